@@ -29,14 +29,13 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
-from answerkey.server.app import create_app
-from answerkey.server.housekeeping import warm_up
+from answerkey.server.app import create_app, warm_up
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 

@@ -26,20 +26,27 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from answerkey.detect import concepts, detector, features, forms, weights_file
+from answerkey.detect import detector, forms
 from answerkey.detect.detector import (
     DENSE,
+    FIGURES,
     LONGER,
+    NAMES,
+    SHELF,
     SHORT,
+    Gate,
+    Lexicon,
     Model,
+    Shelves,
+    character_grams,
+    clip,
     detect_failure,
     gate_marks,
     is_let_go,
+    read_features,
 )
-from answerkey.detect.features import FIGURES, NAMES, Lexicon, character_grams, clip, read_features
+from answerkey.detect.detector import Fitted as Shipped
 from answerkey.detect.forms import certain_form, marked_form
-from answerkey.detect.weights_file import SHELF, Gate, Shelves
-from answerkey.detect.weights_file import Fitted as Shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 LABELLED = ROOT / "labelled"
@@ -275,7 +282,7 @@ def to_shipped(table: Table, fitted: Fitted, limits: Limits) -> tuple[Gate, Ship
         for (kind, name), weight in zip(names, weights.tolist(), strict=True):
             tables[kind][name] = weight
     named = tables.pop("named")
-    scale_of = [FIGURE_SCALE] * len(FIGURES) + [CONCEPT_SCALE] * 3 * len(concepts.CONCEPTS)
+    scale_of = [FIGURE_SCALE] * len(FIGURES) + [CONCEPT_SCALE] * 3 * len(detector.CONCEPTS)
     scale_of += [PAIR_SCALE] * (len(NAMES) - len(scale_of))
     scales = {kind: max(map(abs, weights.values())) / 127 for kind, weights in tables.items()}
     rounded = {
@@ -320,7 +327,7 @@ def count_plain(path: Path, fitted: Model) -> dict[str, int]:
 
 def digest() -> str:
     """A hash of what the held-out verdicts depend on: labelled error replies, the detector's code and concepts, this script."""
-    paths = [Path(str(module.__file__)) for module in (concepts, detector, features, forms, weights_file)]
+    paths = [Path(str(module.__file__)) for module in (detector, forms)]
     paths += [WEIGHTS.with_name("concepts.txt"), Path(__file__), *sorted(LABELLED.glob("errors_*.jsonl"))]
     together = hashlib.sha256()
     for path in paths:

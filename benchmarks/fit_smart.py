@@ -22,13 +22,9 @@ import msgspec
 import numpy as np
 from fit_context import export_around, fit_around, read_place
 
-from answerkey.match.context import Around, in_steps
 from answerkey.match.keywords import ReplyText
-from answerkey.match.model import DIRECTIONS, Trees
-from answerkey.match.reply import Reply
-from answerkey.match.smart import SmartKeyword
-from answerkey.match.wanted import prepare_asked
-from answerkey.text.keyword import Alternatives
+from answerkey.match.smart import DIRECTIONS, Around, Reply, SmartKeyword, Trees, in_steps, prepare_asked
+from answerkey.text.normalise import Alternatives
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED_FOLDS = ROOT / "benchmarks/smart_folds.json.gz"

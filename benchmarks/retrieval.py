@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from answerkey.evaluation.recorded import read_trials
-from answerkey.scorers.retrieval.scorer import RetrievalQuality
+from answerkey.scorers.retrieval import RetrievalQuality
 
 _TIMES = 3
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from answerkey.model.options import Options
 from answerkey.observe.observed_target import ObservedTarget
-from answerkey.observe.otlp_protobuf import read_span, read_traces
+from answerkey.observe.receiver import read_span, read_traces
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
 from observe.spans import ASKED, as_protobuf, model_span, span, tool_span

@@ -16,8 +16,8 @@ from google.genai import types as gemini
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from answerkey.model.reply import ToolCall
-from answerkey.providers.known_apis import KNOWN_APIS
-from answerkey.providers.model_api import Prompt, ToolSpec, read_step
+from answerkey.providers import KNOWN_APIS
+from answerkey.providers import Prompt, ToolSpec, read_step
 
 SCHEMA: Any = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 USAGE = {"input_tokens": 1, "output_tokens": 1}

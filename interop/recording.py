@@ -16,7 +16,7 @@ from model_server import ANSWER
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, AskAgainError
 from answerkey.targets.resolve import resolve_target
-from answerkey.transcripts.plain_json import as_builtin, as_json
+from answerkey.transcripts.json_values import as_builtin, as_json
 
 __all__ = ["QUESTION", "case", "problem_with", "query_database", "record", "search_document_content", "write"]
 

@@ -17,10 +17,8 @@ from aiohttp import web
 from judge_simulations import JUDGES
 from simulated_shares import told
 
-from answerkey.judge.calibration import JudgedReplies, calibrate_judge, change_between
-from answerkey.judge.configured_judge import Judge
-from answerkey.judge.labels import Labels
-from answerkey.judge.session import open_judging
+from answerkey.judge.calibration import JudgedReplies, Labels, calibrate_judge, change_between
+from answerkey.judge.session import Judge, open_judging
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

@@ -21,15 +21,14 @@ import fit_smart
 from fit_smart import Row
 
 from answerkey.match.keywords import find_keywords
-from answerkey.text.keyword import Alternatives
-from answerkey.text.normalise import folded_text, folded_words
+from answerkey.text.normalise import Alternatives, folded_text, folded_words
 
 __all__ = ["table"]
 
 _OLD = """
 import json, sys
 from answerkey.match.keywords import find_keywords
-from answerkey.text.keyword import Alternatives
+from answerkey.text.normalise import Alternatives
 for line in sys.stdin:
     question, options, answer = json.loads(line)
     print(int(find_keywords([Alternatives(tuple(options))], answer, "smart", question=question)[0].found))

@@ -14,11 +14,10 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from answerkey.grounded.links import describe
-from answerkey.grounded.words import Words, novelty_of
-from answerkey.model.link import Link
+from answerkey.evidence.facts import Words, novelty_of
+from answerkey.evidence.links import describe
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply, Source, ToolCall
+from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.text.dates import find_dates
 
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")

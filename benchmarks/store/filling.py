@@ -7,11 +7,9 @@ from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
-from answerkey.store.database import Where
+from answerkey.store.database import TABLES, Where
 from answerkey.store.postgresql import PostgresqlDatabase
-from answerkey.store.production import ProductionReplies, production_row
-from answerkey.store.production_sums import add_up, sums_of
-from answerkey.store.schema import TABLES
+from answerkey.store.production import ProductionReplies, add_up, production_row, sums_of
 from answerkey.store.sql import SqlStore
 
 # Different production replies; further ones are these with other ids and times.

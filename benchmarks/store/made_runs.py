@@ -8,9 +8,8 @@ import msgspec
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, Timings, ToolCall
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, grade, total
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.store.sql import SqlStore
 
 # Replies in a transaction, as a run writes them.

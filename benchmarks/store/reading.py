@@ -4,12 +4,11 @@ import statistics
 import time
 from collections.abc import Callable
 
-from answerkey.comparison.columns import columns_from_store
+from answerkey.comparison.run_comparison import columns_from_store
 from answerkey.evaluation.stored import load_stored_run
-from answerkey.store.deleting import delete_runs
-from answerkey.store.pairs import PairFilter, Pairs
+from answerkey.store.maintenance import delete_runs
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import PairFilter, Pairs, QuestionList
 from answerkey.store.row_filter import RowFilter
 from answerkey.store.run_list import RunList
 from answerkey.store.sql import SqlStore

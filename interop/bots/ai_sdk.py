@@ -14,7 +14,7 @@ from node_programs import run_node
 from recording import QUESTION, problem_with, write
 
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
+from answerkey.transcripts.payloads import Streamed, reply_from_object
 
 
 def main() -> int:

@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from answerkey.evaluation.calibrating import calibrate
     from answerkey.evaluation.experiment import Experiment
     from answerkey.evaluation.verdicts import check
-    from answerkey.model.options import JudgeSettings, Options, Scoring
-    from answerkey.model.prices import Price
+    from answerkey.model.options import JudgeSettings, Options, Price, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
-    from answerkey.model.scorecard import Score, Scorecard
+    from answerkey.model.scorecard import Score, Scorecard, Trial
     from answerkey.model.summary import Summary
-    from answerkey.model.trial import Trial
     from answerkey.scorers.own import scorer
 
 __version__ = "0.1.0"
@@ -40,11 +38,11 @@ _LOCATIONS = {
     "Failure": "answerkey.model.reply",
     "JudgeSettings": "answerkey.model.options",
     "Options": "answerkey.model.options",
-    "Price": "answerkey.model.prices",
+    "Price": "answerkey.model.options",
     "Question": "answerkey.model.question",
     "QuestionSet": "answerkey.model.question",
     "Reply": "answerkey.model.reply",
-    "Trial": "answerkey.model.trial",
+    "Trial": "answerkey.model.scorecard",
     "Run": "answerkey.model.run",
     "Score": "answerkey.model.scorecard",
     "Scorecard": "answerkey.model.scorecard",

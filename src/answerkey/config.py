@@ -15,9 +15,9 @@ from answerkey.model.options import (
     JudgeSettings,
     MatchSettings,
     Options,
+    Price,
     Scoring,
 )
-from answerkey.model.prices import Price
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
-from answerkey.text.sanitise import one_line
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -224,7 +224,7 @@ targets: Registry["TargetFactory"] = Registry(
         "gemini": "answerkey.targets.model_target:make_model_target",
         "ollama": "answerkey.targets.model_target:make_model_target",
         "replay": "answerkey.targets.replay_target:make_replay_target",
-        "demo": "answerkey.targets.demo_target:make_demo_target",
+        "demo": "answerkey.targets.resolve:make_demo_target",
     },
 )
 scorers: Registry[Any] = Registry(
@@ -235,8 +235,8 @@ scorers: Registry[Any] = Registry(
         "groundedness": "answerkey.scorers.groundedness:Groundedness",
         "links": "answerkey.scorers.groundedness:LinksIntoEvidence",
         "response_quality": "answerkey.scorers.response_quality:ResponseQuality",
-        "retrieval": "answerkey.scorers.retrieval.scorer:RetrievalQuality",
-        "source_hygiene": "answerkey.scorers.retrieval.scorer:SourceHygiene",
+        "retrieval": "answerkey.scorers.retrieval:RetrievalQuality",
+        "source_hygiene": "answerkey.scorers.retrieval:SourceHygiene",
         "tool_usage": "answerkey.scorers.tool_usage:ToolUsage",
     },
 )
@@ -254,37 +254,37 @@ stores: Registry[Any] = Registry(
 importers: Registry["Importer"] = Registry(
     "importer",
     {
-        "beir": "answerkey.datasets.importers.import_trec:import_beir",
-        "bfcl": "answerkey.datasets.importers.import_agent_benchmarks:import_bfcl",
-        "deepeval": "answerkey.datasets.importers.import_tables:import_deepeval",
-        "hf": "answerkey.datasets.importers.import_tables:import_hf",
-        "inspect": "answerkey.datasets.importers.import_tables:import_inspect",
-        "langfuse": "answerkey.datasets.importers.import_tables:import_langfuse",
-        "langsmith": "answerkey.datasets.importers.import_tables:import_langsmith",
-        "openai-evals": "answerkey.datasets.importers.import_tables:import_openai_evals",
-        "promptfoo": "answerkey.datasets.importers.import_promptfoo:import_promptfoo",
-        "ragas": "answerkey.datasets.importers.import_tables:import_ragas",
-        "tau2": "answerkey.datasets.importers.import_agent_benchmarks:import_tau2",
-        "trec": "answerkey.datasets.importers.import_trec:import_trec",
+        "beir": "answerkey.datasets.import_benchmarks:import_beir",
+        "bfcl": "answerkey.datasets.import_benchmarks:import_bfcl",
+        "deepeval": "answerkey.datasets.import_tables:import_deepeval",
+        "hf": "answerkey.datasets.import_tables:import_hf",
+        "inspect": "answerkey.datasets.import_tables:import_inspect",
+        "langfuse": "answerkey.datasets.import_tables:import_langfuse",
+        "langsmith": "answerkey.datasets.import_tables:import_langsmith",
+        "openai-evals": "answerkey.datasets.import_tables:import_openai_evals",
+        "promptfoo": "answerkey.datasets.import_promptfoo:import_promptfoo",
+        "ragas": "answerkey.datasets.import_tables:import_ragas",
+        "tau2": "answerkey.datasets.import_benchmarks:import_tau2",
+        "trec": "answerkey.datasets.import_benchmarks:import_trec",
     },
 )
 exporters: Registry["Exporter"] = Registry(
     "exporter",
     {
-        "beir": "answerkey.datasets.exporters.export_qrels:export_beir",
-        "bfcl": "answerkey.datasets.exporters.export_tools:export_bfcl",
-        "csv": "answerkey.datasets.exporters.export_rows:export_csv",
-        "deepeval": "answerkey.datasets.exporters.export_tools:export_deepeval",
-        "hf": "answerkey.datasets.exporters.export_tools:export_hf",
-        "inspect": "answerkey.datasets.exporters.export_tools:export_inspect",
-        "jsonl": "answerkey.datasets.exporters.export_rows:export_jsonl",
-        "langfuse": "answerkey.datasets.exporters.export_tools:export_langfuse",
-        "langsmith": "answerkey.datasets.exporters.export_tools:export_langsmith",
-        "openai-evals": "answerkey.datasets.exporters.export_tools:export_openai_evals",
-        "promptfoo": "answerkey.datasets.exporters.export_promptfoo:export_promptfoo",
-        "ragas": "answerkey.datasets.exporters.export_tools:export_ragas",
-        "tau2": "answerkey.datasets.exporters.export_tools:export_tau2",
-        "trec": "answerkey.datasets.exporters.export_qrels:export_trec",
+        "beir": "answerkey.datasets.exporters:export_beir",
+        "bfcl": "answerkey.datasets.exporters:export_bfcl",
+        "csv": "answerkey.datasets.exporters:export_csv",
+        "deepeval": "answerkey.datasets.exporters:export_deepeval",
+        "hf": "answerkey.datasets.exporters:export_hf",
+        "inspect": "answerkey.datasets.exporters:export_inspect",
+        "jsonl": "answerkey.datasets.exporters:export_jsonl",
+        "langfuse": "answerkey.datasets.exporters:export_langfuse",
+        "langsmith": "answerkey.datasets.exporters:export_langsmith",
+        "openai-evals": "answerkey.datasets.exporters:export_openai_evals",
+        "promptfoo": "answerkey.datasets.exporters:export_promptfoo",
+        "ragas": "answerkey.datasets.exporters:export_ragas",
+        "tau2": "answerkey.datasets.exporters:export_tau2",
+        "trec": "answerkey.datasets.exporters:export_trec",
     },
 )
 reports: Registry["ReportWriter"] = Registry(
@@ -292,13 +292,13 @@ reports: Registry["ReportWriter"] = Registry(
     {
         ".html": "answerkey.report.html_file:write_html",
         ".md": "answerkey.report.markdown_file:write_markdown",
-        ".comment.md": "answerkey.report.github:write_comment",
-        ".json": "answerkey.report.rows_file:write_json",
-        ".jsonl": "answerkey.report.rows_file:write_jsonl",
-        ".csv": "answerkey.report.rows_file:write_csv",
+        ".comment.md": "answerkey.report.markdown_file:write_comment",
+        ".json": "answerkey.report.row_files:write_json",
+        ".jsonl": "answerkey.report.row_files:write_jsonl",
+        ".csv": "answerkey.report.row_files:write_csv",
         ".parquet": "answerkey.report.parquet_file:write_parquet",
-        ".xlsx": "answerkey.report.excel_file:write_excel",
-        ".junit.xml": "answerkey.report.junit_file:write_junit",
+        ".xlsx": "answerkey.report.excel:write_excel",
+        ".junit.xml": "answerkey.report.row_files:write_junit",
     },
     extras={".parquet": "parquet", ".xlsx": "excel"},
 )

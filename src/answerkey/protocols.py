@@ -6,13 +6,11 @@ from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
-from answerkey.model.reply import Failure, Reply
+from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import Score
-from answerkey.model.trial import ScoreBatch, Trial
+from answerkey.model.scorecard import Score, ScoreBatch, Trial
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):

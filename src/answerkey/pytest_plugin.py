@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from answerkey.evaluation.assembly import Assembly
     from answerkey.model.question import Question, QuestionSet
     from answerkey.model.run import Run, RunInfo
-    from answerkey.model.trial import Trial
+    from answerkey.model.scorecard import Trial
     from answerkey.protocols import Target
 
 _PROPERTY = "answerkey-result"
@@ -127,7 +127,7 @@ class _Grading:
         return self.loop.run_until_complete(self._ask(question, position))
 
     async def _ask(self, question: "Question", position: int) -> "Trial":
-        from answerkey.model.trial import Trial
+        from answerkey.model.scorecard import Trial
 
         planned = [Trial(question, 1, position)]
         [asked] = [trial async for trial in self.assembly.engine.ask_all(self.target, planned)]
@@ -139,7 +139,7 @@ class _Grading:
         """Gather results; under xdist this runs in the controller for every worker's reports."""
         import msgspec
 
-        from answerkey.model.trial import Trial
+        from answerkey.model.scorecard import Trial
 
         for name, value in report.user_properties:
             if name == _PROPERTY and report.when == "call":
@@ -169,7 +169,7 @@ class _Grading:
         from answerkey.evaluation.bookkeeping import keep_results
         from answerkey.evaluation.stored import open_configured_store
         from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
-        from answerkey.report.value_wording import gate_words, range_text, score_text
+        from answerkey.report.wording import gate_words, range_text, score_text
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -187,7 +187,7 @@ class _Grading:
             f"{run.summary.passed} of {run.summary.questions} questions passed"
         ]
         if run.comparison is not None:
-            from answerkey.report.comparison_wording import comparison_headline
+            from answerkey.report.wording import comparison_headline
 
             base = run.comparison.base
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
@@ -200,7 +200,7 @@ class _Grading:
 
     def _report_gate(self, gate: str, wrong: str) -> None:
         """A gate as a test among the others, in pytest's counts and in JUnit files."""
-        from answerkey.text.sanitise import one_line
+        from answerkey.text.normalise import one_line
 
         name = f"gate {one_line(gate, 100)}"
         report = pytest.TestReport(
@@ -215,7 +215,7 @@ class _Grading:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The score and the gates at the end of pytest's own report."""
-        from answerkey.text.sanitise import one_line
+        from answerkey.text.normalise import one_line
 
         if self.summary:
             terminalreporter.section("answerkey")
@@ -270,9 +270,9 @@ class _QuestionItem(pytest.Item):
 
 
 def _explain(result: "Trial") -> Sequence[str]:
-    from answerkey.report.losses import losses_of
-    from answerkey.report.value_wording import score_text
-    from answerkey.text.sanitise import one_line
+    from answerkey.report.detail import losses_of
+    from answerkey.report.wording import score_text
+    from answerkey.text.normalise import one_line
 
     lines = [f"score {score_text(result.scorecard.total)}"]
     lines += [f"  {loss}" for loss in losses_of(result.scorecard)]
@@ -305,9 +305,9 @@ class AnswerkeyCase:
     def score(self, reply: Any) -> "Trial":
         """What a reply is worth: text, a dict, a Reply, or whatever a target may give."""
         from answerkey.config import load_settings
-        from answerkey.model.trial import Trial
+        from answerkey.model.scorecard import Trial
         from answerkey.scorers.plan import make_grader
-        from answerkey.transcripts.reply_mapping import reply_from_object
+        from answerkey.transcripts.payloads import reply_from_object
 
         settings = load_settings()
         replies = (reply_from_object(reply),)
@@ -350,7 +350,7 @@ def answerkey_run(request: pytest.FixtureRequest) -> "Run":
     """The run of the marker's golden set against its target; the test fails if one of its gates does."""
     import answerkey
     from answerkey.errors import AnswerkeyError
-    from answerkey.report.value_wording import gate_words
+    from answerkey.report.wording import gate_words
 
     marker = _marker(request.node)
     options = dict(marker.kwargs)
@@ -393,6 +393,6 @@ def _marked_questions(node: Any) -> "QuestionSet":
 
 
 def _test_id(identity: str) -> str:
-    from answerkey.text.sanitise import one_line
+    from answerkey.text.normalise import one_line
 
     return one_line(identity, 100) or "question"

@@ -15,7 +15,7 @@ import pytest
 
 from answerkey.model.reply import Evidence, Reply
 from answerkey.store import open_store
-from answerkey.store.feedback_book import FeedbackBook
+from answerkey.store.feedback import FeedbackBook
 from store.filling import add_run, golden
 
 KEYS = "t trust · d don't trust · c comment · s skip · b back · q quit"

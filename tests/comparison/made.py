@@ -6,9 +6,8 @@ from typing import Any
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply, Timings, Usage
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, grade
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 
 
 def make_run(

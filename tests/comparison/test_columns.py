@@ -4,11 +4,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from answerkey.comparison.columns import Columns, by_name, columns_from_run, columns_from_store
-from answerkey.comparison.run_comparison import compare_runs
+from answerkey.comparison.run_comparison import (
+    Columns,
+    by_name,
+    columns_from_run,
+    columns_from_store,
+    compare_runs,
+)
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 from comparison.made import make_run

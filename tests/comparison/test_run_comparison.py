@@ -8,7 +8,7 @@ import answerkey
 from answerkey.comparison import compare
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
-from answerkey.report.comparison_wording import comparison_facts
+from answerkey.report.wording import comparison_facts
 from comparison.made import make_run
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.datasets.exporters.export_qrels import export_beir, export_trec
-from answerkey.datasets.exporters.export_rows import export_csv, export_jsonl
+from answerkey.datasets.exporters import export_beir, export_csv, export_jsonl, export_trec
 from answerkey.datasets.golden_sets import parse_question, read_questions
-from answerkey.datasets.importers.import_trec import import_beir, import_trec
+from answerkey.datasets.import_benchmarks import import_beir, import_trec
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.protocols import Exported

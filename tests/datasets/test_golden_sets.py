@@ -7,7 +7,7 @@ import pytest
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError
 from answerkey.model.question import ExpectedTool, QuestionSet
-from answerkey.text.keyword import Alternatives, NumberKeyword, PatternKeyword
+from answerkey.text.normalise import Alternatives, NumberKeyword, PatternKeyword
 
 ROW = {
     "id": "basis",

@@ -2,9 +2,17 @@
 
 import pytest
 
-from answerkey.detect.concepts import CONCEPTS, find_concepts, mask_of, said_in, said_together
-from answerkey.detect.features import NAMES, Lexicon, read_features
-from answerkey.detect.weights_file import Shelves
+from answerkey.detect.detector import (
+    CONCEPTS,
+    NAMES,
+    Lexicon,
+    Shelves,
+    find_concepts,
+    mask_of,
+    read_features,
+    said_in,
+    said_together,
+)
 
 
 def spoken_of(text: str) -> set[str]:

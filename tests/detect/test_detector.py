@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerkey.detect import features
+from answerkey.detect import detector as features
 from answerkey.detect.detector import detect_failure, failure_kinds, shipped_model
 
 

@@ -10,7 +10,7 @@ from answerkey.engine.local_engine import LONGEST_WAIT, LocalEngine
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Evidence, Reply, ToolCall
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask
 from answerkey.targets.resolve import resolve_target
 

@@ -6,7 +6,7 @@ import pytest
 
 import answerkey as ak
 from answerkey.errors import ConfigError
-from answerkey.model.prices import Price, price_of
+from answerkey.model.options import Price, price_of
 from answerkey.model.reply import Usage
 
 ROWS = [

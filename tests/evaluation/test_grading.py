@@ -11,8 +11,7 @@ import pytest
 import answerkey as ak
 from answerkey.evaluation.grading import Grading
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Scorecard
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.scorers.plan import make_grader
 
 LEDGER = "\n".join(f"2024-08-{n % 28 + 1:02} | rent {n} | ${n * 1144:,}.00" for n in range(40))

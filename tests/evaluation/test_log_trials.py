@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.comparison.columns import columns_from_run
+from answerkey.comparison.run_comparison import columns_from_run
 from answerkey.evaluation.api import score_replies
 from answerkey.evaluation.recorded import LogScoring
 from answerkey.model.question_lines import number_runs

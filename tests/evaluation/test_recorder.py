@@ -19,7 +19,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore

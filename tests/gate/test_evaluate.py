@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.gate import check_gates, evaluate_gates, parse_gate
+from answerkey.gates import check_gates, evaluate_gates, parse_gate
 from answerkey.model.options import Scoring
 from answerkey.scorers.plan import make_grader
 

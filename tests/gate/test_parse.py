@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.errors import UsageError
-from answerkey.gate import parse_gate
+from answerkey.gates import parse_gate
 
 
 @pytest.mark.parametrize(

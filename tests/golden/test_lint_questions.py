@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.golden.findings import Finding, worst_severity
-from answerkey.golden.lint_set import lint_questions
+from answerkey.golden.lint import Finding, lint_questions, worst_severity
 from answerkey.model.question import QuestionSet
 
 

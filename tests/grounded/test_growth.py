@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from answerkey.grounded.links import describe
+from answerkey.evidence.links import describe
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from answerkey.grounded.links import MOST_REPLY, TooLargeError, describe
-from answerkey.model.link import Link
+from answerkey.evidence.links import MOST_REPLY, TooLargeError, describe
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply, Source, ToolCall
+from answerkey.model.reply import Link, Reply, Source, ToolCall
 
 ARREARS = [
     {"unit": "2A", "tenant": "D. Okafor", "balance": 1420.0, "since": "2025-01-03"},

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.judge.configured_judge import Judge
-from answerkey.judge.session import JudgingSession, open_judging
+from answerkey.judge.session import Judge, JudgingSession, open_judging
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

@@ -8,14 +8,20 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import AnswerkeyError, InputError, UsageError
-from answerkey.judge.calibration import Calibration, JudgedReplies, calibrate_judge, change_between
-from answerkey.judge.labels import Labels, labels_from_file
+from answerkey.judge.calibration import (
+    Calibration,
+    JudgedReplies,
+    Labels,
+    calibrate_judge,
+    change_between,
+    labels_from_file,
+)
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackBook, new_id
 
 from .judging import ScriptedJudge, judge_all
 

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.judge.configured_judge import Judge
-from answerkey.model.options import JudgeSettings, Scoring
-from answerkey.model.prices import Price
+from answerkey.judge.session import Judge
+from answerkey.model.options import JudgeSettings, Price, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Score
 from answerkey.store import open_store
-from answerkey.store.judgements import SqlJudgements
+from answerkey.store.review import SqlJudgements
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all
 from .scripted_judge import asks_for_claims

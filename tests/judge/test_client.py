@@ -3,10 +3,8 @@ import time
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.judge.client import JudgeClient
-from answerkey.judge.seat import Seat
-from answerkey.model.options import JudgeSettings
-from answerkey.model.prices import Price
+from answerkey.judge.client import JudgeClient, Seat
+from answerkey.model.options import JudgeSettings, Price
 from answerkey.targets.secrets import Secrets
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all, judge_one

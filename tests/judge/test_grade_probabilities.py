@@ -7,19 +7,16 @@ import pytest
 
 import answerkey
 from answerkey.errors import ConfigError
-from answerkey.judge.client import Completion
-from answerkey.judge.configured_judge import Judge
-from answerkey.judge.grade_probabilities import keep_with_probabilities, read_with_probabilities
-from answerkey.judge.rubric import check_rubric
-from answerkey.model.json_value import Json
-from answerkey.model.judge_answer import Spent
+from answerkey.judge.client import Completion, keep_with_probabilities, read_with_probabilities
+from answerkey.judge.prompt import check_rubric
+from answerkey.judge.session import Judge
+from answerkey.model.judgement import Spent
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Check, Question
-from answerkey.model.reply import Reply, Source
-from answerkey.providers.model_api import Prompt, SaidToken
-from answerkey.providers.ollama_chat import OLLAMA
+from answerkey.model.reply import Json, Reply, Source
+from answerkey.providers import OLLAMA, Prompt, SaidToken
 from answerkey.store import open_store
-from answerkey.store.judgements import SqlJudgements
+from answerkey.store.review import SqlJudgements
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all, judge_one
 

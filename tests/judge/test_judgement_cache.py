@@ -5,8 +5,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from answerkey.judge.judgement_cache import JudgementCache
-from answerkey.model.judge_answer import Answer, Spent
+from answerkey.judge.panel import JudgementCache
+from answerkey.model.judgement import Answer, Spent
 
 
 class Kept:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.judge.configured_judge import Judge
 from answerkey.judge.llama_server import find_weights, local_settings
+from answerkey.judge.session import Judge
 from answerkey.model.options import JudgeSettings
 
 from .test_runs import command, run_document

@@ -10,11 +10,10 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import ConfigError
-from answerkey.judge.canaries import CanaryResult
-from answerkey.judge.configured_judge import Judge
 from answerkey.judge.pairwise import Pair, PairVerdict, judge_pair, sum_up_pairs
-from answerkey.judge.rubric import load_pair_rubric
-from answerkey.judge.session import open_judging
+from answerkey.judge.panel import CanaryResult
+from answerkey.judge.prompt import load_pair_rubric
+from answerkey.judge.session import Judge, open_judging
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

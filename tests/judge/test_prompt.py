@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.judge.item import Item, item_of
-from answerkey.judge.prompt import encode_data, judge_messages
-from answerkey.judge.rubric import load_rubric
+from answerkey.judge.prompt import Item, encode_data, item_of, judge_messages, load_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 

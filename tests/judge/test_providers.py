@@ -2,9 +2,8 @@
 
 import pytest
 
-from answerkey.judge.configured_judge import Judge
-from answerkey.model.options import JudgeModel, JudgeSettings
-from answerkey.model.prices import Price
+from answerkey.judge.session import Judge
+from answerkey.model.options import JudgeModel, JudgeSettings, Price
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all, judge_one
 

@@ -4,10 +4,14 @@ import pytest
 
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import ConfigError
-from answerkey.judge.item import Item
-from answerkey.judge.prompt import judge_messages
-from answerkey.judge.rubric import load_pair_rubric, load_rubric
-from answerkey.judge.verdict import UnjudgedError, parse_verdict
+from answerkey.judge.prompt import (
+    Item,
+    UnjudgedError,
+    judge_messages,
+    load_pair_rubric,
+    load_rubric,
+    parse_verdict,
+)
 from answerkey.model.question import rubric_name
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all

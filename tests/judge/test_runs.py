@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.model.options import Scoring
-from answerkey.model.prices import Price
+from answerkey.model.options import Price, Scoring
 from answerkey.store import open_store
-from answerkey.store.judgements import SqlJudgements
+from answerkey.store.review import SqlJudgements
 
 from .judging import ScriptedJudge
 

@@ -6,14 +6,12 @@ import msgspec
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.judge.configured_judge import Judge, make_judge
-from answerkey.judge.session import open_judging
-from answerkey.model.options import JudgeSettings, Scoring
-from answerkey.model.prices import Price
+from answerkey.judge.session import Judge, make_judge, open_judging
+from answerkey.model.options import JudgeSettings, Price, Scoring
 from answerkey.model.question import Check, Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
-from answerkey.store.judgements import SqlJudgements
+from answerkey.store.review import SqlJudgements
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all
 

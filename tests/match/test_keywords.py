@@ -3,7 +3,7 @@
 import pytest
 
 from answerkey.match.keywords import MatchMode, check_pattern, find_keywords
-from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
+from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword
 
 MODES: list[MatchMode] = ["literal", "standard", "smart"]
 

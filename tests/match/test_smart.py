@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from answerkey.match.keywords import ReplyText, find_keywords
-from answerkey.match.reply import Reply
-from answerkey.match.smart import SmartKeyword
-from answerkey.match.wanted import prepare_asked
-from answerkey.text.keyword import Alternatives, NumberKeyword
+from answerkey.match.smart import Reply, SmartKeyword, prepare_asked
+from answerkey.text.normalise import Alternatives, NumberKeyword
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,8 +16,7 @@ from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.observed_target import ObservedTarget
-from answerkey.observe.receiver import MOST_BYTES, Receiver
-from answerkey.observe.trace_book import TraceBook
+from answerkey.observe.receiver import MOST_BYTES, Receiver, TraceBook
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
 

@@ -9,9 +9,7 @@ import pytest
 
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import Observation, join_observations
-from answerkey.observe.otlp_json import read_json_traces
-from answerkey.observe.receiver import Receiver
-from answerkey.observe.trace_book import TraceBook
+from answerkey.observe.receiver import Receiver, TraceBook, read_json_traces
 
 from .spans import ASKED, TRACEPARENT, as_json, as_protobuf, model_span, span, tool_span
 

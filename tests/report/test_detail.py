@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Reply, Source, ToolCall
 from answerkey.model.run import Run
-from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.report.detail import Limits, TurnDetail, trial_detail
 
 

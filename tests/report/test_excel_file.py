@@ -14,7 +14,7 @@ from answerkey.errors import UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.plugins import reports
 from answerkey.report.files import atomic_file, write_report, write_reports
 from answerkey.transcripts.tables import read_workbook

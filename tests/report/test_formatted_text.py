@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerkey.report.claims_detail import cut_at_marks
-from answerkey.report.formatted_text import formatted
+from answerkey.report.detail import cut_at_marks
+from answerkey.report.markup import formatted
 
 
 def shown(text: str, *words: str) -> str | None:

@@ -12,9 +12,8 @@ import pytest
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Timings
 from answerkey.model.run import Run, StreamedResults
-from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.report.files import write_report
 from answerkey.report.html_file import MOST_ROWS, write_html
 

@@ -1,4 +1,4 @@
-from answerkey.report.value_wording import judge_line
+from answerkey.report.wording import judge_line
 
 
 def test_a_run_without_a_judge_has_no_line() -> None:

@@ -3,7 +3,7 @@
 from answerkey.model.reply import Failure
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.report.losses import losses_of
+from answerkey.report.detail import losses_of
 
 
 def test_every_lost_point_has_a_reason(golden_run: Run) -> None:

@@ -5,11 +5,9 @@ from collections.abc import Callable
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
-from answerkey.model.scorecard import Score, Scorecard, grade
-from answerkey.model.trial import Trial
-from answerkey.report.story import story_sentences
-from answerkey.report.value_wording import milliseconds, percent, points, score_percent, score_text
-from answerkey.report.view import build_view, failures_of, only_failures
+from answerkey.model.scorecard import Score, Scorecard, Trial, grade
+from answerkey.report.view import build_view, failures_of, only_failures, story_sentences
+from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
 
 
 def result(identity: str, score: float | None, trial: int = 1) -> Trial:

@@ -1,7 +1,7 @@
 """When tool calls ran: at their own times where those are known, and marked where they are not."""
 
 from answerkey.model.reply import ToolCall
-from answerkey.report.waterfall import waterfall_of
+from answerkey.report.detail import waterfall_of
 
 
 def test_calls_stand_where_they_began() -> None:

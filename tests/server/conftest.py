@@ -12,7 +12,7 @@ from .serving import Client, golden_file, serving
 @pytest.fixture
 def stopped_clock(monkeypatch):
     """No bucket of a limit fills again, however long the machine takes."""
-    monkeypatch.setattr("answerkey.server.limits.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("answerkey.server.access.time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 @pytest.fixture(scope="module")

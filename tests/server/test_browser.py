@@ -17,7 +17,7 @@ from answerkey.model.feedback import Feedback
 from answerkey.model.tally import summarise
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackBook, new_id
 from store.filling import add_run, finished, golden, good_reply
 
 from .serving import serving

@@ -9,9 +9,8 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Score
+from answerkey.model.scorecard import Score, Trial
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from store.filling import START, finished

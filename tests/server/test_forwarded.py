@@ -2,8 +2,13 @@ import pytest
 from starlette.datastructures import Headers
 
 from answerkey.errors import ConfigError
-from answerkey.server.forwarded import client_address, forwarded_scheme, limit_name, read_network
-from answerkey.server.settings import ServerSettings
+from answerkey.server.settings import (
+    ServerSettings,
+    client_address,
+    forwarded_scheme,
+    limit_name,
+    read_network,
+)
 from answerkey.store import open_store
 from answerkey.store.people import People
 

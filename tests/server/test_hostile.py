@@ -8,7 +8,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackBook, new_id
 from store.filling import add_run
 
 from .serving import serving

@@ -9,11 +9,10 @@ from answerkey.config import Settings
 from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply
-from answerkey.server.app import create_app
-from answerkey.server.housekeeping import put_in_order
+from answerkey.server.app import create_app, put_in_order
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.feedback_book import FeedbackBook
+from answerkey.store.feedback import FeedbackBook
 from answerkey.store.people import People, Sites
 from answerkey.store.production import ProductionReplies
 from store.filling import add_run, golden

@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.server.limits import RateLimit
+from answerkey.server.access import RateLimit
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.people import ROLES, People, Sites
@@ -140,7 +140,7 @@ def test_a_sender_that_hurries_is_told_to_wait(stopped_clock, tmp_path):
 
 def test_the_bucket_fills_again(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("answerkey.server.limits.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("answerkey.server.access.time.monotonic", lambda: clock[0])
     limit = RateLimit(60, 2)
     assert [limit.wait("a") for _ in range(3)] == [0, 0, 1]
     assert limit.wait("b") == 0

@@ -4,8 +4,7 @@ import sys
 import pytest
 
 from answerkey.errors import StoreError
-from answerkey.server.app import create_app
-from answerkey.server.housekeeping import warm_up
+from answerkey.server.app import create_app, warm_up
 from answerkey.store import open_store
 from store.filling import add_run, golden
 
@@ -37,9 +36,9 @@ def test_afterwards_no_page_has_to_load_a_library(tmp_path):
     program = f"""
 import sys
 from answerkey.server.app import create_app
-from answerkey.server.pages import PAGES
+from answerkey.server.app import PAGES
 from answerkey.server.views.compare import CompareQuery
-from answerkey.server.housekeeping import warm_up
+from answerkey.server.app import warm_up
 from answerkey.store import open_store
 app = create_app(lambda: open_store({path!r}))
 warm_up(app)

@@ -2,7 +2,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
+from answerkey.stats.intervals import mcnemar_p_value, newcombe_interval
 
 
 @pytest.mark.parametrize(("fixed", "broken"), [(1, 0), (5, 0), (7, 3), (4, 4), (60, 41), (0, 12)])

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from answerkey.stats import signflip
-from answerkey.stats.signflip import at_most_zero, rows_at_most_zero, set_mean_quantile
+from answerkey.stats import paired as signflip
+from answerkey.stats.paired import at_most_zero, rows_at_most_zero, set_mean_quantile
 
 differences = st.lists(st.integers(-10, 10).map(lambda n: n / 10), min_size=1, max_size=9)
 

@@ -7,8 +7,8 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore

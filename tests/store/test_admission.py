@@ -12,8 +12,8 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store
 from answerkey.store.production import ProductionReplies
-from answerkey.transcripts.plain_json import DEEPEST, admit_reply
-from answerkey.transcripts.reply_mapping import reply_from_object
+from answerkey.transcripts.json_values import DEEPEST, admit_reply
+from answerkey.transcripts.payloads import reply_from_object
 
 from .filling import add_run
 

@@ -11,9 +11,8 @@ import pytest
 from answerkey.errors import UsageError
 from answerkey.model.feedback import Feedback
 from answerkey.store import open_store
-from answerkey.store.checking import check_store
-from answerkey.store.copying import back_up, copy_store
-from answerkey.store.feedback_book import FeedbackBook
+from answerkey.store.feedback import FeedbackBook
+from answerkey.store.maintenance import back_up, check_store, copy_store
 from answerkey.store.sql import SqlStore
 
 from .filling import add_run, golden, good_reply

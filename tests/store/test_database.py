@@ -15,14 +15,13 @@ from answerkey import plugins
 from answerkey.errors import StoreError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 from answerkey.store.sqlite import SqliteDatabase
 
 from .filling import add_run, golden
-from .old_store import SCHEMA_7, write_old_store
 
 
 @pytest.mark.parametrize("url", ["runs.db", "sqlite:///runs.db", ":memory:", "sqlite://"])
@@ -113,7 +112,8 @@ def test_what_fails_within_a_transaction_leaves_nothing_behind(store_url: str) -
 READ_ONLY = """
 import os, sys
 from answerkey.errors import StoreError
-from answerkey.store import open_store, sqlite
+from answerkey.store import open_store
+from answerkey.store import sqlite
 if os.geteuid() == 0:
     # Root may write everywhere.
     os.setuid(65534)
@@ -149,13 +149,7 @@ def _killed(path: Path) -> None:
     assert Path(f"{path}-wal").stat().st_size
 
 
-def _of_schema_7(path: Path) -> None:
-    write_old_store(str(path), SCHEMA_7)
-
-
-@pytest.mark.parametrize(
-    ("write", "results"), [(_written, "[6]"), (_killed, "[6]"), (_of_schema_7, "[4, 4, 24, 12, 1]")]
-)
+@pytest.mark.parametrize(("write", "results"), [(_written, "[6]"), (_killed, "[6]")])
 def test_a_file_that_cannot_be_written_is_read_all_the_same(
     write: Callable[[Path], None], results: str
 ) -> None:

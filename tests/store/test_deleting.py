@@ -7,10 +7,9 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
-from answerkey.store.checking import check_store
 from answerkey.store.database import now
-from answerkey.store.deleting import delete_production, delete_reply, delete_runs, old_runs
-from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.maintenance import check_store, delete_production, delete_reply, delete_runs, old_runs
 from answerkey.store.production import ProductionReplies
 
 from .filling import add_run, golden

@@ -5,9 +5,8 @@ from answerkey.model.feedback import Feedback, ProductionReply, ReplyKey, read_v
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook, new_id
-from answerkey.store.feedback_sums import feedback_stats
-from answerkey.store.production import ProductionReplies
+from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.production import ProductionReplies, feedback_stats
 
 from .filling import add_run
 

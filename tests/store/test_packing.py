@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.store.packing import fold, pack_card, pack_replies, unpack_card, unpack_replies
+from answerkey.store.run_rows import fold, pack_card, pack_replies, unpack_card, unpack_replies
 
 TEXTS = st.none() | st.text() | st.sampled_from(["", "\0", "\x1e", "a\x1eb", "Straße", "plain"])
 

@@ -2,7 +2,7 @@ import pytest
 
 from answerkey.errors import UsageError
 from answerkey.store import open_store
-from answerkey.store.pairs import PairFilter, Pairs
+from answerkey.store.questions import PairFilter, Pairs
 
 from .filling import add_run, golden, good_reply
 

@@ -2,7 +2,7 @@ import pytest
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.store import open_store
-from answerkey.store.copying import copy_store
+from answerkey.store.maintenance import copy_store
 from answerkey.store.people import SESSION_SECONDS, People, Sites
 
 

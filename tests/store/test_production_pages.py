@@ -11,9 +11,8 @@ from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply, Timings
 from answerkey.store import open_store, production
 from answerkey.store.database import Where
-from answerkey.store.deleting import delete_production, delete_reply
-from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.production_sums import sums_of
+from answerkey.store.maintenance import delete_production, delete_reply
+from answerkey.store.production import ProductionFilter, ProductionReplies, sums_of
 
 ORDERS = ("created_at", "score", "latency_ms", "category", "error", "model", "version", "id")
 FILTERS = (

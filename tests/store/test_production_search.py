@@ -6,7 +6,7 @@ from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.store import open_store
 from answerkey.store.database import Database
-from answerkey.store.deleting import delete_reply
+from answerkey.store.maintenance import delete_reply
 from answerkey.store.production import ProductionFilter, ProductionReplies
 
 TEXTS = {

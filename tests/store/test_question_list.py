@@ -5,7 +5,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import QuestionList
 from answerkey.store.row_filter import RowFilter
 
 from .filling import add_run, golden, good_reply

@@ -3,11 +3,11 @@ import pytest
 
 from answerkey.model.feedback import Feedback
 from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook, new_id
-from answerkey.store.question_list import QuestionList
+from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.questions import QuestionList
 from answerkey.store.review import ReviewQueue
 
 from .filling import add_run, good_reply

@@ -10,8 +10,8 @@ import pytest
 from answerkey.errors import StoreFullError
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
-from answerkey.model.trial import Trial
-from answerkey.store.run_journal import JournalHead, RunJournal, read_journal
+from answerkey.model.scorecard import Trial
+from answerkey.store.ownership import JournalHead, RunJournal, read_journal
 
 from .filling import golden, good_reply
 
@@ -89,7 +89,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from store.test_run_journal import INFO, TRIALS
 from answerkey.errors import StoreFullError
-from answerkey.store.run_journal import RunJournal
+from answerkey.store.ownership import RunJournal
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 journal = RunJournal(Path(sys.argv[1]), INFO)
 try:

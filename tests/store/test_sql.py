@@ -8,12 +8,12 @@ from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook
+from answerkey.store.feedback import FeedbackBook
 
 QUESTIONS = QuestionSet(
     questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))

@@ -7,14 +7,12 @@ from typing import Any
 from aiohttp import web
 
 from answerkey.engine.local_engine import LocalEngine
-from answerkey.model.options import Options
-from answerkey.model.prices import Price
+from answerkey.model.options import Options, Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, Target
-from answerkey.targets.priced_target import PricedTarget
-from answerkey.targets.resolve import resolve_target
+from answerkey.targets.resolve import PricedTarget, resolve_target
 
 __all__ = ["USAGE", "Model", "calling", "completion"]
 

@@ -12,7 +12,7 @@ from answerkey.engine.local_engine import LocalEngine
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.targets.command_target import CommandSettings, CommandTarget
 
 QUESTIONS = [f"q{number}" for number in range(6)]

@@ -12,9 +12,8 @@ from answerkey.engine.local_engine import LocalEngine
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
-from answerkey.targets.http_settings import HttpSettings
-from answerkey.targets.http_target import HttpTarget
+from answerkey.model.scorecard import Trial
+from answerkey.targets.http_target import HttpSettings, HttpTarget
 
 from .hostile_server import Connection, answer, serving
 

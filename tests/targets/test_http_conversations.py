@@ -12,8 +12,7 @@ from aiohttp import WSMsgType, web
 from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError, TargetContext
-from answerkey.targets.http_settings import HttpSettings
-from answerkey.targets.http_target import make_http_target
+from answerkey.targets.http_target import HttpSettings, make_http_target
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -15,10 +15,9 @@ from aiohttp import web
 from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError
-from answerkey.targets.http_settings import HttpSettings
-from answerkey.targets.http_target import HttpTarget
+from answerkey.targets.http_target import HttpSettings, HttpTarget
 from answerkey.targets.secrets import Secrets
-from answerkey.transcripts.reply_mapping import ReplyMapping
+from answerkey.transcripts.payloads import ReplyMapping
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -13,7 +13,7 @@ from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask
 from answerkey.targets.isolated_target import IsolatedTarget, PythonSettings
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import ERROR_KINDS
-from answerkey.providers.known_apis import KNOWN_APIS
-from answerkey.providers.model_api import Prompt, read_step
-from answerkey.transcripts.streams.whole_stream import assemble_events
+from answerkey.providers import KNOWN_APIS, Prompt, read_step
+from answerkey.transcripts.streams import assemble_events
 
 from .scripted_model import Model, calling, completion
 from .test_model_providers import SERVER

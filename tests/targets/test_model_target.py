@@ -10,12 +10,11 @@ from aiohttp import web
 
 import answerkey
 from answerkey.errors import ConfigError
-from answerkey.model.prices import Price
+from answerkey.model.options import Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError, Target
-from answerkey.targets.priced_target import PricedTarget
-from answerkey.targets.resolve import resolve_target
+from answerkey.targets.resolve import PricedTarget, resolve_target
 
 from .asking import ask
 from .scripted_model import Model, calling, completion

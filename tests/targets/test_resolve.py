@@ -7,13 +7,12 @@ import pytest
 from answerkey.errors import ConfigError, UnknownNameError, UsageError
 from answerkey.protocols import Target
 from answerkey.targets.command_target import CommandTarget
-from answerkey.targets.demo_target import DemoTarget
 from answerkey.targets.http_target import HttpTarget
 from answerkey.targets.isolated_target import IsolatedTarget
 from answerkey.targets.model_target import ModelTarget
 from answerkey.targets.python_target import PythonTarget
 from answerkey.targets.replay_target import ReplayTarget
-from answerkey.targets.resolve import resolve_target
+from answerkey.targets.resolve import DemoTarget, resolve_target
 
 from .asking import ask
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.text.sanitise import clean_text, decode_text
+from answerkey.text.normalise import clean_text, decode_text
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import answerkey.detect
-from answerkey.text.lazy import lazy
+from answerkey.text.normalise import lazy
 
 
 def test_finds_what_the_compiled_pattern_finds() -> None:

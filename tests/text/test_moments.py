@@ -3,7 +3,7 @@ import time
 import pytest
 
 from answerkey.errors import UsageError
-from answerkey.text.moments import day_begins, day_ends, local_time, read_moment, zone_name
+from answerkey.text.dates import day_begins, day_ends, local_time, read_moment, zone_name
 
 
 @pytest.fixture

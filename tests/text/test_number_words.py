@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from answerkey.text.number_words import spelled_numbers
+from answerkey.text.numbers import spelled_numbers
 
 
 @pytest.mark.parametrize(

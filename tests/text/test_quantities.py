@@ -1,6 +1,6 @@
 import pytest
 
-from answerkey.text.quantities import Quantity, find_quantities
+from answerkey.text.numbers import Quantity, find_quantities
 
 
 def read(text: str) -> Quantity:

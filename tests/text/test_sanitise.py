@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.text.sanitise import for_csv, for_markdown, for_terminal, for_xml, one_line, without_surrogates
+from answerkey.text.normalise import (
+    for_csv,
+    for_markdown,
+    for_terminal,
+    for_xml,
+    one_line,
+    without_surrogates,
+)
 
 # Hypothesis leaves surrogates out unless asked.
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))

@@ -8,8 +8,8 @@ import pytest
 
 from answerkey.model.reply import Reply
 from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.payloads import reply_from_payload
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
-from answerkey.transcripts.reply_mapping import reply_from_payload
 
 Call = tuple[str, dict[str, Any], str | None]
 

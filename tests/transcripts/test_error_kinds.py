@@ -1,6 +1,6 @@
 import pytest
 
-from answerkey.transcripts.error_kinds import classify_error, kind_of_status
+from answerkey.transcripts.failures import classify_error, kind_of_status
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 
 from answerkey.model.reply import Reply
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.documents import FORMATS, formats_of
-from answerkey.transcripts.fields.content_text import FORMAT_MARKS, TEXT_NAMES
+from answerkey.transcripts.formats import FORMATS, formats_of
+from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES
+from answerkey.transcripts.payloads import Streamed, reply_from_object
 from answerkey.transcripts.recorded_rows import reply_in_row
-from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
 from answerkey.transcripts.row_files import read_rows
 
 FOLDER = Path(__file__).parent / "interop"

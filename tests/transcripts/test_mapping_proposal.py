@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from answerkey.transcripts.mapping_proposal import propose_mapping
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
+from answerkey.transcripts.payloads import ReplyMapping, reply_from_payload
+from answerkey.transcripts.recorded_rows import propose_mapping
 
 ANSWER = "The rent in August was 16,144 dollars, all told."
 SHAPES: list[tuple[Any, list[str]]] = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 
 @pytest.mark.parametrize(

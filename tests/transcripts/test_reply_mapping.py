@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_object, reply_from_payload
+from answerkey.transcripts.payloads import ReplyMapping, reply_from_object, reply_from_payload
 
 
 @pytest.mark.parametrize("name", ["answer", "response", "text", "output", "message", "content", "reply"])

@@ -10,11 +10,10 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.options import JudgeSettings, Options, Scoring
-from answerkey.model.prices import Price
+from answerkey.model.options import JudgeSettings, Options, Price, Scoring
 
 if TYPE_CHECKING:
-    from answerkey.judge.configured_judge import Judge
+    from answerkey.judge.session import Judge
     from answerkey.store.sql import SqlStore
 
 FILE = click.Path(path_type=Path)
@@ -70,7 +69,7 @@ def _read_map_flag(
 ) -> dict[str, str]:
     if not value:
         return {}
-    from answerkey.transcripts.field_map import read_map
+    from answerkey.transcripts.row_files import read_map
 
     return read_map(value)
 
@@ -87,7 +86,7 @@ map_flag = flag(
 def print_read_as(read_as: str) -> None:
     """Say what was guessed of a file, beside what the command prints."""
     if read_as:
-        from answerkey.text.sanitise import for_terminal
+        from answerkey.text.normalise import for_terminal
 
         click.echo(for_terminal(f"read as: {read_as}"), err=True)
 
@@ -166,7 +165,7 @@ class JudgeFlags(msgspec.Struct, frozen=True):
         """The judge that compares pairs of replies: only one that the command line names, since it costs."""
         if not self.model:
             return None
-        from answerkey.judge.configured_judge import Judge
+        from answerkey.judge.session import Judge
 
         return Judge(self.settings(settings.judge), folder=settings.folder, prices=settings.prices)
 

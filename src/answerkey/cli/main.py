@@ -13,35 +13,34 @@ from answerkey.errors import AnswerkeyError
 
 # Name → (module:object, what it does); nothing is imported until a command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("answerkey.cli.init:init", "Set up a project: probe a chatbot, write its files, run."),
-    "run": ("answerkey.cli.run:run", "Ask a chatbot a golden set and grade it."),
-    "ask": ("answerkey.cli.ask:ask", "Ask one question and see how the reply is read."),
-    "resume": ("answerkey.cli.resume:resume", "Ask only what a run is missing."),
-    "score": ("answerkey.cli.score:score", "Grade recorded replies; nothing is asked."),
-    "rescore": ("answerkey.cli.rescore:rescore", "Score a run's stored replies anew."),
-    "runs": ("answerkey.cli.runs:runs", "List runs."),
-    "show": ("answerkey.cli.show:show", "Show a run."),
-    "report": ("answerkey.cli.report:report", "Write a run's report to files."),
-    "compare": ("answerkey.cli.compare:compare", "Say whether one run is better than another."),
-    "ab": ("answerkey.cli.ab:ab", "Run an interleaved experiment on two targets."),
-    "plan": ("answerkey.cli.plan:plan", "Say how many questions a difference needs."),
-    "baseline": ("answerkey.cli.baseline:baseline", "Name runs to compare with."),
-    "weights": ("answerkey.cli.weights:weights", "Say which weights predict people's verdicts."),
-    "lint": ("answerkey.cli.lint:lint", "Check a golden set."),
-    "audit": ("answerkey.cli.audit:audit", "Say what bots that know nothing would score."),
-    "schema": ("answerkey.cli.schema:schema", "Print JSON Schemas for editors."),
-    "import": ("answerkey.cli.import_:import_", "Turn another tool's data into a golden set."),
-    "export": ("answerkey.cli.export:export", "Write a golden set in another tool's form."),
-    "judge": ("answerkey.cli.judge:judge", "Calibrate and run model judges."),
-    "feedback": ("answerkey.cli.feedback:feedback", "Collect people's verdicts on replies."),
-    "review": ("answerkey.cli.review:review", "Review borderline replies."),
-    "serve": ("answerkey.cli.serve:serve", "Serve the dashboard and its API."),
+    "init": ("answerkey.cli.start:init", "Set up a project: probe a chatbot, write its files, run."),
+    "run": ("answerkey.cli.grade:run", "Ask a chatbot a golden set and grade it."),
+    "ask": ("answerkey.cli.start:ask", "Ask one question and see how the reply is read."),
+    "resume": ("answerkey.cli.grade:resume", "Ask only what a run is missing."),
+    "score": ("answerkey.cli.grade:score", "Grade recorded replies; nothing is asked."),
+    "rescore": ("answerkey.cli.grade:rescore", "Score a run's stored replies anew."),
+    "runs": ("answerkey.cli.look:runs", "List runs."),
+    "show": ("answerkey.cli.look:show", "Show a run."),
+    "report": ("answerkey.cli.look:report", "Write a run's report to files."),
+    "compare": ("answerkey.cli.decide:compare", "Say whether one run is better than another."),
+    "ab": ("answerkey.cli.decide:ab", "Run an interleaved experiment on two targets."),
+    "plan": ("answerkey.cli.decide:plan", "Say how many questions a difference needs."),
+    "baseline": ("answerkey.cli.decide:baseline", "Name runs to compare with."),
+    "lint": ("answerkey.cli.key:lint", "Check a golden set."),
+    "audit": ("answerkey.cli.key:audit", "Say what bots that know nothing would score."),
+    "schema": ("answerkey.cli.key:schema", "Print JSON Schemas for editors."),
+    "import": ("answerkey.cli.key:import_", "Turn another tool's data into a golden set."),
+    "export": ("answerkey.cli.key:export", "Write a golden set in another tool's form."),
+    "judge": ("answerkey.cli.judging:judge", "Calibrate and run model judges."),
+    "feedback": ("answerkey.cli.judging:feedback", "Collect people's verdicts on replies."),
+    "review": ("answerkey.cli.look:review", "Review borderline replies."),
+    "serve": ("answerkey.cli.serving:serve", "Serve the dashboard and its API."),
     "mcp": ("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
-    "people": ("answerkey.cli.access:people", "Say who may use a dashboard that others can reach."),
-    "sites": ("answerkey.cli.access:sites", "Say which sites may send feedback and replies."),
-    "store": ("answerkey.cli.store:store", "Check, back up and copy where runs are kept."),
-    "doctor": ("answerkey.cli.doctor:doctor", "Look whether everything is there that a run needs."),
-    "demo": ("answerkey.cli.demo:demo", "Use the reference chatbot."),
+    "people": ("answerkey.cli.serving:people", "Say who may use a dashboard that others can reach."),
+    "sites": ("answerkey.cli.serving:sites", "Say which sites may send feedback and replies."),
+    "store": ("answerkey.cli.serving:store", "Check, back up and copy where runs are kept."),
+    "doctor": ("answerkey.cli.start:doctor", "Look whether everything is there that a run needs."),
+    "demo": ("answerkey.cli.start:demo", "Use the reference chatbot."),
 }
 
 
@@ -147,7 +146,7 @@ def _silence_stdout() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from answerkey.text.sanitise import for_terminal
+    from answerkey.text.normalise import for_terminal
 
     click.echo(f"answerkey: {for_terminal(' '.join(message.split()))}", err=True)
     return code

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from answerkey.model.run import Run
-    from answerkey.model.trial import Trial
+    from answerkey.model.scorecard import Trial
 
 _INSTRUCTIONS = """\
 answerkey grades a chatbot against a golden set: questions with the tools and keywords that a right answer needs.
@@ -138,7 +138,7 @@ async def list_failures(run: str = "latest", limit: int = 20, offset: int = 0) -
 
 async def read_case(id: str, run: str = "latest") -> dict[str, Any]:  # noqa: A002  # the document's name
     """One golden case with what it expects, and all that the chatbot said and did: calls, arguments, sources, scores, reasons."""
-    from answerkey.datasets.question_rows import question_row
+    from answerkey.datasets.golden_sets import question_row
     from answerkey.evaluation.stored import open_configured_store
     from answerkey.model.run_document import result_document
 
@@ -151,7 +151,7 @@ async def read_case(id: str, run: str = "latest") -> dict[str, Any]:  # noqa: A0
 
 async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
     """Whether a run is better than another: verdict, difference with its interval, and the questions that flipped."""
-    from answerkey.comparison.columns import columns_from_store
+    from answerkey.comparison.run_comparison import columns_from_store
     from answerkey.comparison.run_comparison import compare_runs as compare
     from answerkey.evaluation.stored import open_configured_store
     from answerkey.evaluation.verdicts import with_wordings
@@ -185,9 +185,8 @@ async def propose_case(
     why: str | None = None,
 ) -> dict[str, Any]:
     """Propose a golden case for a person to accept: it is checked and added to golden-proposed.jsonl, never to the set."""
-    from answerkey.datasets.golden_sets import parse_question
-    from answerkey.datasets.question_rows import question_row
-    from answerkey.golden.lint_set import lint_questions
+    from answerkey.datasets.golden_sets import parse_question, question_row
+    from answerkey.golden.lint import lint_questions
     from answerkey.model.question import QuestionSet
 
     given = {
@@ -235,7 +234,7 @@ def _run_found(run: "Run") -> dict[str, Any]:
 
 
 def _failure(result: "Trial") -> dict[str, Any]:
-    from answerkey.report.losses import losses_of
+    from answerkey.report.detail import losses_of
 
     return _plain(
         {

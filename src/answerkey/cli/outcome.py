@@ -110,7 +110,7 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
     else:
         print_run(run)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from answerkey.report.github import write_to_github
+        from answerkey.report.markdown_file import write_to_github
 
         # Standard output belongs to the document; GitHub reads commands from either stream.
         write_to_github(run, sys.stderr if as_json else sys.stdout)
@@ -134,7 +134,7 @@ def verdict_code(verdict: str, fail_on: str | None, gates: Sequence[GateResult])
 
 def print_gates(gates: Sequence[GateResult]) -> None:
     """A line for each gate of a comparison."""
-    from answerkey.report.value_wording import gate_words
+    from answerkey.report.wording import gate_words
 
     for result in gates:
         click.echo(f"gate {'passed' if result.passed else 'FAILED'}: {gate_words(result)}")
@@ -146,14 +146,14 @@ def print_run(run: Run, *, worst: int = 10) -> None:
 
     print_report(run, worst=worst)
     if run.comparison is not None:
-        from answerkey.report.comparison_text import print_comparison
+        from answerkey.report.terminal_texts import print_comparison
 
         print_comparison(run.comparison)
 
 
 def print_run_document(run: Run) -> None:
     """The run document on stdout, streamed."""
-    from answerkey.report.rows_file import write_json
+    from answerkey.report.row_files import write_json
 
     write_json(run, sys.stdout.buffer)
     sys.stdout.buffer.flush()

@@ -7,14 +7,13 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from answerkey.comparison.columns import Columns, columns_from_run
-from answerkey.comparison.run_pairing import joint_units, pair
+from answerkey.comparison.run_comparison import Columns, columns_from_run, joint_units, pair
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import unit_sums
-from answerkey.stats.power import Pilot, VarianceSplit, split_variance
+from answerkey.stats.planning import Pilot, VarianceSplit, split_variance
 
 # Standard deviation of question scores where there is no run to learn it from: that of a fair chatbot.
 GUESSED_DEVIATION = 0.3

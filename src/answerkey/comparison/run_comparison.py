@@ -1,16 +1,504 @@
-"""The comparison of two runs: pairing, differences of everything, verdict and reasons."""
+"""A run as columns: one entry per question, trials averaged, in a few flat arrays whatever the run's size.
 
-from collections.abc import Iterator, Sequence
+What grows with a run is about 200 bytes a question: its content's hash, its id and its category, and eight for the score,
+the latency, the cost and each component and metric. Replies, reasons and questions are never read.
+"""
 
-from answerkey.comparison.columns import Columns, columns_from_run
-from answerkey.comparison.paired_measures import PairedRuns
-from answerkey.comparison.run_pairing import Pairing, pair
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison, Measure
-from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import round_score
+from answerkey.model.comparison import Comparison, Flip, Measure, Side, Unpaired
+from answerkey.model.question import GROUP_FIELDS, group_of
+from answerkey.model.run import LoggedResults, Run, RunInfo
+from answerkey.model.scorecard import ScoreBatch, Trial, round_score
+from answerkey.protocols import Direction, Store
 from answerkey.stats.distributions import t_quantile
-from answerkey.stats.paired import LEAST_UNITS, Difference, unseen_rate
+from answerkey.stats.paired import LEAST_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_BATCH = 1000
+
+
+class Columns(NamedTuple):
+    """What a comparison knows of a run, question by question. A missing value is NaN."""
+
+    info: RunInfo
+    ids: list[str]
+    # Of the questions' content.
+    hashes: list[bytes]
+    # Which of the category names.
+    categories: npt.NDArray[np.int32]
+    category_names: list[str]
+    scores: Floats
+    latencies: Floats
+    costs: Floats
+    # The share of its trials that ended in an error.
+    failures: Floats
+    components: dict[str, Floats]
+    metrics: dict[str, Floats]
+    # Replies by the kind of their error.
+    errors: Counter[str]
+    replies: int
+    # The name of each question's group, None for one that is a unit of its own; None if all are.
+    groups: list[str | None] | None
+    # Where a question has several trials, every trial's score, and where each question's begin.
+    trial_scores: Floats | None
+    trial_starts: Ints | None
+
+    def trials(self) -> Iterator[tuple[str, list[float]]]:
+        """Each question's scored trials; a question without any is left out."""
+        scores, starts = self.trial_scores, self.trial_starts
+        if scores is None or starts is None:
+            known = np.flatnonzero(~np.isnan(self.scores)).tolist()
+            yield from ((self.ids[i], [float(self.scores[i])]) for i in known)
+            return
+        for position, values in enumerate(np.split(scores, starts[1:])):
+            kept = values[~np.isnan(values)].tolist()
+            if kept:
+                yield self.ids[position], kept
+
+
+def columns_from_store(
+    store: Store, infos: Iterable[RunInfo], *, group_fields: tuple[str, ...] = GROUP_FIELDS
+) -> list[Columns]:
+    """Read stored runs' columns, and nothing else of them."""
+    # Runs over the same golden set share its groups.
+    groups: dict[str, dict[bytes, str]] = {}
+    found = []
+    for info in infos:
+        if info.question_set_hash not in groups:
+            groups[info.question_set_hash] = dict(store.question_groups(info.question_set_hash, group_fields))
+        found.append(_columns(info, store.score_batches(info), groups[info.question_set_hash]))
+    return found
+
+
+def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) -> Columns:
+    """The same from a run at hand."""
+    groups: dict[bytes, str] = {}
+
+    def batches() -> Iterator[ScoreBatch]:
+        results = iter(run.results)
+        while batch := list(islice(results, _BATCH)):
+            for trial in batch:
+                if (group := group_of(trial.question, group_fields)) is not None:
+                    groups[bytes.fromhex(trial.question.content_hash)] = group
+            yield _batch(batch)
+
+    return _columns(run.info, batches(), groups, in_order=not isinstance(run.results, LoggedResults))
+
+
+def _columns(
+    info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str], *, in_order: bool = True
+) -> Columns:
+    """Join batches; `groups` says which content hash belongs to which group, once all batches are read.
+
+    Unless they are `in_order`, trials of one question may stand anywhere.
+    """
+    ids: list[str] = []
+    hashes: list[bytes] = []
+    all_categories = [np.empty(0, np.int32)]
+    category_numbers: dict[str, int] = {}
+    # Kind and name of a column → its parts, and where they begin.
+    parts: dict[tuple[str, str], list[tuple[int, Floats]]] = defaultdict(list)
+    errors: Counter[str] = Counter()
+    for batch in batches:
+        failed = [kind is not None for kind in batch.error_kinds]
+        plain = {"score": batch.scores, "latency": batch.latencies_ms, "cost": batch.costs, "failed": failed}
+        for kind, named in (("plain", plain), ("component", batch.components), ("metric", batch.metrics)):
+            for name, values in named.items():
+                parts[kind, name].append((len(ids), np.array(values, dtype=np.float64)))
+        ids += batch.ids
+        hashes += batch.content_hashes
+        for category in dict.fromkeys(batch.categories):
+            category_numbers.setdefault(category, len(category_numbers))
+        all_categories.append(np.array([category_numbers[name] for name in batch.categories], np.int32))
+        errors.update(kind for kind in batch.error_kinds if kind is not None)
+    replies, categories = len(ids), np.concatenate(all_categories)
+    trials, trial_scores = _Trials(hashes if in_order else ids, in_order=in_order), None
+    if trials.starts is not None:
+        trial_scores = trials.sorted(_joined(parts["plain", "score"], replies))
+        firsts = trials.firsts(trials.starts)
+        ids, hashes = [ids[first] for first in firsts], [hashes[first] for first in firsts]
+        categories = categories[firsts]
+    scores, latencies, costs, failures = (
+        trials.means(_joined(parts.pop(("plain", name), ()), replies))
+        for name in ("score", "latency", "cost", "failed")
+    )
+    found: dict[str, dict[str, Floats]] = {"component": {}, "metric": {}}
+    for kind, name in list(parts):
+        found[kind][name] = trials.means(_joined(parts.pop((kind, name)), replies))
+    return Columns(
+        info=info,
+        ids=ids,
+        hashes=hashes,
+        categories=categories,
+        category_names=list(category_numbers),
+        scores=scores,
+        latencies=latencies,
+        costs=costs,
+        failures=failures,
+        components=found["component"],
+        metrics=found["metric"],
+        errors=errors,
+        replies=replies,
+        groups=[groups.get(known) for known in hashes] if groups else None,
+        trial_scores=trial_scores,
+        trial_starts=trials.starts,
+    )
+
+
+class _Trials:
+    """Which of a run's trials are of one question, as the trials themselves say it: whoever made the run may not have known."""
+
+    def __init__(self, questions: Sequence[str] | Sequence[bytes], *, in_order: bool) -> None:
+        # The trials in the order of their questions; None: they are in it.
+        self._order: Ints | None = None
+        count = len(questions)
+        if not in_order:
+            places: dict[str | bytes, int] = {}
+            of_trial = np.array(
+                [places.setdefault(question, len(places)) for question in questions], np.int64
+            )
+            self._order = np.argsort(of_trial, kind="stable")
+            begins = np.flatnonzero(np.diff(of_trial[self._order], prepend=-1))
+        else:
+            changes = (i for i in range(count) if not i or questions[i] != questions[i - 1])
+            begins = np.fromiter(changes, np.int64)
+        # Where each question's begin; None: each has one, and the order in which they came.
+        self.starts: Ints | None = begins if len(begins) < count else None
+
+    def sorted(self, values: Floats) -> Floats:
+        """Values of all trials, question by question."""
+        return values if self._order is None else values[self._order]
+
+    def firsts(self, starts: Ints) -> list[int]:
+        """The first trial of each question, as they came."""
+        return [int(first) for first in (starts if self._order is None else self._order[starts])]
+
+    def means(self, values: Floats) -> Floats:
+        """The mean of each question's trials that have a value."""
+        if self.starts is None:
+            return values
+        values = self.sorted(values)
+        known = ~np.isnan(values)
+        sums = np.add.reduceat(np.where(known, values, 0.0), self.starts)
+        with np.errstate(invalid="ignore"):
+            return sums / np.add.reduceat(known.astype(np.float64), self.starts)
+
+
+def _joined(parts: Iterable[tuple[int, Floats]], length: int) -> Floats:
+    """One column of its parts, NaN in between."""
+    values = np.full(length, np.nan)
+    for begin, part in parts:
+        values[begin : begin + len(part)] = part
+    return values
+
+
+def _batch(results: Sequence[Trial]) -> ScoreBatch:
+    questions = [result.question for result in results]
+    cards = [result.scorecard for result in results]
+    components = [{name: score.value for name, score in card.components.items()} for card in cards]
+    return ScoreBatch(
+        ids=[question.id for question in questions],
+        content_hashes=[bytes.fromhex(question.content_hash) for question in questions],
+        categories=[question.category for question in questions],
+        scores=[card.total for card in cards],
+        error_kinds=[None if card.error is None else card.error.kind for card in cards],
+        latencies_ms=[result.latency_ms for result in results],
+        costs=[result.cost for result in results],
+        components=by_name(components),
+        metrics=by_name([card.metrics for card in cards]),
+    )
+
+
+def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows of named values as one column for each name."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+# Which question of one run is which of the other: by content, then by id; what is left over is named.
+
+
+class Pairing(msgspec.Struct, frozen=True):
+    """Which question of the base is which of the candidate."""
+
+    # Positions in base and candidate.
+    base: Ints
+    candidate: Ints
+    # Questions with the same id whose wording or expectations were edited in between.
+    edited: tuple[str, ...]
+    # Questions that take no part, and why.
+    unpaired: tuple[Unpaired, ...]
+
+
+def pair(base: Columns, candidate: Columns) -> Pairing:
+    """Pair two runs."""
+    # Of equal questions the first.
+    by_hash = {known: place for place, known in reversed(list(enumerate(candidate.hashes)))}
+    others = np.array([by_hash.get(known, -1) for known in base.hashes], dtype=np.int64)
+    unused = np.ones(len(candidate.ids), bool)
+    unused[others[others >= 0]] = False
+    leftover = np.flatnonzero(others < 0).tolist()
+    edited: list[str] = []
+    only_base: list[str] = []
+    if leftover:
+        by_id = {candidate.ids[i]: i for i in np.flatnonzero(unused).tolist()}
+        for position in leftover:
+            identity = base.ids[position]
+            other = by_id.pop(identity, None)
+            if other is None:
+                only_base.append(identity)
+            else:
+                edited.append(identity)
+                others[position] = other
+                unused[other] = False
+    first = np.flatnonzero(others >= 0)
+    second = others[first]
+    scored = ~(np.isnan(base.scores[first]) | np.isnan(candidate.scores[second]))
+    return Pairing(
+        base=first[scored],
+        candidate=second[scored],
+        edited=tuple(edited),
+        unpaired=(
+            *(Unpaired(identity, "only in base") for identity in only_base),
+            *(Unpaired(candidate.ids[i], "only in candidate") for i in np.flatnonzero(unused).tolist()),
+            *(Unpaired(base.ids[i], "not scored") for i in first[~scored].tolist()),
+        ),
+    )
+
+
+def joint_units(*runs: tuple[Columns, Ints]) -> Ints | None:
+    """A number for each question at the same place of these positions in the runs, equal for those that belong together.
+
+    None if each is on its own.
+    """
+    if all(columns.groups is None for columns, _ in runs):
+        return None
+    named = [
+        [columns.groups[place] for place in positions.tolist()]
+        for columns, positions in runs
+        if columns.groups is not None
+    ]
+    numbers: dict[str | int, int] = {}
+    labels = [
+        # A question that belongs to no group is a unit of its own.
+        numbers.setdefault(next((name for name in names if name is not None), place), len(numbers))
+        for place, names in enumerate(zip(*named, strict=True))
+    ]
+    return np.array(labels)
+
+
+# What is measured of two paired runs: differences of the score and of everything beside it, flips, pass rates.
+
+
+# Counts of something unwanted; runs that were kept before scorers declared a direction say nothing of them.
+_COUNTS: dict[str, Direction] = dict.fromkeys(
+    ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
+)
+# What gates ask of a judge.
+_OF_JUDGES = ("canaries", "reliable", "unreliable_because", "touches")
+# Scores are compared as rounded to nine decimals.
+_HALF_UNIT = 5e-10
+
+
+class _Part(NamedTuple):
+    """Something that both runs have for each pair."""
+
+    name: str
+    first: Floats
+    second: Floats
+    # Which pairs belong together.
+    units: Ints | None
+    direction: Direction = "higher"
+    # Counts, durations and costs, of which nothing bounds the difference.
+    counted: bool = False
+
+
+class PairedRuns:
+    """Two runs and their pairing."""
+
+    def __init__(
+        self, base: Columns, candidate: Columns, pairing: Pairing, level: float, margin: float | None = None
+    ) -> None:
+        self._base = base
+        self._candidate = candidate
+        self._pairing = pairing
+        self._level = level
+        # A difference of the score inside ± this does not matter.
+        self._margin = margin
+        self._first = base.scores[pairing.base]
+        self._second = candidate.scores[pairing.candidate]
+        self._passed = (_passed(self._first, base.info), _passed(self._second, candidate.info))
+        self._units = joint_units((base, pairing.base), (candidate, pairing.candidate))
+        # Which way each metric is better, as the runs keep it.
+        self._directions = {**_COUNTS, **base.info.directions, **candidate.info.directions}
+
+    def score(self) -> Measure:
+        """The difference of the score, which decides."""
+        [found] = self._corrected([_Part("score", self._first, self._second, self._units)], graded=True)
+        return found
+
+    def family(
+        self, first: Mapping[str, Floats], second: Mapping[str, Floats], *, graded: bool
+    ) -> list[Measure]:
+        """Everything of one kind, corrected together; what only one run has is left to the notes."""
+        parts = []
+        for name in first:
+            if name in second and len((known := self._known(name, first[name], second[name])).first):
+                counted = not graded and _counted(known)
+                direction = self._directions.get(name, "higher")
+                parts.append(known._replace(direction=direction, counted=counted))
+        return self._corrected(parts, graded=graded)
+
+    def categories(self) -> list[Measure]:
+        """The score in each category, corrected together; nothing if there is only one."""
+        numbers = self._candidate.categories[self._pairing.candidate]
+        order = np.argsort(numbers, kind="stable")
+        present, begins = np.unique(numbers[order], return_index=True)
+        if len(present) < 2:
+            return []
+        parts = []
+        for number, chosen in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
+            units = None if self._units is None else self._units[chosen]
+            name = self._candidate.category_names[number]
+            parts.append(_Part(name, self._first[chosen], self._second[chosen], units))
+        return self._corrected(parts, graded=True)
+
+    def lower_is_better(
+        self, name: str, first: Floats, second: Floats, *, counted: bool = True
+    ) -> Measure | None:
+        """Latency, cost or, which is no count but a share, errors."""
+        part = self._known(name, first, second)._replace(direction="lower", counted=counted)
+        return self._corrected([part], graded=False)[0] if len(part.first) else None
+
+    def _known(self, name: str, first: Floats, second: Floats) -> _Part:
+        before, after = first[self._pairing.base], second[self._pairing.candidate]
+        known = ~(np.isnan(before) | np.isnan(after))
+        units = None if self._units is None else self._units[known]
+        return _Part(name, before[known], after[known], units)
+
+    def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> list[Measure]:
+        found = [
+            paired_difference(
+                np.round(part.second - part.first, 9),
+                units=part.units,
+                level=self._level,
+                bound=None if part.counted else 1.0,
+            )
+            for part in parts
+        ]
+        adjusted = holm([None if difference is None else difference.p_value for difference in found])
+        return [
+            Measure(
+                name=part.name,
+                base=_mean(part.first),
+                candidate=_mean(part.second),
+                graded=graded,
+                counted=part.counted,
+                difference=difference,
+                p_adjusted=p,
+                verdict=verdict_of(
+                    difference,
+                    p_value=p,
+                    higher_is_better=part.direction == "higher",
+                    margin=self._margin if graded else None,
+                ),
+            )
+            for part, difference, p in zip(parts, found, adjusted, strict=True)
+        ]
+
+    def flips(self) -> tuple[Flip, ...]:
+        """What broke comes first, the deepest fall before the others."""
+        before, after = self._passed
+        categories = self._candidate.categories[self._pairing.candidate]
+        found = [
+            Flip(
+                id=self._base.ids[self._pairing.base[place]],
+                category=self._candidate.category_names[categories[place]],
+                kind="fixed" if after[place] else "broken",
+                score_from=round_score(float(self._first[place])),
+                score_to=round_score(float(self._second[place])),
+            )
+            for place in np.flatnonzero(before != after).tolist()
+        ]
+        return tuple(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
+
+    def pass_rate(self) -> dict[str, Any]:
+        """Of both runs, by the same test as the score."""
+        before, after = (passed.astype(np.float64) for passed in self._passed)
+        found = paired_difference(after - before, units=self._units, level=self._level)
+        assert found is not None  # rates are bounded, and there is a pair
+        return {
+            "base": _mean(before),
+            "candidate": _mean(after),
+            "difference": round_score(found.mean),
+            "low": round_score(found.low),
+            "high": round_score(found.high),
+            "level": self._level,
+            "p_value": found.p_value,
+            "method": found.method,
+            "fixed": int(np.count_nonzero(after > before)),
+            "broken": int(np.count_nonzero(after < before)),
+        }
+
+    def sides(self) -> tuple[Side, Side]:
+        """Both runs over the questions that both have."""
+        return _side(self._base, self._pairing.base), _side(self._candidate, self._pairing.candidate)
+
+
+def _side(columns: Columns, positions: Ints) -> Side:
+    info = columns.info
+    scores = columns.scores[positions]
+    latencies, costs = columns.latencies[positions], columns.costs[positions]
+    latencies, costs = latencies[~np.isnan(latencies)], costs[~np.isnan(costs)]
+    latency = None
+    if len(latencies):
+        p50, p95 = np.percentile(latencies, (50, 95)).tolist()
+        latency = {"mean": round(float(latencies.mean()), 3), "p50": round(p50, 3), "p95": round(p95, 3)}
+    return Side(
+        id=info.id,
+        name=info.name,
+        target=info.target,
+        score=_mean(scores),
+        questions=len(columns.ids),
+        repeat=info.repeat,
+        pass_rate=round_score(int(np.count_nonzero(_passed(scores, info))) / len(scores)),
+        error_rate=round_score(columns.errors.total() / columns.replies) if columns.replies else 0.0,
+        errors=dict(sorted(columns.errors.items())),
+        latency_ms=latency,
+        cost=_mean(costs) if len(costs) else None,
+        judge={name: info.judge[name] for name in _OF_JUDGES if name in info.judge},
+    )
+
+
+def _passed(scores: Floats, info: RunInfo) -> Any:
+    return scores >= info.pass_mark - _HALF_UNIT
+
+
+def _counted(part: _Part) -> bool:
+    """Whether a metric is a count, a number of tokens or a duration, and not a share between 0 and 1."""
+    if part.name in _COUNTS:
+        return True
+    return bool(
+        min(part.first.min(), part.second.min()) < 0.0 or max(part.first.max(), part.second.max()) > 1.0
+    )
+
+
+def _mean(values: Floats) -> float:
+    return round_score(float(values.mean()))
+
+
+# The comparison of two runs: pairing, differences of everything, verdict and reasons.
 
 
 def compare(base: Run, candidate: Run, *, margin: float | None = None) -> Comparison:

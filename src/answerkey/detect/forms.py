@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.text.lazy import lazy
+from answerkey.text.normalise import lazy
 
 # White space, control and format characters, and the marks that leave nothing on the screen.
 _INVISIBLE = lazy(

@@ -11,10 +11,10 @@ import msgspec
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
 from answerkey.transcripts.failures import failure_from_exception
-from answerkey.transcripts.plain_json import admit_reply
+from answerkey.transcripts.json_values import admit_reply
 
 # When the time is up, the loop looks so often for what lies in the sockets already; each look takes microseconds.
 _LOOKS = 50

@@ -35,13 +35,13 @@ from answerkey.model.scorecard import Scorecard
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment
     from answerkey.evaluation.live import Asking
     from answerkey.evaluation.recorded import LogScoring
-    from answerkey.gate import Gate
+    from answerkey.gates import Gate
     from answerkey.store.sql import SqlStore
 
 # A judge in the place of a stored run's own, or what is to change of that one.
@@ -236,7 +236,7 @@ def ab(
 
 
 def _experiment_gates(assembly: Assembly, gates: Sequence[str]) -> "list[Gate]":
-    from answerkey.gate import check_gates  # loaded where there are conditions
+    from answerkey.gates import check_gates  # loaded where there are conditions
 
     return check_gates(gates, assembly.grader.directions, baseline="a")[: len(gates)]
 

@@ -8,19 +8,15 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.evaluation.assembly import assemble, golden_set
 from answerkey.evaluation.bookkeeping import configuration_error
-from answerkey.model.json_value import Json
 from answerkey.model.options import Options
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply
+from answerkey.model.reply import Json, Reply
 from answerkey.model.run_document import reply_document, scorecard_document
-from answerkey.model.scorecard import Scorecard
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.targets.resolve import TargetLike
-from answerkey.transcripts.json_shapes import as_dict
-from answerkey.transcripts.mapping_proposal import propose_mapping
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload, watch_raw
-from answerkey.transcripts.reply_places import find_places
+from answerkey.transcripts.json_values import as_dict, decode_json
+from answerkey.transcripts.payloads import ReplyMapping, find_places, reply_from_payload, watch_raw
+from answerkey.transcripts.recorded_rows import propose_mapping
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

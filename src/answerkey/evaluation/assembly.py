@@ -11,19 +11,17 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
-from answerkey.model.options import JudgeSettings, Options
-from answerkey.model.prices import price_of
+from answerkey.model.options import JudgeSettings, Options, price_of
 from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import engines, load_object
 from answerkey.protocols import Direction, Engine, Target
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
-from answerkey.targets.priced_target import PricedTarget
-from answerkey.targets.resolve import TargetLike, resolve_target
+from answerkey.targets.resolve import PricedTarget, TargetLike, resolve_target
 
 if TYPE_CHECKING:
-    from answerkey.gate import Gate
-    from answerkey.judge.configured_judge import Judge
+    from answerkey.gates import Gate
+    from answerkey.judge.session import Judge
 
 JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
@@ -91,7 +89,7 @@ def _make_gates(options: Options, measures: Mapping[str, Direction]) -> "tuple[G
     """The run's conditions; a name that none of its measures has is refused."""
     if not options.gates and options.baseline is None:
         return ()
-    from answerkey.gate import check_gates  # loaded where there are conditions
+    from answerkey.gates import check_gates  # loaded where there are conditions
 
     return tuple(check_gates(options.gates, measures, baseline=options.baseline))
 
@@ -102,7 +100,7 @@ def _make_judge(options: Options, settings: Settings) -> "Judge | None":
     if not judge.models and not scoring.needs_judge:
         # Most runs have none, and need not load what judging takes.
         return None
-    from answerkey.judge.configured_judge import make_judge
+    from answerkey.judge.session import make_judge
 
     if judge.concurrency is None:
         judge = msgspec.structs.replace(judge, concurrency=options.concurrency)

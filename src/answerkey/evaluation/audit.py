@@ -19,7 +19,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.measuring import measuring
 from answerkey.scorers.plan import make_grader
 from answerkey.scorers.response_quality import keyword_names
-from answerkey.text.sanitise import one_line
+from answerkey.text.normalise import one_line
 
 _NAMED = 8
 

@@ -17,9 +17,8 @@ from answerkey.evaluation.stored import run_warnings
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import unscored_card
+from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import target_labels, target_version

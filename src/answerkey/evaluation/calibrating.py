@@ -7,19 +7,22 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.gate import evaluate_gates, parse_gate
+from answerkey.gates import evaluate_gates, parse_gate
 from answerkey.judge.calibration import (
     Calibration,
     JudgedReplies,
+    Labels,
     calibrate_judge,
     change_between,
     judged_replies,
+    labels_from_feedback,
+    labels_from_file,
+    labels_from_mapping,
 )
-from answerkey.judge.labels import Labels, labels_from_feedback, labels_from_file, labels_from_mapping
 from answerkey.model.run import GateResult, Run, RunInfo
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.stats.corrected_means import Corrected
-from answerkey.store.feedback_book import FeedbackBook
+from answerkey.store.feedback import FeedbackBook
 from answerkey.store.sql import SqlStore
 
 # A file of labels, or question id (with its trial, if asked several times) → right or wrong, or a score from 0 to 1.

@@ -18,7 +18,7 @@ from answerkey.evaluation.assembly import Assembly
 from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Flip
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Target
 
 if TYPE_CHECKING:

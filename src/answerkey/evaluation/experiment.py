@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from answerkey.comparison.columns import columns_from_store
-from answerkey.comparison.run_comparison import compare_runs
+from answerkey.comparison.run_comparison import columns_from_store, compare_runs
 from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import (
@@ -34,15 +33,15 @@ from answerkey.evaluation.stored import open_configured_store, stored_trials
 from answerkey.evaluation.target_pair import TargetPair, own_trial
 from answerkey.evaluation.verdicts import with_wordings
 from answerkey.evaluation.waiting import Progress, RunningScore, Silent
-from answerkey.gate import Gate, evaluate_gates
+from answerkey.gates import Gate, evaluate_gates
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
 from answerkey.model.run_document import run_header
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Target
 from answerkey.stats.paired import Verdict
-from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
+from answerkey.stats.planning import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike

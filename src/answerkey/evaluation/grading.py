@@ -17,11 +17,10 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import SLEEPING, ToGrade, read_frame, write_frame
-from answerkey.text.sanitise import one_line
+from answerkey.text.normalise import one_line
 
 Judged = Sequence[Sequence[Score]]
 _Item = tuple[Trial, Judged]

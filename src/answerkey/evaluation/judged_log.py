@@ -16,13 +16,12 @@ from answerkey.evaluation.shard_processes import Here
 from answerkey.evaluation.waiting import Progress
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
-    from answerkey.judge.configured_judge import Judge
-    from answerkey.judge.session import JudgingSession
+    from answerkey.judge.session import Judge, JudgingSession
 
 # Replies that are read ahead of the one whose judgement is waited for.
 _MOST_AHEAD = 2000

@@ -16,14 +16,13 @@ import msgspec
 
 from answerkey.errors import InterruptedRunError, RunOwnedError, StoreAwayError, StoreError, StoreFullError
 from answerkey.model.run import RunInfo
-from answerkey.model.trial import Trial
-from answerkey.store.judgements import SqlJudgements
-from answerkey.store.ownership import Lease
-from answerkey.store.run_journal import RunJournal, read_journal
+from answerkey.model.scorecard import Trial
+from answerkey.store.ownership import Lease, RunJournal, read_journal
+from answerkey.store.review import SqlJudgements
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
-    from answerkey.model.judge_answer import Answer
+    from answerkey.model.judgement import Answer
 
 _Value = TypeVar("_Value")
 # Seconds until a store that is away is tried again: doubled each time, up to the second.

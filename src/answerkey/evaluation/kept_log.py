@@ -8,7 +8,7 @@ import msgspec
 from answerkey.evaluation.bookkeeping import new_id
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, StreamedResults
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.store.sql import SqlStore
 
 _BATCH = 1000

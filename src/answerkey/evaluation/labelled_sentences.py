@@ -8,13 +8,11 @@ from typing import Any
 from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
 from answerkey.evaluation.log_rows import LogRows
-from answerkey.grounded.claimed import verify_sentences
-from answerkey.grounded.words import Words, meaning
-from answerkey.judge.claims import ClaimCheck
-from answerkey.judge.configured_judge import Judge
-from answerkey.judge.session import open_judging
-from answerkey.model.sentence_calibration import SentenceCalibration, calibrate_sentences
-from answerkey.model.trial import Trial
+from answerkey.evidence.facts import Words, meaning
+from answerkey.evidence.links import verify_sentences
+from answerkey.judge.session import ClaimCheck, Judge, open_judging
+from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
+from answerkey.model.scorecard import Trial
 from answerkey.transcripts.row_files import read_rows
 
 # (sentence, whether it is supported)

@@ -24,7 +24,7 @@ from answerkey.evaluation.stored import stored_trials
 from answerkey.evaluation.waiting import Progress
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Target
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore

@@ -13,8 +13,14 @@ import msgspec
 from answerkey.errors import BinaryFileError, InputError
 from answerkey.evaluation.bad_rows import is_side_file
 from answerkey.evaluation.shard import Block, FilePart
-from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, shown_path
-from answerkey.transcripts.remote_files import find_remote, remote_stamp, remote_url
+from answerkey.transcripts.files import (
+    STANDARD_INPUT,
+    find_remote,
+    reading_errors,
+    remote_stamp,
+    remote_url,
+    shown_path,
+)
 from answerkey.transcripts.row_files import Row, RowFile, open_rows
 
 # Bytes of lines, or rows, that go together: large enough that handing them over costs nothing, small enough for memory.

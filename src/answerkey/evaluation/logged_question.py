@@ -5,7 +5,7 @@ from zlib import crc32
 
 from answerkey.model.question import UNCATEGORISED
 from answerkey.model.slice_sums import ReplySums
-from answerkey.text.keyword import Keyword
+from answerkey.text.normalise import Keyword
 
 
 class LoggedQuestion:

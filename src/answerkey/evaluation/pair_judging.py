@@ -5,13 +5,12 @@ from collections.abc import Iterator
 
 from answerkey.errors import UsageError
 from answerkey.evaluation.bookkeeping import store_writer
-from answerkey.judge.bias import Side
-from answerkey.judge.configured_judge import Judge
+from answerkey.judge.calibration import Side
 from answerkey.judge.pairwise import Pair, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
-from answerkey.judge.session import open_judging
+from answerkey.judge.session import Judge, open_judging
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
-from answerkey.store.judgements import SqlJudgements
+from answerkey.store.review import SqlJudgements
 from answerkey.store.sql import SqlStore
 
 

@@ -18,13 +18,12 @@ from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply
 from answerkey.model.result_rows import OPEN, Kept, encode, for_table
 from answerkey.model.run_document import result_document, score_document
-from answerkey.model.scorecard import grade
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial, grade
 from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.measuring import Measured
 from answerkey.scorers.response_quality import ResponseQuality, keyword_names
-from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.fields import read_usage
 
 # More would only fill the memory: rows that repeat their questions have fewer.
 _MOST_FORMS = 4096

@@ -12,10 +12,8 @@ import msgspec
 
 from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, question_id
 from answerkey.model.reply import Reply, Timings, ToolCall, Usage
-from answerkey.transcripts.fields.content_text import TEXT_NAMES
-from answerkey.transcripts.fields.tool_calls import read_calls
-from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.json_shapes import LONGEST_MS
+from answerkey.transcripts.fields import read_calls, read_usage
+from answerkey.transcripts.json_values import LONGEST_MS, TEXT_NAMES
 from answerkey.transcripts.payloads import EVIDENCE
 
 # More names are no list that a chatbot writes.

@@ -7,10 +7,10 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.evaluation.asking import Asked, ask_once, read_by
-from answerkey.model.json_value import Json
 from answerkey.model.options import Options
+from answerkey.model.reply import Json
 from answerkey.targets.resolve import kind_and_rest
-from answerkey.transcripts.json_shapes import as_dict, as_dicts
+from answerkey.transcripts.json_values import as_dict, as_dicts
 
 # What the configuration that `init` writes calls the chatbot.
 TARGET_NAME = "chatbot"

@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.question import Question
-from answerkey.store.feedback_book import FeedbackBook, question_of
+from answerkey.store.feedback import FeedbackBook, question_of
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 

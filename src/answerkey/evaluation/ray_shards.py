@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.engine.ray_cluster import connect, error_line
+from answerkey.engine.ray_engine import connect, error_line
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.evaluation.score_journal import Places, read_batches
 from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer

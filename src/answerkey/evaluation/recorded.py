@@ -28,8 +28,8 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.question_lines import AddedUp
 from answerkey.model.result_rows import Kept
 from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo
+from answerkey.model.scorecard import Trial
 from answerkey.model.tally import Tally
-from answerkey.model.trial import Trial
 from answerkey.model.whole_tally import WholeTally
 from answerkey.scorers.grader import Grader
 

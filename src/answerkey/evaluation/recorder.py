@@ -16,14 +16,12 @@ from answerkey.evaluation.stored import stored_trials
 from answerkey.evaluation.waiting import Progress, RunningScore
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Scorecard
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
-    from answerkey.judge.configured_judge import Judge
-    from answerkey.judge.session import JudgingSession
+    from answerkey.judge.session import Judge, JudgingSession
 
 # What arrives within this time is written together; until then the journal has it.
 _FLUSH_SECONDS = 0.2

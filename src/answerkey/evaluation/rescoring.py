@@ -13,7 +13,7 @@ from answerkey.evaluation.stored import stored_trials
 from answerkey.evaluation.waiting import Progress, RunningScore, Silent
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 

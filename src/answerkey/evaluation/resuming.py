@@ -19,7 +19,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Timings
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike, target_labels

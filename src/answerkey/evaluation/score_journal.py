@@ -24,7 +24,7 @@ except ImportError:  # Windows, where no journal outlives its command
 from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.question_lines import AddedUp, add_up
 from answerkey.model.result_rows import RowLines
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 
 # Start and length of some records in a journal.
 Places = Sequence[tuple[int, int]]

@@ -20,7 +20,7 @@ from answerkey.evaluation.shard_tally import Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.result_rows import Kept
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring

@@ -17,6 +17,7 @@ from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_questio
 from answerkey.model.question import UNCATEGORISED, Question, group_of
 from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves, number_runs
 from answerkey.model.result_rows import Kept, RowLines, row_line
+from answerkey.model.scorecard import Trial
 from answerkey.model.slice_sums import (
     ERRORS,
     TAKEN,
@@ -28,7 +29,6 @@ from answerkey.model.slice_sums import (
     signature_of,
 )
 from answerkey.model.tally import Tally, values_of
-from answerkey.model.trial import Trial
 from answerkey.scorers.measuring import Measured
 from answerkey.stats.intervals import mean_of_wholes, whole
 

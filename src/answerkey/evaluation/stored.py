@@ -9,9 +9,8 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import round_down
+from answerkey.model.scorecard import Trial, round_down
 from answerkey.model.summary import BAD_ROW, Summary
-from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 

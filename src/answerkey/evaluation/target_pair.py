@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, Target
 
 

@@ -4,9 +4,9 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from answerkey.datasets.trec_files import read_qrels, read_trec_run
+from answerkey.datasets.import_benchmarks import read_qrels, read_trec_run
 from answerkey.errors import InputError, UsageError
-from answerkey.scorers.retrieval.retrieval_measures import Evaluator, parse_measures
+from answerkey.scorers.retrieval import Evaluator, parse_measures
 
 # What is computed when no measure is named.
 TREC_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR")

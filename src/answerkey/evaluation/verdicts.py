@@ -10,11 +10,11 @@ import msgspec
 
 from answerkey.errors import AnswerkeyError
 from answerkey.evaluation.stored import load_stored_run
-from answerkey.gate import Gate, check_gates, evaluate_gates, parse_gate
+from answerkey.gates import Gate, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import Comparison, Flip
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.run_document import run_header
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Trial
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -31,8 +31,7 @@ def compare_with_baseline(
     run: Run, baseline: RunInfo, store: "SqlStore", *, margin: float | None = None
 ) -> Run:
     """The run with its comparison beside it."""
-    from answerkey.comparison.columns import columns_from_run, columns_from_store
-    from answerkey.comparison.run_comparison import compare_runs
+    from answerkey.comparison.run_comparison import columns_from_run, columns_from_store, compare_runs
 
     if isinstance(run.results, StreamedResults):
         base, candidate = columns_from_store(store, [baseline, run.info])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
-from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
+from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword
 
 # A bot gives a reply to one turn of a question.
 Bot = Callable[[Question, Question], Reply]

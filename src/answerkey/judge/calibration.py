@@ -1,17 +1,20 @@
-"""Calibration: how far a run's judge agrees with people, and its mean, rate and change once its errors are taken out."""
+"""People's verdicts on a run's replies, from a labelled file or from the feedback in the store, one for each reply."""
 
 import random
-from collections.abc import Hashable, Iterable
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import log1p
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from answerkey.errors import UsageError
-from answerkey.judge.judgement_of_reply import JUDGE
-from answerkey.judge.labels import Key, Labels
+from answerkey.errors import InputError, UsageError
+from answerkey.judge.panel import JUDGE
+from answerkey.model.feedback import Feedback, read_value
 from answerkey.model.question import group_of
-from answerkey.model.trial import Trial
-from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa
+from answerkey.model.scorecard import Trial
 from answerkey.stats.corrected_means import (
     Corrected,
     JudgedSample,
@@ -20,9 +23,273 @@ from answerkey.stats.corrected_means import (
     prediction_powered_mean,
     rogan_gladen_rate,
 )
-from answerkey.stats.correlation import correlate
-from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
-from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
+from answerkey.stats.intervals import (
+    Confusion,
+    Interval,
+    Kappa,
+    cohen_kappa,
+    correlate,
+    mcnemar_p_value,
+    mean_interval,
+    newcombe_interval,
+    wilson_interval,
+)
+from answerkey.transcripts.row_files import read_rows
+
+if TYPE_CHECKING:
+    from answerkey.judge.pairwise import PairVerdict
+
+
+_FIELDS = ("correct", "verdict", "score", "label", "human", "value")
+_RIGHT = frozenset(("pass", "passed", "correct", "right", "ok", "accept", "accepted"))
+_WRONG = frozenset(("fail", "failed", "incorrect", "wrong", "reject", "rejected"))
+
+# Question id and trial.
+Key = tuple[str, int]
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    """Verdicts by reply."""
+
+    # Reply → whether people call it right.
+    right: dict[Key, bool]
+    # Reply → people's mean score, where right is 1 and wrong 0.
+    scores: dict[Key, float] = {}
+    # Replies on which people are evenly split; they are left out.
+    split: int = 0
+    source: str = ""
+    # Whether people chose themselves what to judge, so that the labels are hardly a random sample.
+    self_selected: bool = False
+
+
+def labels_from_file(path: Path, known: Iterable[Key], *, pass_mark: float) -> Labels:
+    """Rows of {id, trial, correct | verdict | score}; several verdicts on a reply are decided by the majority."""
+    keys = set(known)
+    trials: dict[str, set[int]] = defaultdict(set)
+    for identity, trial in keys:
+        trials[identity].add(trial)
+    given: dict[Key, list[tuple[bool, float]]] = defaultdict(list)
+    for line, row in read_rows(path):
+        try:
+            key, found = _key(row, trials), _verdict(row, pass_mark)
+            if found is not None:
+                given[key].append(found)
+        except (ValueError, UsageError) as error:
+            raise InputError(str(error), path=path, line=line) from None
+    if not given:
+        raise InputError("holds no verdict", path=path)
+    return _majority(given, str(path))
+
+
+def labels_from_mapping(
+    given: Mapping[Any, bool | float], known: Iterable[Key], *, pass_mark: float
+) -> Labels:
+    """Question id, or (id, trial), → right or wrong, or a score."""
+    keys = set(known)
+    found: dict[Key, list[tuple[bool, float]]] = {}
+    for named, value in given.items():
+        key = named if isinstance(named, tuple) else (str(named), 1)
+        if key not in keys:
+            raise UsageError(f"labels: the run has no reply {named!r}")
+        right = value if isinstance(value, bool) else value >= pass_mark
+        found[key] = [(right, float(value))]
+    return _majority(found, "labels")
+
+
+def labels_from_feedback(verdicts: Iterable[Feedback], replies: Mapping[tuple[str, int], Key]) -> Labels:
+    """Verdicts that people left in the store; `replies` finds the question of an (ask hash, trial)."""
+    given: dict[Key, list[tuple[bool, float]]] = defaultdict(list)
+    sources = set()
+    for verdict in verdicts:
+        if verdict.reply is None:
+            continue
+        key = replies.get((verdict.reply.ask_hash, verdict.reply.trial))
+        if key is not None:
+            given[key].append((verdict.positive, float(verdict.positive)))
+            sources.add(verdict.source)
+    return _majority(given, "feedback", self_selected="user" in sources)
+
+
+def _majority(
+    given: Mapping[Key, list[tuple[bool, float]]], source: str, *, self_selected: bool = False
+) -> Labels:
+    shares = {key: sum(right for right, _ in found) / len(found) for key, found in given.items()}
+    right = {key: share > 0.5 for key, share in shares.items() if share != 0.5}
+    scores = {key: sum(score for _, score in given[key]) / len(given[key]) for key in right}
+    split = len(given) - len(right)
+    return Labels(right=right, scores=scores, split=split, source=source, self_selected=self_selected)
+
+
+def _key(row: Mapping[str, Any], trials: Mapping[str, set[int]]) -> Key:
+    identity = row.get("id", row.get("question_id"))
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
+        raise ValueError("has no 'id', so it cannot be told which question it is about")
+    identity = str(identity)
+    if identity not in trials:
+        raise ValueError(f"the run has no reply to a question with id {identity!r}")
+    trial = row.get("trial")
+    if trial is None:
+        if len(trials[identity]) > 1:
+            raise ValueError(f"the run asked {identity!r} several times; say which with 'trial'")
+        return identity, next(iter(trials[identity]))
+    try:
+        number = msgspec.convert(trial, int, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError("'trial' must be a whole number") from None
+    if number not in trials[identity]:
+        raise ValueError(f"the run has no trial {number} of {identity!r}")
+    return identity, number
+
+
+def _verdict(row: Mapping[str, Any], pass_mark: float) -> tuple[bool, float] | None:
+    """Whether a row calls its reply right, and its score; None if it was drawn to be labelled and is not yet."""
+    for name in _FIELDS:
+        value = row.get(name)
+        if value is None:
+            continue
+        word = value.strip().lower() if isinstance(value, str) else None
+        if word in _RIGHT or word in _WRONG:
+            return word in _RIGHT, float(word in _RIGHT)
+        try:
+            number = read_value(value)
+        except UsageError:
+            raise ValueError(
+                f"{name!r} is {str(value)[:40]!r}; write true or false, pass or fail, or a score from 0 to 1"
+            ) from None
+        return number >= (pass_mark if name == "score" else 0.5), number
+    if any(name in row for name in _FIELDS):
+        return None
+    raise ValueError("has no verdict; give one as 'correct', 'verdict' or 'score'")
+
+
+# What a judge of pairs leans to beside their quality: the place where a reply stands, its length, its own kind of model.
+
+
+Place = Literal["first", "second"]
+Side = Literal["base", "candidate"]
+# Families of models, by what their names hold.
+_FAMILIES = {
+    "gpt": r"gpt|\bo[134]\b|o[134]-",
+    "claude": "claude",
+    "gemini": "gemini|gemma",
+    "llama": "llama",
+    "mistral": "mistral|mixtral|ministral",
+    "qwen": "qwen|qwq",
+    "deepseek": "deepseek",
+    "grok": "grok",
+}
+
+
+class Lean(msgspec.Struct, frozen=True):
+    """How often something was preferred; a half if the judge does not care."""
+
+    share: float
+    n: int
+    interval: Interval | None
+    # Sign test: is it a half?
+    p_value: float | None
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is no chance."""
+        return self.p_value is not None and self.p_value < 0.05
+
+
+class OwnKind(msgspec.Struct, frozen=True):
+    """A judge, and which of the two chatbots is of its own family."""
+
+    judge: str
+    own: Side
+    # How often it preferred that one, and how often the panel's other judges did, in the same pairs.
+    lean: Lean
+    others: Lean | None
+
+
+class PairBias(msgspec.Struct, frozen=True, kw_only=True):
+    """The `bias` of a comparison by a judge."""
+
+    # Of the verdicts that went by the order alone, how many named the first.
+    position: Lean | None
+    # The place that it prefers, where that is clear.
+    prefers: Place | None
+    # Of the pairs of the same score that it decided, in how many the longer reply won.
+    length: Lean | None
+    # Of the same pairs, where one chatbot is of the judge's own family.
+    self_preference: tuple[OwnKind, ...] = ()
+
+
+def bias_of(verdicts: Sequence["PairVerdict"], targets: Mapping[Side, str]) -> PairBias:
+    """What the verdicts show; `targets` names both chatbots, or their models."""
+    places = [place for verdict in verdicts for place in verdict.places.values()]
+    position = _lean(place == "first" for place in places)
+    prefers: Place | None = None
+    if position is not None and position.clear:
+        prefers = "first" if position.share > 0.5 else "second"
+    # Replies that the score tells apart are rightly preferred.
+    equal = [verdict for verdict in verdicts if verdict.same_score]
+    return PairBias(
+        position=position,
+        prefers=prefers,
+        length=_lean(v.outcome == v.longer for v in equal if v.longer and v.outcome in ("base", "candidate")),
+        self_preference=tuple(_own_kinds(equal, targets)),
+    )
+
+
+def bias_warnings(bias: PairBias) -> Iterable[str]:
+    """What of it a reader must know."""
+    if bias.prefers is not None and bias.position is not None:
+        yield (
+            f"the judge prefers the reply that stands {bias.prefers}: of {bias.position.n} verdicts that went by the "
+            f"order alone, {bias.position.share:.0%} named the first"
+        )
+    if bias.length is not None and bias.length.clear:
+        which = "longer" if bias.length.share > 0.5 else "shorter"
+        share = max(bias.length.share, 1 - bias.length.share)
+        yield f"the judge prefers {which} replies: they won {share:.0%} of {bias.length.n} pairs of the same score"
+    for own in bias.self_preference:
+        if (
+            own.lean.clear
+            and own.lean.share > 0.5
+            and (own.others is None or own.others.share < own.lean.share)
+        ):
+            yield (
+                f"{own.judge} prefers the {own.own}, a model of its own family: it won {own.lean.share:.0%} of "
+                f"{own.lean.n} pairs of the same score"
+            )
+
+
+def _own_kinds(equal: Sequence["PairVerdict"], targets: Mapping[Side, str]) -> Iterable[OwnKind]:
+    families = {side: _family(target) for side, target in targets.items()}
+    for judge in dict.fromkeys(judge for verdict in equal for judge in verdict.by_judge):
+        kind = _family(judge)
+        sides = [side for side, family in families.items() if kind is not None and family == kind]
+        if len(sides) != 1:
+            continue
+        own = sides[0]
+        decided = [v for v in equal if v.by_judge.get(judge) in ("base", "candidate")]
+        lean = _lean(v.by_judge[judge] == own for v in decided)
+        rest = [said for v in decided for name, said in v.by_judge.items() if name != judge and said != "tie"]
+        if lean is not None:
+            yield OwnKind(judge, own, lean, _lean(said == own for said in rest))
+
+
+def _family(name: str) -> str | None:
+    return next((family for family, words in _FAMILIES.items() if re.search(words, name.lower())), None)
+
+
+def _lean(preferred: Iterable[bool]) -> Lean | None:
+    found = list(preferred)
+    if not found:
+        return None
+    times = sum(found)
+    share = times / len(found)
+    return Lean(
+        share, len(found), wilson_interval(times, len(found)), mcnemar_p_value(times, len(found) - times)
+    )
+
+
+# Calibration: how far a run's judge agrees with people, and its mean, rate and change once its errors are taken out.
+
 
 # Below this many labels, or with fewer than this of each kind, the numbers say little.
 _FEW, _FEW_OF_A_KIND = 30, 5

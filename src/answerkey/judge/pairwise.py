@@ -7,13 +7,17 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from answerkey.judge.bias import PairBias, Place, Side, bias_of, bias_warnings
-from answerkey.judge.canaries import CanaryResult, PairCanary, reliability
-from answerkey.judge.item import Item, pair_of
-from answerkey.judge.panel import Inquiry, Panel, outcomes
-from answerkey.judge.prompt import pair_messages
-from answerkey.judge.rubric import PairRubric
-from answerkey.judge.verdict import PAIR_SCHEMA, UnjudgedError, parse_pair
+from answerkey.judge.calibration import PairBias, Place, Side, bias_of, bias_warnings
+from answerkey.judge.panel import CanaryResult, Inquiry, PairCanary, Panel, outcomes, reliability
+from answerkey.judge.prompt import (
+    PAIR_SCHEMA,
+    Item,
+    PairRubric,
+    UnjudgedError,
+    pair_messages,
+    pair_of,
+    parse_pair,
+)
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.stats.intervals import Interval, mean_interval

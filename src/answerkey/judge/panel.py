@@ -1,30 +1,285 @@
-"""Panel: asks each judge for each sample, from the cache where it can, and reads the answers strictly."""
+"""Judgements under their keys: read before a judge is asked, written before its verdict counts.
+
+Reads and writes of many calls share transactions: whatever is wanted while one is under way goes into the next.
+A verdict counts only once it is on disk, so that a killed run never pays twice for what it had counted.
+"""
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from importlib import resources
+from math import fsum
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from answerkey.judge.client import Completion, JudgeClient
-from answerkey.judge.grade_probabilities import (
+from answerkey.errors import ConfigError
+from answerkey.judge.client import (
+    Completion,
+    JudgeClient,
+    Ledger,
     is_told_by_first_token,
     keep_with_probabilities,
     read_with_probabilities,
 )
-from answerkey.judge.item import Item
-from answerkey.judge.judgement_cache import JudgementCache
-from answerkey.judge.judgement_of_reply import Judgement, combine
-from answerkey.judge.ledger import Ledger
-from answerkey.judge.prompt import PROMPT_HASH, again_messages, judge_messages
-from answerkey.judge.rubric import Rubric
-from answerkey.judge.verdict import UnjudgedError, parse_verdict, verdict_schema
-from answerkey.model.judge_answer import Answer
+from answerkey.judge.prompt import (
+    PROMPT_HASH,
+    Item,
+    Rubric,
+    UnjudgedError,
+    Verdict,
+    again_messages,
+    item_of,
+    judge_messages,
+    parse_verdict,
+    verdict_schema,
+)
+from answerkey.model.judgement import Answer
 from answerkey.model.options import JudgeSettings
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score, round_score
+from answerkey.stats.intervals import krippendorff_alpha
 from answerkey.transcripts.failures import failure_message
+
+if TYPE_CHECKING:
+    from answerkey.store.review import SqlJudgements
+
+
+_GATHERING_S = 0.01
+
+
+class _Job(NamedTuple):
+    """An answer to be kept, or without one a key to be looked up."""
+
+    key: str
+    answer: Answer | None
+    done: "asyncio.Future[str | None]"
+
+
+class JudgementCache:
+    """Batched access to the judgements of a store; without one, answers last as long as the process."""
+
+    def __init__(self, store: "SqlJudgements | None", run_id: str, executor: Executor | None = None) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._executor = executor
+        self._memory: dict[str, str] = {}
+        self._jobs: list[_Job] = []
+        self._work = asyncio.Event()
+        self._clerk: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "JudgementCache":
+        self._clerk = asyncio.create_task(self._serve())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._clerk is not None:
+            self._clerk.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._clerk
+        # What arrived but was not written yet has been paid for.
+        self._exchange([job for job in self._jobs if job.answer is not None])
+
+    async def find(self, key: str) -> str | None:
+        """The answer under a key, if it is there."""
+        return await self._wait(key, None)
+
+    async def add(self, answer: Answer) -> None:
+        """Keep an answer; returns once it is on disk."""
+        await self._wait(answer.key, answer)
+
+    async def _wait(self, key: str, answer: Answer | None) -> str | None:
+        job = _Job(key, answer, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self._work.set()
+        return await job.done
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        served = loop.time() - _GATHERING_S
+        while True:
+            await self._work.wait()
+            # A moment for others to join: one transaction for many costs hardly more than one for each. The first of
+            # many, or one of few, need not wait.
+            await asyncio.sleep(max(0.0, served + _GATHERING_S - loop.time()))
+            served = loop.time()
+            jobs, self._jobs = self._jobs, []
+            self._work.clear()
+            try:
+                # Shielded: what has been paid for is written even if nobody waits for it any more.
+                found = await asyncio.shield(loop.run_in_executor(self._executor, self._exchange, jobs))
+            except Exception as error:  # noqa: BLE001  # handed to those who wait, whatever it is
+                for job in jobs:
+                    if not job.done.done():
+                        job.done.set_exception(error)
+                continue
+            for job in jobs:
+                if not job.done.done():
+                    job.done.set_result(found.get(job.key))
+
+    def _exchange(self, jobs: Sequence[_Job]) -> Mapping[str, str]:
+        answers = [job.answer for job in jobs if job.answer is not None]
+        if self._store is None:
+            self._memory.update((answer.key, answer.text) for answer in answers)
+            return self._memory
+        if answers:
+            self._store.add_answers(self._run_id, answers)
+        keys = list(dict.fromkeys(job.key for job in jobs if job.answer is None))
+        return self._store.find_answers(keys) if keys else {}
+
+
+# Judgement: what a panel makes of one reply; the median of its judges and samples, or the reason why there is none.
+
+
+# The metric's name; each criterion's is this with its name behind.
+JUDGE = "judge"
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """What one reply is worth to the judges."""
+
+    # None: it could not be judged.
+    value: float | None
+    reason: str
+    # Criterion → 0 … 1.
+    criteria: dict[str, float] = {}
+    # Judge → its own value under JUDGE, and that of each criterion, 0 … 1.
+    by_judge: dict[str, dict[str, float]] = {}
+    # Whether all samples of every judge came to the same grades; None with one sample.
+    consistent: bool | None = None
+    # Why it could not be judged, as a kind.
+    kind: str | None = None
+    details: dict[str, Any] = {}
+
+
+def worthless(rubric: Rubric) -> Judgement:
+    """A null or empty reply: there is nothing to ask a judge about."""
+    reason = "there is no text to judge"
+    return Judgement(value=0.0, reason=reason, criteria=dict.fromkeys(rubric.weights, 0.0))
+
+
+def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: Rubric) -> Judgement:
+    """The median over a judge's samples, then over the judges; most of each must have given a verdict.
+
+    Without that the reply is unscored, never a zero.
+    """
+    verdicts = {model: [one for one in said if isinstance(one, dict)] for model, said in outcomes.items()}
+    counted = {model: found for model, found in verdicts.items() if 2 * len(found) > len(outcomes[model])}
+    failures = [
+        (f"{model}: {one}" if len(outcomes) > 1 else str(one), one.kind)
+        for model, said in outcomes.items()
+        for one in said
+        if isinstance(one, UnjudgedError)
+    ]
+    if 2 * len(counted) <= len(outcomes):
+        return Judgement(value=None, reason=failures[0][0], kind=failures[0][1])
+    by_judge = {
+        model: {
+            name: rubric.share_of(median(verdict[name].mean for verdict in found)) for name in rubric.weights
+        }
+        for model, found in counted.items()
+    }
+    criteria = {name: median(given[name] for given in by_judge.values()) for name in rubric.weights}
+    details: dict[str, Any] = {
+        "judges": [
+            {"model": model, "samples": msgspec.to_builtins(found, str_keys=True)}
+            for model, found in counted.items()
+        ]
+    }
+    if failures:
+        details["failures"] = [reason for reason, _ in failures]
+    unanimous = all(verdict == found[0] for found in _grades(counted) for verdict in found)
+    return Judgement(
+        value=weighted(criteria, rubric),
+        reason="; ".join(
+            f"{name} {round(rubric.grade_of(value), 2):g}/{rubric.top}" for name, value in criteria.items()
+        ),
+        criteria=criteria,
+        by_judge={model: {JUDGE: weighted(given, rubric), **given} for model, given in by_judge.items()},
+        consistent=unanimous if any(len(found) > 1 for found in counted.values()) else None,
+        details=details,
+    )
+
+
+def _grades(verdicts: Mapping[str, Sequence[Verdict]]) -> list[list[dict[str, int]]]:
+    """Each judge's verdicts without their reasons."""
+    return [
+        [{name: graded.score for name, graded in verdict.items()} for verdict in found]
+        for found in verdicts.values()
+    ]
+
+
+def weighted(criteria: Mapping[str, float], rubric: Rubric) -> float:
+    """The criteria's weighted mean."""
+    return round_score(fsum(rubric.weights[name] * value for name, value in criteria.items()))
+
+
+def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
+    """A judgement as scores: the whole, and each criterion beside it."""
+    details: dict[str, Any] = {"value": judgement.value, "reason": judgement.reason, **judgement.details}
+    whole = Score(JUDGE, judgement.value, judgement.reason, None, details)
+    parts = (
+        Score(
+            f"{JUDGE}_{name}",
+            None if judgement.value is None else judgement.criteria.get(name),
+            judgement.reason if judgement.value is None else "",
+        )
+        for name in rubric.weights
+    )
+    return (whole, *parts)
+
+
+class JudgementCounts:
+    """What the judgements of a run come to: how many there are, why others are not, and how far judges agree."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        self._models = models
+        self._judged = 0
+        # Kind of reason → how many were not judged for it, and its first wording.
+        self._unscored: dict[str, dict[str, Any]] = {}
+        self._consistent: Counter[bool] = Counter()
+        # Of a panel: what is graded, and by whom → its grades, item by item; None where it gave none.
+        self._ratings: dict[str, dict[str, list[float | None]]] = {}
+
+    def add(self, judgement: Judgement) -> None:
+        """Count one judgement."""
+        if judgement.value is None:
+            why = {"count": 0, "reason": judgement.reason}
+            self._unscored.setdefault(judgement.kind or "unreadable", why)["count"] += 1
+            return
+        self._judged += 1
+        if judgement.consistent is not None:
+            self._consistent[judgement.consistent] += 1
+        if len(self._models) > 1 and judgement.by_judge:
+            for name in (JUDGE, *judgement.criteria):
+                ratings = self._ratings.setdefault(name, {model: [] for model in self._models})
+                for model, given in ratings.items():
+                    given.append(judgement.by_judge.get(model, {}).get(name))
+
+    def document(self) -> dict[str, Any]:
+        """The numbers of the run document's `judge` section."""
+        repeated = self._consistent.total()
+        alphas = {name: krippendorff_alpha(list(ratings.values())) for name, ratings in self._ratings.items()}
+        agreement = {name: None if alpha is None else round(alpha, 6) for name, alpha in alphas.items()}
+        return {
+            "judged": self._judged,
+            "unscored": sum(why["count"] for why in self._unscored.values()),
+            "unscored_because": self._unscored,
+            "self_consistency": round(self._consistent[True] / repeated, 9) if repeated else None,
+            "agreement": agreement or None,
+        }
+
+
+# Panel: asks each judge for each sample, from the cache where it can, and reads the answers strictly.
+
 
 _Read = TypeVar("_Read")
 
@@ -185,3 +440,109 @@ def _check(completion: Completion) -> None:
         raise UnjudgedError(f"the judge refused: {said}", "refused")
     if completion.finish == "length":
         raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "cut off")
+
+
+# Canaries: items whose right grade is known, put to every judge of a run; one that gets them wrong is named.
+
+
+class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A reply that is plainly bad (or, one of them, plainly good)."""
+
+    kind: str
+    question: str
+    reference_answer: str
+    reply: str
+    # It must score less than this,
+    below: float | None = None
+    # or at least this.
+    least: float | None = None
+
+    def holds(self, score: float) -> bool:
+        """Whether a judge's score is one that the canary allows."""
+        return (self.below is None or score < self.below) and (self.least is None or score >= self.least)
+
+
+class PairCanary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Two replies of which one is plainly better."""
+
+    kind: str
+    question: str
+    reference_answer: str
+    better: str
+    worse: str
+
+
+class Canaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of canaries."""
+
+    canary: tuple[Canary, ...] = ()
+    pair: tuple[PairCanary, ...] = ()
+
+
+class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge made of a canary."""
+
+    kind: str
+    model: str
+    # None: the judge gave no verdict.
+    score: float | None
+    # None: not known, for want of a verdict.
+    passed: bool | None
+    reason: str = ""
+    # What kept it from a verdict: "refused", "unreadable", "unreachable", "budget".
+    unjudged: str | None = None
+
+
+@cache
+def load_canaries(own: Path | None = None) -> Canaries:
+    """The canaries, and those of a file beside them."""
+    text = (resources.files("answerkey.judge") / "canaries.toml").read_text(encoding="utf-8")
+    found = msgspec.toml.decode(text, type=Canaries)
+    if own is None:
+        return found
+    try:
+        more = msgspec.toml.decode(own.read_text(encoding="utf-8-sig"), type=Canaries)
+    except OSError as error:
+        raise ConfigError(f"canaries {own}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ConfigError(f"canaries {own}: {str(error).replace('`$.', '`')}") from None
+    return Canaries(canary=found.canary + more.canary, pair=found.pair + more.pair)
+
+
+async def ask_canaries(
+    panel: Panel, rubric: Rubric, canaries: Sequence[Canary], run_id: str
+) -> list[CanaryResult]:
+    """Put every canary to every judge. Their answers are cached for this run only: the next run tests its judge anew."""
+    asked = [(model, canary) for model in panel.settings.models for canary in canaries]
+    return await asyncio.gather(*(_ask(panel, rubric, model, canary, run_id) for model, canary in asked))
+
+
+async def _ask(panel: Panel, rubric: Rubric, model: str, canary: Canary, run_id: str) -> CanaryResult:
+    question = Question(id="canary", question=canary.question, reference_answer=canary.reference_answer)
+    item = item_of(question, Reply(text=canary.reply))
+    judged = await panel.judge(item, rubric, salt=f"canary/{run_id}", model=model)
+    return CanaryResult(
+        kind=canary.kind,
+        model=model,
+        score=judged.value,
+        passed=None if judged.value is None else canary.holds(judged.value),
+        reason=judged.reason,
+        unjudged=judged.kind,
+    )
+
+
+def reliability(canaries: Sequence[CanaryResult]) -> tuple[bool | None, list[str]]:
+    """Whether the canaries came out right (None: not known), and what was wrong in words."""
+    wrong = [
+        f"{canary.model} gave the {canary.kind!r} canary {canary.score:.2f}"
+        for canary in canaries
+        if canary.passed is False
+    ]
+    if wrong:
+        return False, wrong
+    silent = [
+        f"{canary.model} gave no verdict on the {canary.kind!r} canary: {canary.reason}"
+        for canary in canaries
+        if canary.passed is None
+    ]
+    return (True if canaries and not silent else None), silent

@@ -1,19 +1,436 @@
-"""The judge's prompt. Whatever a chatbot, a document or a tool wrote reaches the judge as data and cannot leave its field.
-
-The data is one JSON object between two lines that hold a marker drawn anew for every call. In it, everything that a
-model or its server may take for structure (angle brackets, bracketed role tags, invisible and control characters) is
-escaped, as are look-alikes of the marker; nothing is removed. After the data the judge is reminded of what it is.
-"""
+"""Rubrics: what a judge is asked, as data files; their hash is part of every judgement's key."""
 
 import json
 import re
 import secrets
+import tomllib
 import unicodedata
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from importlib import resources
+from math import fsum
+from pathlib import Path
 from typing import Any
 
-from answerkey.judge.item import Item
-from answerkey.judge.rubric import PairRubric, Rubric
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.model.judgement import GradedExample, Scale, grades_of, read_check_rubric
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.text.normalise import describe_keyword, for_terminal
+
+# The criterion of a golden case's own rubric.
+CHECK = "rubric"
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that is graded."""
+
+    name: str
+    # Its share of the judge's score.
+    weight: float
+    # What the judge is asked about it.
+    question: str
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """What a judge is asked, under a name."""
+
+    name: str
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes whenever a judge could be asked anything else."""
+        return blake2b(msgspec.json.encode(self, order="deterministic"), digest_size=8).hexdigest()
+
+
+class Rubric(_Asked, frozen=True, kw_only=True):
+    """What a reply is graded on."""
+
+    criteria: tuple[Criterion, ...]
+    task: str = "Grade the chatbot's reply to the user's question."
+    # Grade → what it means, from the lowest to the highest; nothing: 1 to 5. Grades become 0 to 1.
+    scale: Scale = {}
+    # Replies that the judge is shown with the grades that they deserve.
+    examples: tuple[GradedExample, ...] = ()
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Criterion → share of the score; the shares add up to 1."""
+        whole = fsum(criterion.weight for criterion in self.criteria)
+        return {criterion.name: criterion.weight / whole for criterion in self.criteria}
+
+    @cached_property
+    def grades(self) -> dict[int, str]:
+        """The grades that the scale names, with what they mean."""
+        return grades_of(self.scale)
+
+    @property
+    def lowest(self) -> int:
+        """The lowest grade."""
+        return min(self.grades)
+
+    @property
+    def top(self) -> int:
+        """The highest grade."""
+        return max(self.grades)
+
+    def share_of(self, grade: float) -> float:
+        """A grade as 0 to 1."""
+        return (grade - self.lowest) / (self.top - self.lowest)
+
+    def grade_of(self, share: float) -> float:
+        """The grade that a share of 0 to 1 stands for."""
+        return self.lowest + share * (self.top - self.lowest)
+
+
+class PairRubric(_Asked, frozen=True, kw_only=True):
+    """What makes one reply better than another."""
+
+    task: str
+    guidance: str
+
+
+def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
+    """The rubric with a name, or in a TOML or JSON file (relative to `folder`)."""
+    where, raw = _read(reference, folder)
+    try:
+        rubric = msgspec.convert(raw, Rubric, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: not a rubric: {str(error).replace('`$.', '`')}") from None
+    _check(rubric, where)
+    return rubric
+
+
+def check_rubric(expected: object) -> Rubric:
+    """A rubric of one criterion: what a golden case asks a judge to look for. Golden sets repeat theirs."""
+    return _check_rubric(msgspec.json.encode(expected, order="deterministic"))
+
+
+@lru_cache(maxsize=1000)
+def _check_rubric(encoded: bytes) -> Rubric:
+    asked = read_check_rubric(msgspec.json.decode(encoded))
+    return Rubric(
+        name="check",
+        criteria=(Criterion(name=CHECK, weight=1.0, question=asked.question),),
+        scale=asked.scale,
+        examples=asked.examples,
+    )
+
+
+def load_pair_rubric(reference: str = "pairwise", *, folder: Path | None = None) -> PairRubric:
+    """The rubric for pairs of replies with a name, or in a file."""
+    where, raw = _read(reference, folder)
+    try:
+        return msgspec.convert(raw, PairRubric)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: no rubric for pairs: {str(error).replace('`$.', '`')}") from None
+
+
+def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object]]:
+    path = Path(reference)
+    if path.suffix not in (".toml", ".json"):
+        return f"rubric {reference!r}", _bundled(reference)
+    path = path if folder is None else folder / path
+    decode = msgspec.json.decode if path.suffix == ".json" else msgspec.toml.decode
+    try:
+        raw = decode(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"rubric {path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ConfigError(f"rubric {path}: not valid {path.suffix[1:].upper()}: {error}") from None
+    if not isinstance(raw, dict):
+        raise ConfigError(f"rubric {path}: must be a table with name and criteria")
+    return f"rubric {path}", {"name": path.stem, **raw}
+
+
+def _bundled(name: str) -> Mapping[str, object]:
+    folder = resources.files("answerkey.judge") / "rubrics"
+    known = sorted(
+        item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml")
+    )
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "there are " + ", ".join(known)
+        raise ConfigError(f"unknown rubric {name!r}; {hint} (or give a .toml or .json file)")
+    return dict(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
+
+
+def _check(rubric: Rubric, where: str) -> None:
+    names = [criterion.name for criterion in rubric.criteria]
+    if not names:
+        raise ConfigError(f"{where}: has no criteria")
+    for name in names:
+        if not name.isidentifier() or len(name) > 40:
+            raise ConfigError(f"{where}: criterion {name!r}: a name is letters, digits and _ (at most 40)")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{where}: two criteria have the same name")
+    for criterion in rubric.criteria:
+        if not criterion.weight >= 0:
+            raise ConfigError(f"{where}: {criterion.name}: weight {criterion.weight:g} must not be negative")
+    whole = fsum(criterion.weight for criterion in rubric.criteria)
+    if min(abs(whole - 100), abs(whole - 1)) > 1e-6:
+        raise ConfigError(
+            f"{where}: the weights add up to {whole:g}; change them so that they add up to 100 (or 1)"
+        )
+    try:
+        grades = grades_of(rubric.scale)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    for number, example in enumerate(rubric.examples, start=1):
+        given = example.grades if isinstance(example.grades, dict) else dict.fromkeys(names, example.grades)
+        if set(given) != set(names) or not all(min(grades) <= one <= max(grades) for one in given.values()):
+            raise ConfigError(
+                f"{where}: example {number}: grades must give each of {', '.join(names)} "
+                f"a number from {min(grades)} to {max(grades)}"
+            )
+
+
+# Verdicts: the schema that a judge must answer in, and reading one, strictly. What is not a verdict says why.
+
+
+_QUOTED = 120
+
+
+class Graded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One criterion's grade, and why."""
+
+    score: int
+    reason: str
+    # Grade → how probable the judge found it; None: that was not asked for, or not told.
+    probabilities: dict[int, float] | None = None
+
+    @property
+    def mean(self) -> float:
+        """What counts: the mean of the grades by their probabilities, or else the grade that was written."""
+        if self.probabilities is None:
+            return self.score
+        return fsum(grade * share for grade, share in self.probabilities.items()) / fsum(
+            self.probabilities.values()
+        )
+
+
+# What one judge said once about one reply: criterion → its grade.
+Verdict = dict[str, Graded]
+
+
+class UnjudgedError(Exception):
+    """Why one answer of one judge is no verdict, with the kind of reason.
+
+    Kinds: refused, unreadable, cut off, unreachable, budget.
+    """
+
+    def __init__(self, reason: str, kind: str = "unreadable") -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """JSON Schema of an object that has all of these and nothing else, in this order."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def verdict_schema(rubric: Rubric) -> dict[str, Any]:
+    """JSON Schema of a verdict: for each criterion the reason first, then a whole number."""
+    score = {"type": "integer", "enum": list(range(rubric.lowest, rubric.top + 1))}
+    grade = object_schema(reason={"type": "string"}, score=score)
+    return object_schema(**dict.fromkeys(rubric.weights, grade))
+
+
+PAIR_SCHEMA = object_schema(reason={"type": "string"}, better={"type": "string", "enum": ["1", "2", "tie"]})
+
+
+def parse_verdict(text: str, rubric: Rubric) -> Verdict:
+    """Read a verdict. The whole answer must be it: an object inside prose may be quoted from the reply."""
+    raw = read_object(text)
+    found: Verdict = {}
+    for criterion in rubric.criteria:
+        part = raw.get(criterion.name)
+        if not isinstance(part, dict):
+            raise UnjudgedError(f"the judge's verdict lacks {criterion.name!r}")
+        score, reason = part.get("score"), part.get("reason")
+        if isinstance(score, bool) or not isinstance(score, int) or not rubric.lowest <= score <= rubric.top:
+            raise UnjudgedError(
+                f"the judge's grade for {criterion.name!r} is {quoted(json.dumps(score))}, "
+                f"not a whole number from {rubric.lowest} to {rubric.top}"
+            )
+        if not isinstance(reason, str):
+            raise UnjudgedError(f"the judge gave no reason for {criterion.name!r}")
+        found[criterion.name] = Graded(score, reason)
+    return found
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """Read which of two replies is better ("1", "2" or "tie"), and why."""
+    raw = read_object(text)
+    better, reason = raw.get("better"), raw.get("reason")
+    if better not in ("1", "2", "tie"):
+        raise UnjudgedError(f"the judge named {quoted(json.dumps(better))} as better, not 1, 2 or tie")
+    return str(better), reason if isinstance(reason, str) else ""
+
+
+def json_body(text: str) -> str:
+    """An answer without what models cannot leave off."""
+    body = text.strip()
+    # Reasoning models may think aloud first; what follows their last thought must then be all of the verdict.
+    if body.startswith("<think>"):
+        body = body.rpartition("</think>")[2].strip()
+    # Some models fence JSON whatever they are told; the fence must then be all there is around it.
+    if body.startswith("```") and body.endswith("```") and len(body) > 6:
+        body = body[3:-3].removeprefix("json").strip()
+    return body
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The JSON object that an answer is, and nothing around it but what models cannot leave off."""
+    body = json_body(text)
+    if not body:
+        raise UnjudgedError("the judge's answer was empty")
+    try:
+        raw = json.loads(body, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        kind = "malformed JSON" if body[:1] in "{[" else "prose"
+        raise UnjudgedError(f"the judge answered in {kind} instead of the verdict: {quoted(body)}") from None
+    if not isinstance(raw, dict):
+        raise UnjudgedError(f"the judge's answer is not a JSON object: {quoted(body)}")
+    return raw
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def quoted(text: str) -> str:
+    """The beginning of what a judge said, fit for a message."""
+    text = " ".join(for_terminal(text[: 4 * _QUOTED]).split())
+    return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
+
+
+# Item: what a judge gets to see of one reply, cut to size and hashed into the judgement's key.
+
+
+# Of a conversation, the judge sees so many earlier turns.
+_EARLIER_TURNS = 10
+
+
+class Item(msgspec.Struct, frozen=True, dict=True):
+    """Fields of text and JSON that reach the judge as data, by name."""
+
+    fields: dict[str, Any]
+    # Whether there was more evidence than is shown.
+    evidence_cut: bool = False
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes with anything that the judge sees."""
+        return blake2b(msgspec.json.encode(self.fields, order="deterministic"), digest_size=16).hexdigest()
+
+
+def item_of(
+    question: Question,
+    reply: Reply,
+    *,
+    earlier: Sequence[tuple[str, str | None]] = (),
+    context: str | None = None,
+    max_chars: int = 20_000,
+    for_claims: bool = False,
+) -> Item:
+    """What is shown of one reply; `earlier` are the conversation's turns before it.
+
+    `for_claims`: to have its claims checked, for which the reference answer is no evidence that the chatbot had, but a tool
+    that found nothing is.
+    """
+    fields = _asked(question, earlier, context, max_chars)
+    if not for_claims:
+        fields.update(_expected(question, max_chars))
+    fields["reply"] = _cut(reply.text or "", max_chars)
+    seen, cut = _seen(reply, max_chars, empty_results=for_claims)
+    return Item({**fields, **seen}, cut)
+
+
+def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int = 20_000) -> Item:
+    """What is shown of two replies to the same question, in this order."""
+    replies = {"reply_1": _cut(first.text or "", max_chars), "reply_2": _cut(second.text or "", max_chars)}
+    asked = _asked(question, (), question.context, max_chars)
+    return Item({**asked, **_expected(question, max_chars), **replies})
+
+
+def _asked(
+    question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {"question": _cut(question.question, max_chars)}
+    if context:
+        fields["context"] = _cut(context, max_chars)
+    if earlier:
+        fields["conversation_so_far"] = [
+            {"user": _cut(asked, max_chars), "chatbot": _cut(answered or "", max_chars)}
+            for asked, answered in earlier[-_EARLIER_TURNS:]
+        ]
+    return fields
+
+
+def _expected(question: Question, max_chars: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if question.reference_answer:
+        fields["reference_answer"] = _cut(question.reference_answer, max_chars)
+    if question.expected_keywords:
+        fields["expected_facts"] = [describe_keyword(keyword) for keyword in question.expected_keywords]
+    if question.forbidden_keywords:
+        fields["must_not_say"] = [describe_keyword(keyword) for keyword in question.forbidden_keywords]
+    return fields
+
+
+def _seen(reply: Reply, max_chars: int, *, empty_results: bool) -> tuple[dict[str, Any], bool]:
+    """Sources and tool results, as far as there is room for them, and whether there was too little."""
+    found: list[tuple[str, dict[str, Any], str, str]] = [
+        ("sources", {"title": source.title or source.id or ""}, "text", source.text)
+        for source in reply.sources
+        if source.text
+    ]
+    for call in reply.tool_calls:
+        if call.result is not None or call.error or (empty_results and call.result_seen):
+            result = call.error or call.result
+            text = result if isinstance(result, str) else _json(result)
+            found.append(("tool_results", {"tool": call.name}, "error" if call.error else "result", text))
+    fields: dict[str, Any] = {}
+    room = max_chars
+    for kind, named, field, text in found:
+        if room > 0:
+            fields.setdefault(kind, []).append({**named, field: _cut(text, room)})
+        room -= len(text)
+    return fields, room < 0
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _cut(text: str, most: int) -> str:
+    # A lone surrogate cannot be sent as UTF-8.
+    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+    return text if len(text) <= most else f"{text[:most]} … [{len(text) - most} characters left out]"
+
+
+# The judge's prompt. Whatever a chatbot, a document or a tool wrote reaches the judge as data and cannot leave its field.
+#
+# The data is one JSON object between two lines that hold a marker drawn anew for every call. In it, everything that a
+# model or its server may take for structure (angle brackets, bracketed role tags, invisible and control characters) is
+# escaped, as are look-alikes of the marker; nothing is removed. After the data the judge is reminded of what it is.
+
 
 _SYSTEM = """\
 You are an impartial examiner of chatbots. {task}

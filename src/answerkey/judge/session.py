@@ -1,32 +1,278 @@
-"""JudgingSession: one run's judging, from opening the endpoint to the `judge` section of the run document."""
+"""Claims by a judge: a reply's factual claims, extracted and each verified against the evidence by a model."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.errors import JudgeUnusableError
-from answerkey.judge.canaries import CanaryResult, ask_canaries, reliability
-from answerkey.judge.claims import GROUNDEDNESS, ClaimCheck
-from answerkey.judge.client import JudgeClient
-from answerkey.judge.configured_judge import LOCAL, Judge
-from answerkey.judge.item import Item, item_of
-from answerkey.judge.judgement_cache import JudgementCache
-from answerkey.judge.judgement_of_reply import Judgement, JudgementCounts, scores_of, worthless
-from answerkey.judge.ledger import Ledger
-from answerkey.judge.panel import Panel
-from answerkey.judge.prompt import PROMPT_HASH
-from answerkey.judge.rubric import CHECK, Rubric, check_rubric
-from answerkey.model.judge_answer import Spent
+from answerkey.errors import ConfigError, JudgeUnusableError
+from answerkey.judge.client import JudgeClient, Ledger, check_scale
+from answerkey.judge.panel import (
+    JUDGE,
+    Canaries,
+    CanaryResult,
+    Inquiry,
+    Judgement,
+    JudgementCache,
+    JudgementCounts,
+    Panel,
+    ask_canaries,
+    load_canaries,
+    reliability,
+    scores_of,
+    worthless,
+)
+from answerkey.judge.prompt import (
+    CHECK,
+    CLAIMS_HASH,
+    PROMPT_HASH,
+    Item,
+    PairRubric,
+    Rubric,
+    UnjudgedError,
+    check_rubric,
+    claims_messages,
+    item_of,
+    load_pair_rubric,
+    load_rubric,
+    object_schema,
+    quoted,
+    read_object,
+)
+from answerkey.model.judgement import NOT_CALIBRATED, Spent, read_calibration
+from answerkey.model.options import JudgeSettings, Price, Scoring
 from answerkey.model.question import Question, rubric_name
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Score
+from answerkey.model.scorecard import Score, round_score
+from answerkey.protocols import Direction
+from answerkey.scorers.groundedness import has_evidence
 
 if TYPE_CHECKING:
-    from answerkey.store.judgements import SqlJudgements
+    from answerkey.store.review import SqlJudgements
+
+
+# The metric's name, whoever gives it.
+GROUNDEDNESS = "groundedness"
+# An answer with more is no list of a reply's claims, but a model that cannot stop.
+_MOST_CLAIMS = 500
+# Characters of a claim and of its evidence that are kept.
+_MOST_TEXT = 500
+
+# The evidence comes before the verdict on it, so that the verdict can follow from it.
+_CLAIM_SCHEMA = object_schema(
+    claim={"type": "string"}, evidence={"type": "string"}, supported={"type": "boolean"}
+)
+CLAIMS_SCHEMA = object_schema(claims={"type": "array", "items": _CLAIM_SCHEMA})
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """One claim of a reply, and what the judge makes of it."""
+
+    claim: str
+    supported: bool
+    # The words of the evidence that support it, or why nothing does.
+    evidence: str
+
+
+def parse_claims(text: str) -> tuple[Claim, ...]:
+    """Read the claims, strictly: one that has no clear verdict makes the whole answer unreadable."""
+    claims = read_object(text).get("claims")
+    if not isinstance(claims, list):
+        raise UnjudgedError("the judge's answer has no list of claims")
+    if len(claims) > _MOST_CLAIMS:
+        raise UnjudgedError(f"the judge listed {len(claims):,} claims, more than {_MOST_CLAIMS}")
+    return tuple(_claim(part, number) for number, part in enumerate(claims, start=1))
+
+
+def _claim(part: Any, number: int) -> Claim:
+    if not isinstance(part, dict):
+        raise UnjudgedError(f"the judge's claim {number} is not an object: {quoted(json.dumps(part))}")
+    claim, supported, evidence = part.get("claim"), part.get("supported"), part.get("evidence")
+    if not isinstance(claim, str) or not claim.strip():
+        raise UnjudgedError(f"the judge's claim {number} has no text")
+    if not isinstance(supported, bool):
+        raise UnjudgedError(
+            f"the judge's verdict on claim {number} is {quoted(json.dumps(supported))}, not true or false"
+        )
+    if not isinstance(evidence, str):
+        raise UnjudgedError(f"the judge named no evidence for claim {number}")
+    return Claim(_kept(claim), supported, _kept(evidence))
+
+
+def _kept(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+
+
+CLAIMS = Inquiry(CLAIMS_HASH, CLAIMS_SCHEMA, claims_messages, parse_claims)
+
+
+class ClaimCheck:
+    """Has the claims of replies checked, one call each; of a panel, by its first judge."""
+
+    def __init__(self, panel: Panel, reliability: str = NOT_CALIBRATED) -> None:
+        self._panel = panel
+        # How well the judge did on labelled sentences, for wherever its verdicts are shown.
+        self._reliability = reliability
+        self._settings = panel.settings
+        self._model = panel.settings.models[0]
+        # Replies whose claims were checked, and those for which the judge gave no usable answer.
+        self.checked = 0
+        self.unscored = 0
+        # Why, for the first of them.
+        self.reason = ""
+
+    async def scores(
+        self,
+        question: Question,
+        reply: Reply,
+        *,
+        earlier: Sequence[tuple[str, str | None]] = (),
+        context: str | None = None,
+    ) -> tuple[Score, ...]:
+        """`groundedness` of a reply; nothing, and no call, without text or observed evidence."""
+        if not self._settings.claims or not (reply.text or "").strip() or not has_evidence(reply):
+            return ()
+        most = self._settings.max_chars
+        item = item_of(question, reply, earlier=earlier, context=context, max_chars=most, for_claims=True)
+        claims: tuple[Claim, ...] = ()
+        value = None
+        try:
+            claims = await self._panel.ask(self._model, CLAIMS, item)
+        except UnjudgedError as error:
+            reason = str(error)
+            self.unscored += 1
+            self.reason = self.reason or reason
+        else:
+            self.checked += 1
+            reason = "the judge found no factual claim in the reply"
+        if claims:
+            supported = sum(claim.supported for claim in claims)
+            value = round_score(supported / len(claims))
+            reason = f"{supported} of {len(claims)} claims supported"
+            if item.evidence_cut:
+                reason += f"; the judge saw the first {most:,} characters of the evidence"
+        documents = msgspec.to_builtins([*claims])
+        details = {
+            "score": value,
+            "claims": documents,
+            "unsupported": [document for document in documents if not document["supported"]],
+            "model": self._model,
+            "reason": reason,
+            "reliability": self._reliability,
+        }
+        return (Score(GROUNDEDNESS, value, reason, details=details),)
+
+    def document(self) -> dict[str, Any] | None:
+        """What the run document's `judge` section says of it; None if it is switched off."""
+        if not self._settings.claims:
+            return None
+        return {
+            "model": self._model,
+            "prompt_hash": CLAIMS_HASH,
+            "reliability": self._reliability,
+            "checked": self.checked,
+            "unscored": self.unscored,
+            "unscored_because": self.reason or None,
+        }
+
+
+# Judge: a configured judge or panel, checked before anything is asked, and what its scores are kept by.
+
+
+# The name of the small model that comes in a package and needs no key.
+LOCAL = "local"
+
+
+class Judge:
+    """A judge that can be asked; `JudgingSession` asks it."""
+
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        *,
+        folder: Path | None = None,
+        prices: Mapping[str, Price] | None = None,
+        reliability: str = NOT_CALIBRATED,
+    ) -> None:
+        if not settings.models:
+            raise ConfigError("no judge is configured; name one with --judge MODEL or [judge] model")
+        if LOCAL in settings.models and len(settings.models) > 1:
+            raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
+        self.settings = settings
+        # What models cost, by name, beside those that are listed.
+        self.prices = prices or {}
+        # How well its verdicts on claims did on labelled sentences.
+        self.reliability = reliability
+        self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+        if settings.probabilities:
+            check_scale(self.rubric)
+        self.pair_rubric: PairRubric = load_pair_rubric(settings.pair_rubric, folder=folder)
+        own = settings.canaries if isinstance(settings.canaries, str) else None
+        self.canaries: Canaries = load_canaries(None if own is None else (folder or Path()) / own)
+        # What its scores are called.
+        self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
+        # The scores that it has a hand in, and those that make up the total; whoever makes the grader knows them all.
+        self.touches: frozenset[str] = frozenset(self.score_names)
+        self.weighted: frozenset[str] = frozenset()
+        claims = (GROUNDEDNESS,) if settings.claims else ()
+        # Which way its scores are better.
+        self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")
+        if settings.model != LOCAL:
+            # Only to find a missing key, price or a bad address before anything is asked.
+            client = JudgeClient(settings, self.prices)
+            free = next((name for name, seat in client.seats.items() if seat.price is None), None)
+            if settings.budget is not None and free is not None:
+                raise ConfigError(
+                    f"a judge's budget needs its prices: --judge-price IN/OUT, or [prices] {free!r} = "
+                    "{input = 0.15, output = 0.60} per million tokens"
+                )
+
+    @cached_property
+    def version(self) -> str:
+        """Changes whenever the same reply could get another judgement."""
+        settings = self.settings
+        parts = [
+            *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
+            *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
+            *((CLAIMS_HASH,) if settings.claims else ()),
+            *(("probabilities",) if settings.probabilities else ()),
+            # What a judge costs changes no verdict.
+            *(msgspec.structs.replace(own, prices=None) for own in settings.judges.values()),
+        ]
+        encoded = msgspec.json.encode(parts, order="deterministic")
+        return f"judge/1/{blake2b(encoded, digest_size=8).hexdigest()}"
+
+
+def make_judge(
+    settings: JudgeSettings,
+    scoring: Scoring,
+    *,
+    folder: Path | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> Judge | None:
+    """The configured judge; None if there is none and the scoring needs none."""
+    if settings.models:
+        named = scoring.grounded.calibration
+        if not named or scoring.grounded.model:
+            return Judge(settings, folder=folder, prices=prices)
+        known = read_calibration((folder or Path()) / named, settings.models[0])
+        return Judge(settings, folder=folder, prices=prices, reliability=known.in_words)
+    if scoring.needs_judge:
+        raise ConfigError(
+            "the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model"
+        )
+    return None
+
+
+# JudgingSession: one run's judging, from opening the endpoint to the `judge` section of the run document.
 
 
 class JudgingSession:

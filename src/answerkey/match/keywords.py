@@ -12,8 +12,15 @@ from itertools import chain, repeat
 import msgspec
 
 from answerkey.text import numbers
-from answerkey.text.keyword import Keyword, MatchMode, NumberKeyword, PatternKeyword, Threshold
-from answerkey.text.patterns import check_pattern, compile_pattern
+from answerkey.text.normalise import (
+    Keyword,
+    MatchMode,
+    NumberKeyword,
+    PatternKeyword,
+    Threshold,
+    check_pattern,
+    compile_pattern,
+)
 
 __all__ = ["Match", "MatchMode", "Probability", "check_pattern", "find_keywords", "said_keywords"]
 

@@ -1,25 +1,473 @@
-"""The decision of `smart` for one keyword and one reply: every way to say it at every place, and the best by one model."""
+"""What `smart` was given: word lists, names of features, and small trees over them, all of them data files.
 
+`benchmarks/fit_smart.py` fits the trees on labelled replies. A tree is a list of nodes [feature, threshold, left, right,
+value]; a leaf has feature -1. A score is the log-odds that a careful reader finds the keyword said.
+"""
+
+import gzip
 import math
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+import tomllib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from importlib import resources
+from itertools import accumulate, repeat
+from operator import getitem
+from typing import Any, NamedTuple
 
+import msgspec
 from rapidfuzz.distance import JaroWinkler
 from rapidfuzz.process import extractOne
 
 from answerkey.match.keywords import EMPTY, Match, Probability, ReplyText
-from answerkey.match.model import DIRECTIONS, EQUIVALENTS, EXCLUSIVE, Values, score, shipped_model
-from answerkey.match.reply import Reply
-from answerkey.match.wanted import Term, Value, Wanted, prepare_asked, prepare_wanted
 from answerkey.text.dates import Date, find_dates
-from answerkey.text.keyword import Alternatives, Keyword, Threshold
-from answerkey.text.normalise import folded_words, stem
-from answerkey.text.quantities import find_quantities
+from answerkey.text.normalise import (
+    FUNCTION_WORDS,
+    Alternatives,
+    Keyword,
+    Remembered,
+    Threshold,
+    folded_chunk,
+    folded_text,
+    folded_words,
+    stem,
+)
+from answerkey.text.numbers import Quantity, find_quantities
+
+_FOLDER = resources.files("answerkey.match")
+_READ = tomllib.loads(_FOLDER.joinpath("vocabulary.toml").read_text("utf-8"))
+WORDS = {name: frozenset(words.split()) for name, words in _READ["words"].items()}
+# An abbreviation to what it can stand for, and back.
+EQUIVALENTS: dict[str, list[str]] = {}
+for _one, *_others in map(str.split, _READ["lists"]["abbreviations"].strip().splitlines()):
+    for _other in _others:
+        EQUIVALENTS.setdefault(_one, []).append(_other)
+        EQUIVALENTS.setdefault(_other, []).append(_one)
+# A word to those that it is never a misspelling of: "employer" and "employee", "Tuesday" and "Thursday".
+EXCLUSIVE = {word: line for line in _READ["lists"]["exclusive"].splitlines() for word in line.split()}
+# A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
+DIRECTIONS: dict[str, int] = tomllib.loads(_FOLDER.joinpath("features.toml").read_text("utf-8"))
+Values = tuple[float, ...]
+
+
+class Trees(msgspec.Struct, frozen=True):
+    """A fitted model."""
+
+    # Log-odds before any tree.
+    base: float
+    trees: list[list[tuple[int, float, int, int, float]]]
+    # Log-odds above which a keyword counts as said; what each name promises stands in docs/matching.md.
+    thresholds: dict[Threshold, float] = {}
+
+    def score(self, values: Values) -> float:
+        """The log-odds of a candidate."""
+        total = self.base
+        for tree in self.trees:
+            feature, threshold, left, right, value = tree[0]
+            while feature >= 0:
+                feature, threshold, left, right, value = tree[left if values[feature] <= threshold else right]
+            total += value
+        return total
+
+
+@lru_cache(maxsize=1)
+def shipped_model() -> Trees:
+    """The model of this version."""
+    return msgspec.json.decode(_FOLDER.joinpath("smart.json").read_bytes(), type=Trees)
+
+
+@lru_cache(maxsize=65536)
+def score(values: Values) -> float:
+    """The log-odds by it. Features are rounded, so that many replies of a log are equal to one that was met before."""
+    return shipped_model().score(values)
+
+
+# What is said of a keyword, by the words around it: "moved from Tuesday to Thursday" says Thursday and not Tuesday.
+#
+# A logistic regression over the words before and behind the keyword in its sentence, by their side, their distance and whether
+# a break (a comma, a bracket, a dash) lies between, the two or three words that touch it, and the words beside its sentence.
+# `benchmarks/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word,
+# "#" for any number, or "=" for a word of the question.
+
+
+# How many words on each side of the keyword count, and how many on each side of its sentence.
+NEAR, BESIDE = 6, 8
+# A word's weights are by side, distance (1, 2, 3 or 4, 5 or 6) and whether a break lies between.
+_BEFORE, _BEHIND = (6, 6, 4, 4, 2, 0), (8, 10, 12, 12, 14, 14)
+SLOTS = 16
+# The weights of the words around a keyword, by how many of them on either side stand nearer than the first break.
+_PLACES = [
+    [
+        tuple(slot + (index < NEAR - before) for index, slot in enumerate(_BEFORE))
+        + tuple(slot + (index >= behind) for index, slot in enumerate(_BEHIND))
+        for behind in range(NEAR + 1)
+    ]
+    for before in range(NEAR + 1)
+]
+# Before the first and behind the last word of a sentence.
+_START, _END = ["<"] * NEAR, [">"] * NEAR
+# Steps in one unit of log-odds, and their limit: finer ones tell the trees nothing.
+_STEP, _LIMIT = 2.0, 3.0
+_MOST_REMEMBERED = 100_000
+_token = Remembered(lambda word: "#" if word[0].isdigit() else word).__getitem__
+
+
+class Surroundings(NamedTuple):
+    """Where a keyword stands."""
+
+    # The tokens before it and behind it, and how many of each stand nearer than the first break.
+    tokens: list[str]
+    before: int
+    behind: int
+    # Its sentence asks; the words before that, and behind it.
+    asks: bool
+    earlier: list[str]
+    later: list[str]
+
+    def slots(self) -> tuple[int, ...]:
+        """The place of each token's weight."""
+        return _PLACES[self.before][self.behind]
+
+    def touching(self) -> tuple[str, str, str, str, str]:
+        """The two and three tokens before the keyword, those behind it, and the one on each side."""
+        third, second, first, following, next_one, last = self.tokens[NEAR - 3 : NEAR + 3]
+        here = ("_" if self.before else ",_") if self.behind else "_,"
+        two, behind = f"{second} {first} {here}", f"{here} {following} {next_one}"
+        return two, f"{third} {two}", behind, f"{behind} {last}", f"{first} {here} {following}"
+
+
+def read_tokens(before: list[str], behind: list[str], asked: frozenset[str]) -> list[str]:
+    """The tokens of the words of a sentence before a keyword and behind it, as many as count."""
+    tokens = [*_START[len(before) :], *map(_token, before), *map(_token, behind), *_END[len(behind) :]]
+    return tokens if asked.isdisjoint(tokens) else ["=" if one in asked else one for one in tokens]
+
+
+def in_steps(log_odds: float) -> float:
+    """Within the limits and rounded, so that many candidates are equal."""
+    return round(max(-_LIMIT, min(_LIMIT, log_odds)) * _STEP) / _STEP
+
+
+class _Weights(dict[str, Any]):
+    """Of every token, those that have none included."""
+
+    def __init__(self, known: Mapping[str, Any], none: Any) -> None:
+        super().__init__(known)
+        self._none, self._room = none, len(known) + _MOST_REMEMBERED
+
+    def __missing__(self, token: str) -> Any:
+        if len(self) < self._room:
+            self[token] = self._none
+        return self._none
+
+
+class Around(msgspec.Struct, frozen=True, dict=True):
+    """A fitted model."""
+
+    base: float
+    # A sentence that asks.
+    asks: float
+    # The weights of a token by its place.
+    words: dict[str, tuple[float, ...]]
+    touching: dict[str, float]
+    # The weights of a word before the sentence of the keyword, and behind it.
+    earlier: dict[str, float]
+    later: dict[str, float]
+
+    @cached_property
+    def _ready(
+        self,
+    ) -> tuple[Callable[[str], tuple[float, ...]], Callable[[str], float], Callable[[str], float]]:
+        words = _Weights(self.words, (0.0,) * SLOTS)
+        earlier, later = _Weights(self.earlier, 0.0), _Weights(self.later, 0.0)
+        return words.__getitem__, earlier.__getitem__, later.__getitem__
+
+    def log_odds(self, place: Surroundings) -> float:
+        """How likely it is that a careful reader finds it said."""
+        word, earlier, later = self._ready
+        touching = self.touching
+        total = sum(map(getitem, map(word, place.tokens), place.slots()), self.base + self.asks * place.asks)
+        for one in place.touching():
+            if one in touching:
+                total += touching[one]
+        return in_steps(total + sum(map(earlier, place.earlier)) + sum(map(later, place.later)))
+
+
+@lru_cache(maxsize=1)
+def shipped_around() -> Around:
+    """The model of this version."""
+    data = resources.files("answerkey.match").joinpath("context.json.gz").read_bytes()
+    return msgspec.json.decode(gzip.decompress(data), type=Around)
+
+
+# One reply to one question, read once for all keywords: its words with their places, and the cues of its sentences.
+
+
+_EDGES = '.,;:!?"()[]{}*$€£“”‘’…–—|'
+_CHUNK = re.compile(r"\S+|\n")
+# What ends a sentence (a line ends with NUL), and what may stand behind that.
+_ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！\0"), "\"”’')*]"
+# What parts a sentence, before a word and behind it.
+_OPENS, _PARTS = frozenset('(["“–—'), frozenset(',;:)]"”–—')
+# Further places of a word are not looked at.
+_MOST_PLACES = 4
+
+
+def _mark(chunk: str) -> str:
+    """What stands between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks; with ","
+    on the side where it is parted from the rest of its sentence.
+    """
+    last = chunk.rstrip(_CLOSING)[-1:]
+    ends = "?\0" if last in _ASKS else "\0" if last in _ENDS else ""
+    parted = chunk[-1] in _PARTS or chunk == "-"
+    return "," * (chunk[0] in _OPENS) + folded_chunk(chunk) + (ends or "," * parted)
+
+
+_marked = Remembered(_mark).__getitem__
+
+
+class Reply:
+    """Places are numbers of words. What not every keyword needs is worked out when first asked for, and kept."""
+
+    def __init__(self, said: ReplyText, asked: "Asked") -> None:
+        self.said, self.text, self.asked = said, said.text, asked
+        self._folded = list(map(_marked, self.text.replace("\n", " \0 ").split()))
+        folded = "".join(self._folded)
+        # The first word of each sentence, and behind the last one the number of all words.
+        self._sentences = folded.split("\0")
+        self._starts = list(accumulate([one.count(" ") for one in self._sentences], initial=0))
+        # " w1 w2 … ": a phrase is found in it with its word boundaries by one substring search.
+        self._parted = folded.replace("\0", "").replace("?", "")
+        self.joined = " " + self._parted.replace(",", "")
+        self.words = self.joined.split()
+        self._stemmed = f" {' '.join(map(stem, self.words))} "
+        self.length = round(math.log1p(len(self.words)), 1)
+
+    def places(self, phrase: str, stemmed: bool = False) -> list[int]:
+        """The first places of words or stems in a row, with a space before and mostly one behind them."""
+        found: list[int] = []
+        joined = self._stemmed if stemmed else self.joined
+        at = joined.find(phrase)
+        while at >= 0 and len(found) < _MOST_PLACES:
+            found.append(joined.count(" ", 0, at))
+            at = joined.find(phrase, at + 1)
+        return found
+
+    def sentence_of(self, place: int) -> int:
+        """The number of the sentence that a word stands in."""
+        return bisect_right(self._starts, place) - 1
+
+    @cached_property
+    def _chunks(self) -> tuple[list[re.Match[str]], list[int]]:
+        """What stands between spaces, and how many words there are up to the end of each."""
+        passed = accumulate(map(str.count, self._folded, repeat(" ")))
+        return list(_CHUNK.finditer(self.text)), list(passed)
+
+    def word_at(self, offset: int) -> int:
+        """The number of the word, or the first one of its chunk, that is written at an offset of the text."""
+        chunks, passed = self._chunks
+        chunk = bisect_right(chunks, offset, key=re.Match.start) - 1
+        return min(passed[chunk - 1] if chunk else 0, len(self.words) - 1)
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """The span in the text of the words from `first` to `last` as they are written."""
+        chunks, passed = self._chunks
+        begin, end = chunks[bisect_right(passed, first)], chunks[bisect_right(passed, last)]
+        return begin.end() - len(begin[0].lstrip(_EDGES)), end.start() + len(end[0].rstrip(_EDGES))
+
+    @cached_property
+    def initials(self) -> str:
+        """The first letters of all words, and of those that are no function words."""
+        telling = [word[0] for word in self.words if word not in FUNCTION_WORDS]
+        return f"{''.join([word[0] for word in self.words])} {''.join(telling)}"
+
+    @cached_property
+    def _breaks(self) -> list[int]:
+        """The words before which a sentence is parted."""
+        return list(accumulate(map(str.count, self._parted.split(","), repeat(" "))))[:-1]
+
+    def surroundings(self, place: int, size: int, sentence: int) -> Surroundings:
+        """Where a hit of so many words in the sentence of that number stands."""
+        words, breaks = self.words, self._breaks
+        first, end = self._starts[sentence : sentence + 2]
+        stop = min(place + size, end)
+        last, following = bisect_right(breaks, place), bisect_left(breaks, stop)
+        before = place - breaks[last - 1] if last and breaks[last - 1] > first else NEAR
+        behind = breaks[following] - stop if following < len(breaks) and breaks[following] < end else NEAR
+        near = words[max(first, place - NEAR) : place], words[stop : min(end, stop + NEAR)]
+        return Surroundings(
+            read_tokens(*near, self.asked.named),
+            min(NEAR, before),
+            min(NEAR, behind),
+            self._sentences[sentence][-1:] == "?",
+            words[max(0, first - BESIDE) : first],
+            words[end : end + BESIDE],
+        )
+
+    def around(self, place: int, size: int) -> tuple[float, ...]:
+        """What stands around a hit of so many words, from `said` to `not_found`."""
+        number = self.sentence_of(place)
+        said = shipped_around().log_odds(self.surroundings(place, size, number))
+        return said, self._better_elsewhere[number], self._not_found
+
+    def _has(self, cue: str, sentence: int) -> float:
+        first, last = self._starts[sentence : sentence + 2]
+        return float(not WORDS[cue].isdisjoint(self.words[first:last]))
+
+    @cached_property
+    def _better_elsewhere(self) -> list[float]:
+        """How much less of the question each sentence repeats than the best one does."""
+        repeated = [0.0] * (len(self._starts) - 1)
+        for one in self.asked.telling:
+            for sentence in set(map(self.sentence_of, self.places(f" {one} ", stemmed=True))):
+                repeated[sentence] += 1 / len(self.asked.telling)
+        most = max(repeated)
+        return [round(most - one, 1) for one in repeated]
+
+    @cached_property
+    def _not_found(self) -> float:
+        """How many sentences say that something is not found, given or known, up to two."""
+        numbers = range(0 if WORDS["denies"].isdisjoint(self.words) else len(self._starts) - 1)
+        return min(2.0, sum([self._has("denies", one) * self._has("unknowns", one) for one in numbers]))
+
+
+# A question and one way to say a keyword, prepared once: its terms (words, amounts, dates, codes) and what each tells.
+
+
+_PARENTHESES = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+# What follows is another way to say it ("Gurkha or Nepalese", "(accept Duke of Cambridge)").
+_ALTERNATIVE = re.compile(r"\s*[,;(]?\s*\b(?:or|accept|also known as|aka)\b:?\s*|\s+/\s+", re.IGNORECASE)
+# What follows is a remark on what stands before ("Cher, in 1998, with the song Believe").
+_REMARK = re.compile(
+    r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|because|when|while|after|for)\b", re.IGNORECASE
+)
+_LIST = re.compile(r",\s|;\s|\s(?:and|&|\+)\s")
+# A name, number or address that is not read as words: "W-9", "JD0146 0012", "1-800-555-0173", "ap@firm.example".
+_CODE = re.compile(
+    r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./]?[0-9][\w./-]*(?: [0-9]{2,})*|[A-Z]{1,4}(?: ?[0-9]{2,}){2,}|[0-9]{9,}"
+    r"|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
+)
+_GAP = r"[\s().\-\u2010-\u2013/_#:]{0,2}"
+_TOO_LONG = 4000
+# The weight from which a word tells something on its own.
+_TELLING = 0.5
+# A part of a name beside another capitalised word: Neil Sedaka, or Paul Young, for Neil Young.
+_OTHER_NAME = r"\b{0} (?!{1}\b)[A-Z]\w|\b(?!{0}\b)[A-Z]\w+ {1}\b"
+# A code finds itself however its parts are set apart.
+Value = Quantity | Date | re.Pattern[str]
+
+
+class Term(NamedTuple):
+    """One word, folded, or one value of what is wanted."""
+
+    word: str
+    # How much it tells, from 0.1 for a word of the question to 2 for a date.
+    weight: float
+    value: Value | None = None
+
+
+class Asked:
+    """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
+
+    def __init__(self, question: str) -> None:
+        self.folded = folded_text(question[:_TOO_LONG])
+        words = self.folded.split()
+        self.stems = frozenset(map(stem, words))
+        # What singles out what is asked about.
+        self.named = frozenset(words) - FUNCTION_WORDS
+        self.telling = set(map(stem, self.named))
+
+
+prepare_asked = lru_cache(maxsize=8192)(Asked)
+
+
+class Wanted:
+    """One accepted way to say a keyword, ready to be compared with replies."""
+
+    def __init__(self, text: str, asked: Asked) -> None:
+        self.text = text
+        words = folded_words(text)
+        self.phrase, self.size = f" {' '.join(words)} ", len(words)
+        terms = _read_terms(text, asked)
+        # What tells something; if nothing does, all of it.
+        self.terms = [term for term in terms if term.weight >= _TELLING] or terms
+        self.total = sum(term.weight for term in self.terms)
+        pairs = re.findall(r"(?=\b([A-Z]\w+) ([A-Z]\w+))", text)
+        self.other_name = "|".join(_OTHER_NAME.format(*pair) for pair in pairs)
+        # Whether it tells an amount that is more than its digits.
+        figure = self.terms[0].value if len(self.terms) == 1 else None
+        self.signed = isinstance(figure, Quantity) and (figure.dimension != "" or figure.numbers[0] < 0)
+        # "W9" for W-9, "dot" for Department of Transportation; and the other way round.
+        self.short = _short_forms(words, asked)
+        self.acronym = text.strip().lower() if re.fullmatch(r"\s*[A-Z]{3,6}\s*", text) else ""
+
+
+def _short_forms(words: list[str], asked: Asked) -> list[str]:
+    """The words run together, and their first letters, as they would stand in a folded reply."""
+    forms = [f" {''.join(words)}"] if len(words) > 1 else []
+    for some in (words, [word for word in words if word not in FUNCTION_WORDS]):
+        letters = "".join(word[0] for word in some)
+        if 3 <= len(letters) <= 8 and letters not in asked.stems:
+            forms.append(f" {letters} ")
+    return forms
+
+
+def _read_terms(text: str, asked: Asked) -> list[Term]:
+    """Dates first, then codes and amounts, then the words around them."""
+    found: list[tuple[int, int, Value]] = [(date.start, date.end, date) for date in find_dates(text)]
+    found += [(*code.span(), _code_pattern(code[0])) for code in _CODE.finditer(text)]
+    found += [(amount.start, amount.end, amount) for amount in find_quantities(text)]
+    taken: list[tuple[int, int, Value]] = []
+    for one in found:
+        if all(one[1] <= start or end <= one[0] for start, end, _ in taken):
+            taken.append(one)
+    terms: list[Term] = []
+    at = 0
+    for start, end, value in (*sorted(taken, key=lambda one: one[0]), (len(text), len(text), None)):
+        terms += [Term(word, _weight(word, asked)) for word in folded_words(text[at:start])]
+        if value is not None:
+            known = folded_text(text[start:end]) in asked.folded
+            terms.append(Term("", 2.0 if isinstance(value, Date) else 0.2 if known else 1.5, value))
+        at = end
+    return terms
+
+
+def _code_pattern(code: str) -> re.Pattern[str]:
+    """The code's letters and digits in a row with any punctuation between them; a leading country code may lack."""
+    parts = re.findall(r"[^\W\d_]+|[0-9]+|[@]", code[:60])
+    if len(parts) > 2 and parts[0] == "1" and parts[1].isdigit():
+        parts = parts[1:]
+    body = _GAP.join(_GAP.join(part) if part.isdigit() and len(part) > 4 else part for part in parts)
+    return re.compile(rf"(?<![^\W_]){body}(?![^\W_]|[.-][0-9])", re.IGNORECASE)
+
+
+def _weight(word: str, asked: Asked) -> float:
+    """What a word tells: little if it is a function word, a title, or already in the question."""
+    if word in WORDS["denies"]:
+        return 0.6
+    if stem(word) in asked.stems or word in FUNCTION_WORDS:
+        return 0.1
+    return 0.3 if word in WORDS["light"] else min(1.2, 0.5 + 0.1 * len(word))
+
+
+def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
+    """A text ready for comparison without what it has in parentheses, and the ways to say it that it names."""
+    text = text[:_TOO_LONG]
+    bare = _PARENTHESES.sub(" ", text)
+    full = Wanted(bare if folded_words(bare) else text, asked)
+    parts = _ALTERNATIVE.split(text)
+    # A list is one thing, and so is a date or a figure: "April 15" is not April 15, 2024.
+    if not _LIST.search(text) and all(term.value is None for term in full.terms):
+        parts = [_REMARK.split(part.lstrip("(["), maxsplit=1)[0] for part in parts]
+    others = [Wanted(_PARENTHESES.sub(" ", part).strip("()[] "), asked) for part in parts if part != text]
+    return [way for way in (full, *others) if way.total >= _TELLING or (way is full and way.terms)]
+
+
+# The decision of `smart` for one keyword and one reply: every way to say it at every place, and the best by one model.
+
 
 # A golden set's alternatives beyond this many are not looked at, nor further places of an amount.
-_MOST_WAYS, _MOST_PLACES = 100, 4
+_MOST_WAYS, _MOST_PLACES_SMART = 100, 4
 # How alike a misspelt, shortened or lengthened word is at least; how much that tells the model decides.
 _SIMILAR = 0.85
 # Read once for all keywords of a reply.
@@ -182,7 +630,7 @@ def _value(value: Value, reply: Reply) -> _Presence:
         same = [one.start for one in fitting if value.equals(one) or value.rounds(one)]
         clash = any(value.fits(one) > 0 for one in fitting)
     if same:
-        return _Presence(1.0, "number", [reply.word_at(start) for start in same[:_MOST_PLACES]])
+        return _Presence(1.0, "number", [reply.word_at(start) for start in same[:_MOST_PLACES_SMART]])
     return _OTHER if clash else _ABSENT
 
 

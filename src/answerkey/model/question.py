@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from answerkey.text.keyword import Keyword
+from answerkey.text.normalise import Keyword
 
 UNCATEGORISED = "uncategorised"
 # Fields of a golden set that say which questions belong together, the first that is there; all but `group` are metadata.

@@ -1,6 +1,6 @@
 """Reply: what a chatbot gave back, what it did on the way, and how well that could be observed."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -127,3 +127,74 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def tools_used(self) -> tuple[str, ...]:
         """The names of the tools called, in order, repeats included."""
         return tuple([call.name for call in self.tool_calls])
+
+
+# Message and Part: one step of a conversation in the one form that every outside format is read into.
+
+
+# Who speaks; dialects with other names are read into these.
+Role = Literal["user", "assistant", "tool", "system"]
+# `aside`: something that is neither said nor called (images, marks of a step); `unread`: not understood.
+PartKind = Literal["text", "call", "result", "thought", "aside", "unread"]
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One part of a message: what is said, called, brought back, or was not understood."""
+
+    kind: PartKind
+    # What is said or thought; of an unread part, what it calls itself.
+    text: str | None = None
+    # A call, or what came of one: then its id and name are those of the call that it belongs to, as far as they are told.
+    call: ToolCall | None = None
+    # What the part cites or brings.
+    sources: tuple[Source, ...] = ()
+    # An unread part as it came.
+    raw: Any = None
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of any format."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    usage: Usage | None = None
+    id: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """What the message says: its texts joined; None if it says nothing at all."""
+        texts = [part.text for part in self.parts if part.kind == "text" and part.text is not None]
+        return "".join(texts) if texts else None
+
+
+# Link: where something that a reply mentions stands in its evidence.
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One figure, date, name, id or quote of a reply."""
+
+    # As it stands in the reply, and where.
+    text: str
+    start: int
+    end: int
+    # "figure", "date", "time", "id", "quote", "name".
+    kind: str
+    # Where it stands: tool_calls[0].result[2].balance, sources[1].text; empty: found nowhere.
+    where: str = ""
+    # What stands there,
+    found: str = ""
+    # from which to which character of the value or passage.
+    span: tuple[int, int] | None = None
+    # What the record is called, in a table.
+    row: str = ""
+    # Empty: as it is; otherwise "rounded", "as a share", "sum of amount", …
+    how: str = ""
+
+
+# Json: the type of a value that came out of JSON, for what crosses a module without a struct of its own.
+#
+# Fields that msgspec decodes itself cannot have it (a recursive alias): there `Any` stands for the same.
+
+
+Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+JsonObject: TypeAlias = dict[str, Json]

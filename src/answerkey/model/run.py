@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Literal, overload
 import msgspec
 
 from answerkey.model.comparison import Comparison, Confirmation
-from answerkey.model.options import Options
+from answerkey.model.options import Options, TargetVersion
 from answerkey.model.run_document import run_document
-from answerkey.model.scorecard import shown_score
+from answerkey.model.scorecard import Trial, shown_score
 from answerkey.model.summary import Latency, Summary
-from answerkey.model.target_version import TargetVersion
-from answerkey.model.trial import Trial
 from answerkey.stats.intervals import Interval
 
 
@@ -175,13 +173,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each result, under the names of the run document."""
-        from answerkey.model.run_table import result_row  # for those who program
+        from answerkey.model.result_rows import result_row  # for those who program
 
         return [result_row(result) for result in self.results]
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame."""
-        from answerkey.model.run_table import data_frame
+        from answerkey.model.result_rows import data_frame
 
         return data_frame(self)
 
@@ -191,7 +189,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from answerkey.model.run_table import run_html
+        from answerkey.model.result_rows import run_html
 
         return run_html(self)
 

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
-from answerkey.model.scorecard import PASS_MARK, grade, round_score
+from answerkey.model.scorecard import PASS_MARK, Trial, grade, round_score
 from answerkey.model.slice_sums import (
     COST,
     ERRORS,
@@ -31,7 +31,6 @@ from answerkey.model.slice_sums import (
     signature_of,
 )
 from answerkey.model.summary import Latency, Slice, Summary
-from answerkey.model.trial import Trial
 from answerkey.model.whole_tally import WholeTally
 from answerkey.stats.durations import Durations
 from answerkey.stats.intervals import UnitMoments, mean_of_wholes, whole

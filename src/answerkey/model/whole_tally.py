@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from answerkey.model.reply import Reply, Usage
-from answerkey.model.scorecard import Scorecard, harness_problem
+from answerkey.model.scorecard import Scorecard, Trial, harness_problem
 from answerkey.model.summary import SlowQuestion
-from answerkey.model.trial import Trial
 from answerkey.stats.durations import Durations
 
 _SLOWEST_LISTED = 5

@@ -1,28 +1,283 @@
-"""One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources."""
+"""Why points were lost: every component below 1.0 in words, with what it cost. The losses add up to 1 − score."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply, Source, ToolCall
-from answerkey.model.scorecard import Scorecard
-from answerkey.model.trial import Trial
-from answerkey.report.claims_detail import (
-    ClaimsDetail,
-    LinksDetail,
-    Segment,
-    Span,
-    claims_details,
-    cut_at_marks,
-    link_note,
-    links_detail,
-)
-from answerkey.report.losses import Loss, losses_of
-from answerkey.report.waterfall import Waterfall, waterfall_of
-from answerkey.text.keyword import describe_keyword
-from answerkey.text.sanitise import for_terminal, one_line
+from answerkey.model.reply import Link, Reply, Source, ToolCall
+from answerkey.model.scorecard import Score, Scorecard, Trial
+from answerkey.report.wording import first_names, milliseconds, name_words, points
+from answerkey.text.normalise import describe_keyword, for_terminal, one_line
+
+# An error's message can be a whole page.
+_MESSAGE_WIDTH = 160
+_LISTED = 12
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """One reason for lost points."""
+
+    component: str
+    # "missing keywords: depreciation"; for a conversation with its turn before it.
+    words: str
+    # Points of the question's 1.0; None: the component could not be scored, and so the reply was not.
+    points: float | None
+
+    def __str__(self) -> str:
+        return f"{self.words} {points(self.points)}".rstrip()
+
+
+def losses_of(card: Scorecard) -> tuple[Loss, ...]:
+    """All that a scorecard lost, the costliest first; of a conversation, turn by turn."""
+    if not card.turns:
+        return tuple(sorted(_losses(card), key=_cost))
+    share = 1 / len(card.turns)
+    return tuple(
+        Loss(
+            loss.component,
+            f"turn {number}: {loss.words}",
+            None if loss.points is None else loss.points * share,
+        )
+        for number, turn in enumerate(card.turns, start=1)
+        for loss in sorted(_losses(turn), key=_cost)
+    )
+
+
+def _cost(loss: Loss) -> float:
+    return -1.0 if loss.points is None else -loss.points
+
+
+def _losses(card: Scorecard) -> Iterator[Loss]:
+    for name, score in card.components.items():
+        if score.value is None:
+            yield Loss(
+                name, f"{name_words(name)}: {one_line(score.reason or 'not scored', _MESSAGE_WIDTH)}", None
+            )
+        elif score.value < 1 and score.weight:
+            yield Loss(name, _words(name, score, card), score.weight * (1 - score.value))
+
+
+def _words(name: str, score: Score, card: Scorecard) -> str:
+    details = score.details
+    if name == "response_quality":
+        if details.get("forbidden"):
+            return f"said what is forbidden: {first_names(details['forbidden'], _LISTED)}"
+        if details.get("missing"):
+            return f"missing keywords: {first_names(details['missing'], _LISTED)}"
+    if name == "error_handling" and card.error is not None:
+        message = one_line(card.error.message, _MESSAGE_WIDTH)
+        if message and message.lower() != card.error.kind:
+            return f"error: {name_words(card.error.kind)} – {message}"
+        return f"error: {name_words(card.error.kind)}"
+    reason = one_line(score.reason, 2 * _MESSAGE_WIDTH)
+    if name in ("tool_usage", "error_handling") and reason:
+        return reason
+    return f"{name_words(name)}: {reason or f'{score.value:.2f}'}"
+
+
+# A reply's evidence as it is shown: what a judge or model says of its claims, links for the reader's own eye, and its text cut
+# where something was seen in it.
+#
+# Links are made when a page is: that takes a few milliseconds, and keeping them would double what a log takes.
+
+
+# Unsupported claims, and things without a link, that are listed of one reply.
+_LISTED_CLAIMS_DETAIL = 20
+
+
+class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of a reply's claims a judge or model found supported, and which not."""
+
+    # "by" the judge's or model's name.
+    who: str
+    # Supported ÷ all; None: there is no figure, and the note says why.
+    value: float | None
+    supported: int
+    unsupported: int
+    # The unsupported claims, each with why; the first of them.
+    listed: tuple[str, ...] = ()
+    note: str = ""
+    # How well it did on labelled sentences.
+    reliability: str = ""
+
+
+class LinksDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Where what a reply mentions stands in the evidence; a description, no verdict."""
+
+    items: tuple[Link, ...] = ()
+    linked: int = 0
+    novelty: float | None = None
+    # What was found nowhere, the first of it.
+    unlinked: tuple[str, ...] = ()
+    # Why there are no links.
+    note: str = ""
+
+
+def claims_details(card: Scorecard) -> tuple[ClaimsDetail, ...]:
+    """What was found of a reply's claims, as far as anybody looked."""
+    return tuple(_claims(card))
+
+
+def _claims(card: Scorecard) -> Iterator[ClaimsDetail]:
+    finding = card.findings.get("groundedness")
+    component = card.components.get("groundedness")
+    if component is not None:
+        finding = component.details
+    if isinstance(finding, Mapping) and "claims" in finding:
+        value = card.metrics.get("groundedness") if component is None else component.value
+        claims = [claim for claim in finding["claims"] if isinstance(claim, dict) and "claim" in claim]
+        unsupported = [claim for claim in claims if claim.get("supported") is False]
+        yield ClaimsDetail(
+            who=f"by {one_line(str(finding.get('model') or 'the judge'), 60)}",
+            value=value,
+            supported=len(claims) - len(unsupported),
+            unsupported=len(unsupported),
+            listed=tuple(
+                f"{one_line(str(one['claim']), 300)}: {_why(one)}"
+                for one in unsupported[:_LISTED_CLAIMS_DETAIL]
+            ),
+            note=one_line(str(finding.get("reason") or ""), 400) if value is None else "",
+            reliability=one_line(str(finding.get("reliability") or ""), 300),
+        )
+
+
+def _why(claim: Mapping[str, Any]) -> str:
+    return one_line(str(claim.get("evidence") or ""), 300) or "the evidence does not say so"
+
+
+def links_detail(
+    question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
+) -> LinksDetail | None:
+    """The links of a reply; None where there is nothing to look in or nothing to look up."""
+    given = [reply, *(before for _, before in earlier)]
+    seen = [call.result for one in given for call in one.tool_calls if call.result is not None]
+    texts = [source.text for one in given for source in one.sources if source.text]
+    if not reply.text or not (seen or texts):
+        return None
+    from answerkey.evidence.links import TooLargeError, describe  # most replies have no evidence
+
+    try:
+        links, novelty = describe(question, reply, earlier)
+    except TooLargeError as error:
+        return LinksDetail(note=f"not shown: too large: {error}")
+    if not links:
+        return None
+    unlinked = dict.fromkeys(one_line(item.text, 120) for item in links if not item.where)
+    return LinksDetail(
+        items=links,
+        linked=sum(bool(item.where) for item in links),
+        novelty=novelty,
+        unlinked=tuple(unlinked)[:_LISTED_CLAIMS_DETAIL],
+    )
+
+
+def link_note(item: Link) -> str:
+    """Where a thing stands, for a reader who points at it."""
+    if not item.where:
+        return "found nowhere in the evidence"
+    row = f", row {one_line(item.row, 60)}" if item.row else ""
+    place = f"{one_line(item.where, 120)}{row}: {one_line(item.found, 80)}"
+    return f"{one_line(item.how, 120)}: {place}" if item.how else place
+
+
+# Start, end, what it is, and what a reader who points at it is told.
+Span = tuple[int, int, str, str]
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A stretch of the reply, and what was seen in it."""
+
+    text: str
+    # Any of: keyword, forbidden, linked, unlinked.
+    marks: tuple[str, ...] = ()
+    # What a reader who points at it is told.
+    note: str = ""
+
+
+def cut_at_marks(text: str, spans: Iterable[Span], most: int) -> Iterator[Segment]:
+    """The text cut wherever one of the first `most` spans begins or ends; they may overlap (a keyword inside a claim)."""
+    known = [
+        (start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)
+    ][:most]
+    edges = sorted({0, len(text), *(edge for start, end, _, _ in known for edge in (start, end))})
+    for start, end in pairwise(edges):
+        over = [(mark, note) for first, last, mark, note in known if first <= start and last >= end]
+        marks = tuple(dict.fromkeys(mark for mark, _ in over))
+        yield Segment(
+            for_terminal(text[start:end]), marks, "; ".join(dict.fromkeys(note for _, note in over))
+        )
+
+
+# When each tool call of a reply ran, as bars under one clock that starts when the question was sent.
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """One call under the clock; its place and length are shares of the whole time."""
+
+    name: str
+    start: float
+    length: float
+    # False: it stands after the one before only because it must stand somewhere.
+    start_known: bool
+    failed: bool
+    # When it began and how long it took, as far as that is known.
+    words: str
+
+
+class Waterfall(msgspec.Struct, frozen=True, kw_only=True):
+    """The calls of one reply, and how long all of it took."""
+
+    bars: tuple[Bar, ...]
+    whole_ms: float
+    # As shares of the whole; None: not known.
+    answered: float | None
+    first_byte: float | None
+    first_byte_ms: float | None
+
+
+def waterfall_of(
+    calls: Sequence[ToolCall], latency_ms: float | None, first_byte_ms: float | None
+) -> Waterfall | None:
+    """The calls at the times at which they began; None where no time of any is known."""
+    if not any(call.start_ms is not None or call.duration_ms is not None for call in calls):
+        return None
+    placed, end = [], 0.0
+    for call in calls:
+        start = end if call.start_ms is None else call.start_ms
+        end = start + (call.duration_ms or 0.0)
+        placed.append((call, start, end))
+    whole = max(latency_ms or 0.0, first_byte_ms or 0.0, *(end for _, _, end in placed))
+    if whole <= 0:
+        return None
+    return Waterfall(
+        bars=tuple(
+            Bar(
+                name=one_line(call.name, 120),
+                start=start / whole,
+                length=(end - start) / whole,
+                start_known=call.start_ms is not None,
+                failed=bool(call.error),
+                words=_words_waterfall(call),
+            )
+            for call, start, end in placed
+        ),
+        whole_ms=whole,
+        answered=None if latency_ms is None else latency_ms / whole,
+        first_byte=None if first_byte_ms is None else first_byte_ms / whole,
+        first_byte_ms=first_byte_ms,
+    )
+
+
+def _words_waterfall(call: ToolCall) -> str:
+    began = "start not known" if call.start_ms is None else f"after {milliseconds(call.start_ms)}"
+    took = "how long not known" if call.duration_ms is None else f"took {milliseconds(call.duration_ms)}"
+    return f"{began}, {took}"
+
+
+# One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources.
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,10 +14,9 @@ from answerkey.model.scorecard import Score, round_score
 from answerkey.plugins import load_python
 from answerkey.protocols import Direction, Need
 from answerkey.scorers.own import OwnScorer, make_scorer
-from answerkey.text.json_schema import misfit
+from answerkey.text.differences import misfit
 from answerkey.text.language import detect_language
-from answerkey.text.patterns import compile_pattern
-from answerkey.text.sanitise import one_line
+from answerkey.text.normalise import compile_pattern, one_line
 
 # A value from 0 to 1 (None: it cannot be told) and the reason in words.
 Outcome = tuple[float | None, str]

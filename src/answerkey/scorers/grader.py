@@ -16,7 +16,7 @@ from answerkey.model.scorecard import Score, Scorecard, grade, round_score, tota
 from answerkey.model.summary import Summary
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
-from answerkey.text.sanitise import one_line
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from answerkey.scorers.plan import GraderRecipe

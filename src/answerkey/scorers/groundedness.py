@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.model.judgement import NOT_CALIBRATED, SentenceCalibration, read_calibration
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
-from answerkey.model.sentence_calibration import NOT_CALIBRATED, SentenceCalibration, read_calibration
 from answerkey.protocols import Direction, Need
 
 _NOT_OBSERVED = "not observed: no tool result and no source's text was recorded"
@@ -33,7 +33,7 @@ class LinksIntoEvidence:
         if not any(map(has_evidence, shown)):
             return tuple(Score(name, None, _NOT_OBSERVED) for name in self.direction)
         # Loaded by the first reply that has something to look up: many chatbots never show their evidence.
-        from answerkey.grounded.links import TooLargeError, describe
+        from answerkey.evidence.links import TooLargeError, describe
 
         try:
             links, novelty = describe(question, reply, earlier)
@@ -88,7 +88,7 @@ class Groundedness:
             map(has_evidence, (reply, *(one for _, one in earlier)))
         ):
             return ()
-        from answerkey.grounded.claimed import claimed_sentences, verify_sentences
+        from answerkey.evidence.links import claimed_sentences, verify_sentences
 
         sentences = claimed_sentences(reply.text or "")
         reliability = NOT_CALIBRATED if self._calibration is None else self._calibration.in_words

@@ -15,7 +15,7 @@ from answerkey.scorers.checks import Checks
 from answerkey.scorers.error_handling import ErrorHandling, KnownKinds, find_failure
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.response_quality import ResponseQuality
-from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
+from answerkey.scorers.retrieval import RetrievalQuality, SourceHygiene
 from answerkey.scorers.tool_usage import ToolUsage
 
 _MOST_KNOWN = 20_000

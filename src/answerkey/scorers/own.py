@@ -15,7 +15,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
 from answerkey.scorers.groundedness import has_evidence
-from answerkey.text.sanitise import one_line
+from answerkey.text.normalise import one_line
 
 # What a function may also take by these names, and what it then needs.
 _GIVEN: dict[str, Need] = {"earlier": "earlier", "judged": "judge"}

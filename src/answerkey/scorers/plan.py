@@ -12,7 +12,7 @@ from answerkey.model.options import Scoring
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.grader import Grader, JudgeScores, directions_of
 from answerkey.scorers.own import make_scorer
-from answerkey.scorers.retrieval.scorer import CHUNK_PATTERN, Ranker
+from answerkey.scorers.retrieval import CHUNK_PATTERN, Ranker
 
 
 class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
-from answerkey.text.keyword import Keyword, Threshold, describe_keyword
+from answerkey.text.normalise import Keyword, Threshold, describe_keyword
 
 # Raised where the same reply could get another score.
 _REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 6}

@@ -16,7 +16,7 @@ from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
 from answerkey.stats.assignment import cheapest_assignment
-from answerkey.text.patterns import compile_pattern
+from answerkey.text.normalise import compile_pattern
 
 
 class ToolFit(msgspec.Struct, frozen=True):

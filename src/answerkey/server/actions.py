@@ -12,14 +12,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.server.gatekeeper import session_cookie
+from answerkey.server.access import session_cookie
 from answerkey.server.intake import GivenFeedback, GivenReplies
-from answerkey.server.query import BadRequestError, read_body, read_mapping
-from answerkey.server.rendering import JsonResponse, render
-from answerkey.server.theme import THEMES
+from answerkey.server.rendering import THEMES, BadRequestError, JsonResponse, read_body, read_mapping, render
+from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
 from answerkey.server.views.replies import GivenCase, golden_case
-from answerkey.server.views.review import Precision, ReviewVerdict, save_verdict
-from answerkey.store.deleting import Deleted, delete_reply, delete_runs
+from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
 from answerkey.store.people import SESSION_SECONDS, People, SavedViews
 from answerkey.store.review import Order
 from answerkey.store.sql import SqlStore

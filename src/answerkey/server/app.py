@@ -1,35 +1,436 @@
-"""The application: routes, what happens when something goes wrong, and the store that all of it reads."""
+"""What pages load besides themselves: style sheets, the script, whole replies and files to download."""
 
+import hashlib
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from threading import Lock
-from typing import Any
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.evaluation.production_grading import ProductionGrading
-from answerkey.server.actions import action_routes
-from answerkey.server.assets import asset_routes
-from answerkey.server.gatekeeper import Gatekeeper
-from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
-from answerkey.server.openapi import openapi_document
-from answerkey.server.pages import PAGES, Page
-from answerkey.server.query import know_any_id, read_query
-from answerkey.server.rendering import JsonResponse, refuse, render
-from answerkey.server.roles import Visitor, person_visiting, site_sending
+from answerkey.evaluation.proposals import proposed_cases
+from answerkey.model.feedback import Feedback
+from answerkey.report.markup import compact_css, report_asset, report_style
+from answerkey.report.row_files import ENDINGS, write_table
+from answerkey.server.access import Gatekeeper, Visitor, person_visiting, site_sending
+from answerkey.server.actions import GivenBaseline, action_routes
+from answerkey.server.intake import (
+    FeedbackReceipt,
+    GivenFeedback,
+    GivenReplies,
+    Intake,
+    KeyUsedError,
+    RepliesReceipt,
+    TraceIntake,
+)
+from answerkey.server.rendering import JsonResponse, know_any_id, read_query, refuse, render, theme_sheet
 from answerkey.server.settings import ServerSettings
+from answerkey.server.views.compare import CompareQuery, exported_pairs, load_compare
+from answerkey.server.views.questions import ReviewVerdict, load_full_reply, load_question, load_review
+from answerkey.server.views.replies import load_feedback, load_replies, load_reply
+from answerkey.server.views.runs import load_progress, load_run, load_runs
+from answerkey.server.views.tables import exported_questions, exported_replies, exported_runs
+from answerkey.store.maintenance import Deleted, delete_production
 from answerkey.store.people import People, SavedViews, Sites
+from answerkey.store.production import ProductionFilter
+from answerkey.store.questions import QuestionList
+from answerkey.store.row_filter import Ranged, RowFilter
+from answerkey.store.run_list import RunFilter
 from answerkey.store.sql import SqlStore
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from answerkey.store.sql import SqlStore
+
+
+# What the dashboard adds to the report's style sheet; a later one overrides those before it.
+_SHEETS = (
+    "frame.css",
+    "lists.css",
+    "menus.css",
+    "trial.css",
+    "compare.css",
+    "judging.css",
+    "media.css",
+    "work_table.css",
+    "pane.css",
+)
+_MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
+
+
+class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which reply in full."""
+
+    trial: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
+    turn: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
+
+
+def asset_routes() -> list[Route]:
+    """The routes of everything that is not a page."""
+    return [
+        Route("/static/{name}", _give_static_file, methods=["GET"]),
+        Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
+        _table_route("/runs/{run}/questions.{ending}", exported_questions, RowFilter, "questions-of-{run}"),
+        _table_route("/compare.{ending}", exported_pairs, CompareQuery, "comparison"),
+        _table_route("/runs.{ending}", exported_runs, RunFilter, "runs"),
+        _table_route("/replies.{ending}", exported_replies, ProductionFilter, "replies"),
+        Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
+        Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
+    ]
+
+
+def _give_static_file(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _static_files():
+        raise UnknownNameError(f"there is no file {name[:80]!r}")
+    content, kind = _static_files()[name]
+    return _tagged(request, content.encode(), kind)
+
+
+def _give_whole_reply(request: Request) -> Response:
+    query = read_query(request, _ReplyQuery)
+    store = request.app.state.holder.get()
+    text = load_full_reply(store, **request.path_params, trial=query.trial, turn=query.turn)
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain")
+
+
+def _table_route(path: str, export: Callable[..., Any], model: type[Ranged], name: str) -> Route:
+    """Exactly what a page's table shows, as a file to keep."""
+
+    def give(request: Request) -> Response:
+        place = dict(request.path_params)
+        ending = place.pop("ending")
+        if ending not in ENDINGS:
+            raise UnknownNameError(f"there is no .{ending[:20]} of this table: {', '.join(ENDINGS)}")
+        columns, rows = export(request.app.state.holder.get(), read_query(request, model), **place)
+        kept = re.sub(r"[^\w.-]", "-", name.format(**place), flags=re.ASCII)[:80]
+        return StreamingResponse(
+            write_table(columns, rows, ending),
+            media_type=_MEDIA_TYPES[ending],
+            headers={"content-disposition": f'attachment; filename="{kept}.{ending}"'},
+        )
+
+    return Route(path, give, methods=["GET"])
+
+
+def _give_proposed_cases(request: Request) -> Response:
+    cases = proposed_cases(request.app.state.holder.get())
+    return StreamingResponse(
+        (msgspec.json.encode(case) + b"\n" for case in cases),
+        media_type="application/jsonl",
+        headers={"content-disposition": 'attachment; filename="golden-from-feedback.jsonl"'},
+    )
+
+
+@cache
+def _static_files() -> dict[str, tuple[str, str]]:
+    """Name → content and media type of the files that every page loads."""
+    sheet = "\n".join((report_asset("charts.css"), *map(_read, _SHEETS)))
+    return {
+        "report.css": (report_style(), "text/css"),
+        "theme.css": (theme_sheet(), "text/css"),
+        "dashboard.css": (compact_css(sheet), "text/css"),
+        "dashboard.js": (_read("dashboard.js"), "text/javascript"),
+        "icon.svg": (_read("icon.svg"), "image/svg+xml"),
+    }
+
+
+def _read(name: str) -> str:
+    return (files("answerkey.server") / "static" / name).read_text("utf-8")
+
+
+def _tagged(request: Request, content: bytes, kind: str) -> Response:
+    """The content, or only that the browser's copy of it is still right."""
+    tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=kind, headers=headers)
+
+
+# Which pages there are: each has a path, the same thing under /api/, a template, and a function that reads it.
+
+
+class Page:
+    """A page and its data; `load` takes the store, the query, and the parts of the path by their names."""
+
+    def __init__(self, path: str, template: str | None, load: Callable[..., Any], summary: str) -> None:
+        self.path = path
+        self.api = "/api/runs" if path == "/" else f"/api{path}"
+        # None: only programs ask for it.
+        self.template = template
+        self.load = load
+        # What it is, for the API's description.
+        self.summary = summary
+        types = get_type_hints(load)
+        # What its query string is read as, and what it shows.
+        self.query: type[Any] = types["query"]
+        self.view: type[Any] = types["return"]
+
+    @property
+    def path_names(self) -> list[str]:
+        """The parts of the path that vary."""
+        return re.findall(r"\{(\w+)", self.path)
+
+
+PAGES = (
+    Page("/", "runs.html.j2", load_runs, "Runs, newest first, and their trend"),
+    Page("/runs/{run}", "run.html.j2", load_run, "A run: its summary and a page of its questions"),
+    Page("/runs/{run}/progress", None, load_progress, "How far a run is"),
+    Page(
+        "/runs/{run}/questions/{question:id}",
+        "question.html.j2",
+        load_question,
+        "A question in a run: every trial in full, and its history over runs",
+    ),
+    Page("/compare", "compare.html.j2", load_compare, "Runs side by side: verdict, differences and replies"),
+    Page("/review", "review.html.j2", load_review, "The next reply that a person should judge"),
+    Page("/replies", "replies.html.j2", load_replies, "Production replies in figures, and a page of them"),
+    Page("/replies/{reply:id}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"),
+    Page("/feedback", "feedback.html.j2", load_feedback, "Feedback in figures, and a page of verdicts"),
+)
+
+
+# What the server does by itself while nobody waits: it warms up once, and then puts things in order now and then.
+
+
+# Between two looks at the golden set's file.
+_SECONDS = 20.0
+
+
+def keep_house(app: "Starlette", stopped: Event) -> None:
+    """Put things in order until the server stops."""
+    said = None
+    while not stopped.is_set():
+        problem = put_in_order(app)
+        if problem is not None and problem != said:
+            sys.stderr.write(f"answerkey: production replies could not be put in order: {problem}\n")
+        said = problem
+        stopped.wait(_SECONDS)
+
+
+def put_in_order(app: "Starlette") -> str | None:
+    """Delete production replies that are too old and grade the others by the golden set as it is now; what stood in the
+    way, if anything did."""
+    days = app.state.settings.production_days
+    try:
+        store = app.state.holder.get()
+        if days is not None:
+            delete_production(store, older_than_days=days)
+        app.state.grading.regrade(store)
+    except AnswerkeyError as error:
+        return str(error)
+    problem: str | None = app.state.grading.problem
+    return problem
+
+
+_SMALL = 20_000
+
+
+def warm_up(app: "Starlette") -> None:
+    """Read every page of the newest run once: imports, templates and statements are ready afterwards."""
+    try:
+        store = app.state.holder.get()
+        latest = store.list_infos(limit=1)
+        run = latest[0].id if latest else ""
+        rows = QuestionList(store).rows(latest[0], RowFilter(), limit=1)[0] if latest else []
+        question = rows[0].id if rows else ""
+        for page in PAGES:
+            _visit(store, page, page.query(), run, question)
+            if page.query is CompareQuery and _is_small(store):
+                _visit(store, page, CompareQuery(run=("latest~1", "latest")), run, question)
+    except AnswerkeyError:
+        # A store that cannot be read now is told to the visitor who asks for it.
+        return
+
+
+def _is_small(store: "SqlStore") -> bool:
+    """Whether comparing the newest two runs costs little; readers of larger ones wait for their own."""
+    return all(store.count_questions(info.question_set_hash) <= _SMALL for info in store.list_infos(limit=2))
+
+
+def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -> None:
+    known = {"run": run, "question": question, "reply": ""}
+    try:
+        view = page.load(store, query, **{name: known[name] for name in page.path_names})
+    except AnswerkeyError:
+        # An empty store has no run to show.
+        return
+    if page.template is not None:
+        render(
+            page.template, {"type": "http", "path": page.path, "query_string": b"", "headers": []}, view=view
+        )
+
+
+# The API's own description (OpenAPI 3.1), made from the types that the server reads and writes.
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong."""
+
+    # A word for programs.
+    code: str
+    # A sentence for people.
+    message: str
+
+
+class ProblemReport(msgspec.Struct, frozen=True):
+    """Every error has this shape."""
+
+    error: Problem
+
+
+class NamedBaseline(msgspec.Struct, frozen=True):
+    """A baseline as it is kept."""
+
+    name: str
+    run: str
+
+
+# (path, what it does, what it takes, what it gives, the statuses of success)
+_ACTIONS: tuple[tuple[str, str, Any, Any, tuple[str, ...]], ...] = (
+    ("/api/feedback", "Send a verdict on a reply", GivenFeedback, FeedbackReceipt, ("200", "201", "202")),
+    (
+        "/api/replies",
+        "Send replies that the chatbot gave in production",
+        GivenReplies,
+        RepliesReceipt,
+        ("201",),
+    ),
+    ("/api/review", "Say whether a borderline reply can be trusted", ReviewVerdict, Feedback, ("201",)),
+    ("/api/baselines", "Give a run a name to compare with", GivenBaseline, NamedBaseline, ("201",)),
+)
+_DELETED = {
+    "/api/runs/{run}": "Delete a run, named by its whole id, with its replies, scores and verdicts",
+    "/api/replies/{reply}": "Delete a production reply and what people said of it",
+}
+_ERRORS = {
+    "400": "the request cannot be read as what it should be",
+    "401": "a token is needed",
+    "403": "the token or the origin does not allow it",
+    "404": "no such run, question, reply or baseline",
+    "409": "the sender used the idempotency key for another verdict",
+    "413": "the body is too large",
+    "429": "too many requests",
+    "503": "the store cannot be used right now",
+}
+_PARAMETER = re.compile(r"\{(\w+)(?::id)?\}")
+
+
+@cache
+def openapi_document() -> dict[str, Any]:
+    """The document under /api/openapi.json."""
+    models = [page.view for page in PAGES] + [ProblemReport, Deleted]
+    models += [model for _, _, taken, given, _ in _ACTIONS for model in (taken, given)]
+    schemas, components = msgspec.json.schema_components(models, ref_template="#/components/schemas/{name}")
+    known = dict(zip(models, schemas, strict=True))
+    problems = {status: _answer(words, known[ProblemReport]) for status, words in _ERRORS.items()}
+    paths: dict[str, dict[str, Any]] = {}
+    for page in PAGES:
+        paths.setdefault(_PARAMETER.sub(r"{\1}", page.api), {})["get"] = {
+            "summary": page.summary,
+            "parameters": _path_parameters(page.api) + _query_parameters(page.query),
+            "responses": {"200": _answer("done", known[page.view])} | problems,
+        }
+    for path, summary, taken, given, statuses in _ACTIONS:
+        paths.setdefault(path, {})["post"] = {
+            "summary": summary,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": known[taken]}}},
+            "responses": dict.fromkeys(statuses, _answer("done", known[given])) | problems,
+        }
+    for path, summary in _DELETED.items():
+        gone = _answer("done", known[Deleted])
+        paths.setdefault(path, {})["delete"] = {
+            "summary": summary,
+            "parameters": _path_parameters(path),
+            "responses": {"200": gone} | problems,
+        }
+    paths["/api/baselines/{name}"] = {
+        "delete": {
+            "summary": "Forget a baseline's name; the run stays",
+            "parameters": _path_parameters("/api/baselines/{name}"),
+            "responses": {"204": {"description": "done"}} | problems,
+        }
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "answerkey",
+            "version": version("answerkey"),
+            "description": "Everything that the dashboard shows, and where chat pages send feedback and replies.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        # On loopback no token is needed; elsewhere one is.
+        "security": [{}, {"token": []}],
+    }
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    words = {
+        "run": "an id, a unique prefix of one, a name, `latest` or `latest~1`",
+        "question": "a question's id",
+        "name": "a baseline's name",
+        "reply": "a production reply's id",
+    }
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": words[name],
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _query_parameters(model: type[Any]) -> list[dict[str, Any]]:
+    (_,), components = msgspec.json.schema_components([model], ref_template="#/{name}")
+    return [
+        {"name": name, "in": "query", "required": False, "schema": _not_null(schema)}
+        for name, schema in components[model.__name__]["properties"].items()
+    ]
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is given or not; it cannot be null."""
+    plain = {key: value for key, value in schema.items() if key != "default"}
+    if "anyOf" in plain:
+        options = [option for option in plain["anyOf"] if option != {"type": "null"}]
+        if len(options) == 1:
+            plain.pop("anyOf")
+            plain |= options[0]
+    if "enum" in plain:
+        plain["enum"] = [value for value in plain["enum"] if value is not None]
+    return plain
+
+
+def _answer(words: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": words, "content": {"application/json": {"schema": schema}}}
+
+
+# The application: routes, what happens when something goes wrong, and the store that all of it reads.
 
 
 class StoreHolder:

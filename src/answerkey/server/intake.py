@@ -8,24 +8,22 @@ from typing import Annotated, Any
 
 import msgspec
 
-from answerkey.datasets.feedback_exports import Scale, plain_feedback
+from answerkey.datasets.feedback_files import Scale, plain_feedback
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UsageError
 from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.reply import Reply
-from answerkey.observe.merging import join_observations
-from answerkey.observe.receiver import Answer, Receiver
-from answerkey.observe.span import Unread
-from answerkey.observe.trace_book import HeldTrace, OverfullError
-from answerkey.server.roles import Visitor
+from answerkey.observe.merging import Unread, join_observations
+from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver
+from answerkey.server.access import Visitor
 from answerkey.store.database import now
-from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
-from answerkey.text.moments import read_moment
+from answerkey.text.dates import read_moment
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 _MOST_REPLIES = 500
 # In a reply, `tools` are the tools that it used.

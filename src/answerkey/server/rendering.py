@@ -1,20 +1,239 @@
-"""How the dashboard answers: data as JSON, pages from templates with what every page knows, and refusals."""
+"""Addresses, query strings and bodies as typed values, with an error that says which part is wrong."""
 
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from hashlib import blake2b
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
-from starlette.requests import HTTPConnection
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response
 
-from answerkey.report.markup import make_environment
-from answerkey.server.theme import THEME_AFTER, THEME_SIGNS, THEMES
-from answerkey.text.moments import zone_name
+from answerkey.comparison.run_comparison import Columns, columns_from_store, compare_runs
+from answerkey.comparison.run_ranking import Ranking, rank_runs
+from answerkey.errors import UsageError
+from answerkey.model.comparison import Comparison
+from answerkey.model.feedback import FeedbackStats
+from answerkey.model.run import RunInfo
+from answerkey.report.markup import compact_css, make_environment, report_asset
+from answerkey.store.feedback import FeedbackFilter
+from answerkey.store.production import feedback_state, feedback_stats
+from answerkey.store.sql import SqlStore
+from answerkey.text.dates import zone_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+Model = TypeVar("Model", bound=msgspec.Struct)
+Value = TypeVar("Value")
+
+
+class BadRequestError(UsageError):
+    """A request that cannot be read as what it should be."""
+
+
+def read_query(request: Request, model: type[Model]) -> Model:
+    """The query string as `model`; empty and unknown parameters are left out."""
+    lists = {field.name for field in msgspec.structs.fields(model) if field.default == ()}
+    given: dict[str, Any] = {}
+    for name in model.__struct_fields__:
+        values = [_clean(value) for value in request.query_params.getlist(name) if value != ""]
+        if values:
+            given[name] = values if name in lists else values[-1]
+    try:
+        return msgspec.convert(given, model, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(f"in the address: {_explain(error)}") from None
+
+
+async def read_body(request: Request, model: type[Any]) -> Any:
+    """A JSON object as `model`; for a struct also a form's fields."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded" and hasattr(model, "__struct_fields__"):
+        return read_mapping(_form(await request.body()), model, strict=False)
+    # A page that may not send JSON without asking first may send it as plain text.
+    if kind not in ("application/json", "text/plain", ""):
+        raise BadRequestError(f"content type {kind[:60]!r}: send application/json")
+    try:
+        value = msgspec.json.decode(await request.body())
+    except ClientDisconnect:
+        raise BadRequestError("the connection ended before the body did") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"the body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise BadRequestError("the body is not valid JSON: nested too deeply") from None
+    if not isinstance(value, dict):
+        raise BadRequestError("the body must be a JSON object")
+    return read_mapping(value, model)
+
+
+def read_mapping(value: Mapping[str, Any], model: type[Value], *, strict: bool = True) -> Value:
+    """Named values as `model`."""
+    try:
+        return msgspec.convert(dict(value), model, strict=strict)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(_explain(error)) from None
+
+
+def _form(body: bytes) -> dict[str, str]:
+    try:
+        fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=100)
+        return {name: _clean(value) for name, value in fields}
+    except ValueError:
+        raise BadRequestError("the form has too many fields") from None
+
+
+def _clean(value: str) -> str:
+    # No database takes a lone surrogate, and PostgreSQL no NUL.
+    return value.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def _explain(error: msgspec.ValidationError) -> str:
+    message = str(error)
+    if " - at `$." in message:
+        what, _, where = message.partition(" - at `$.")
+        return f"{where.rstrip('`')}: {what[:200]}"
+    return message[:260]
+
+
+class _AnyId(Convertor[str]):
+    """The rest of an address, as `{name:id}`; Starlette's own `path` ends at a line break."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        """As it is, without what no database takes."""
+        return value.replace("\x00", "")
+
+    def to_string(self, value: str) -> str:
+        """As it is."""
+        return value
+
+
+def know_any_id() -> None:
+    """Let routes be written with `{name:id}`."""
+    register_url_convertor("id", _AnyId())
+
+
+# Comparisons and figures of feedback, worked out once as long as what they are made from does not change.
+
+
+Made = TypeVar("Made")
+# What a thing was made from; None: it cannot be kept.
+Key = tuple[str, ...] | None
+
+
+class SizedCache(Generic[Made]):
+    """What was made last, up to a total size."""
+
+    def __init__(self, most: int, size: Callable[[Made], int] = lambda _: 1) -> None:
+        self._most = most
+        self._measure = size
+        self._size = 0
+        self._items: OrderedDict[Key, Made] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key, make: Callable[[], Made]) -> Made:
+        """What has this key, made now if it must be; what was wanted least lately is given up for it."""
+        with self._lock:
+            if key in self._items:
+                self._items.move_to_end(key)
+                return self._items[key]
+        made = make()
+        if key is not None:
+            with self._lock:
+                if key not in self._items:
+                    self._items[key] = made
+                    self._size += self._measure(made)
+                while self._size > self._most:
+                    self._size -= self._measure(self._items.popitem(last=False)[1])
+        return made
+
+
+# Some 200 bytes for each question.
+_columns: SizedCache[Columns] = SizedCache(300_000, lambda columns: len(columns.scores))
+# What a comparison keeps of single questions are those that flipped or stand alone.
+_comparisons: SizedCache[Comparison] = SizedCache(
+    300_000, lambda found: 100 + len(found.flips) + len(found.unpaired) + len(found.edited)
+)
+_rankings: SizedCache[Ranking] = SizedCache(200)
+_feedback: SizedCache[FeedbackStats] = SizedCache(8)
+
+
+def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Comparison:
+    """As `answerkey compare` does; raises UsageError where the runs have no scored question in common."""
+    infos = (base, candidate)
+    return _comparisons.get(_key(store, infos), lambda: compare_runs(*_read(store, infos)))
+
+
+def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:
+    """As `answerkey compare` ranks more than two runs; raises UsageError where they share no scored question."""
+    return _rankings.get(_key(store, infos), lambda: rank_runs(_read(store, infos)))
+
+
+def feedback_figures(store: SqlStore, wanted: FeedbackFilter | None = None) -> FeedbackStats:
+    """What `answerkey feedback stats` says of the days that are wanted."""
+    days = ("", "") if wanted is None else (wanted.since or "", wanted.until or "")
+    key = (store.address, *days, *feedback_state(store))
+    return _feedback.get(key, lambda: feedback_stats(store, wanted=wanted))
+
+
+def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:
+    """Each run by itself: reading is what takes the time, and most comparisons share a run with the one before."""
+    return [
+        _columns.get(_key(store, (info,)), lambda info=info: columns_from_store(store, [info])[0])  # type: ignore[misc]
+        for info in infos
+    ]
+
+
+def _key(store: SqlStore, infos: Sequence[RunInfo]) -> Key:
+    """Changes whenever one of the runs does; None while one of them is under way."""
+    states = []
+    for info in infos:
+        state = store.finished_state(info.id)
+        if state is None or info.status == "running":
+            return None
+        states.append(blake2b(f"{store.address}\n{state}".encode(), digest_size=16).hexdigest())
+    return tuple(states)
+
+
+# Themes: the report's own colours as forced light or dark sheets.
+
+
+THEMES = ("auto", "light", "dark")
+# What the button beside the navigation changes to, and how it shows what is chosen now.
+THEME_AFTER = {"auto": "dark", "dark": "light", "light": "auto"}
+THEME_SIGNS = {"auto": "◐", "dark": "☾", "light": "☀"}
+
+_BLOCK = re.compile(r":root\s*\{([^}]*)\}")
+
+
+@cache
+def _blocks() -> tuple[str, str]:
+    """The light and the dark block of the report's tokens: the one place where the colours are written."""
+    found = _BLOCK.findall(compact_css(report_asset("tokens.css")))
+    return found[0].strip(), found[1].strip()
+
+
+@cache
+def theme_sheet() -> str:
+    """CSS that lets a reader force a theme whatever the system prefers."""
+    light, dark = _blocks()
+    return (
+        f':root[data-theme="light"] {{ color-scheme: light; {light} }}\n'
+        f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}\n'
+    )
+
+
+# How the dashboard answers: data as JSON, pages from templates with what every page knows, and refusals.
+
 
 # The pages that every page leads to.
 _NAVIGATION = (

@@ -1,23 +1,165 @@
-"""ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to."""
+"""Production replies counted and added up by day as they are written, so that figures do not read them one by one."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
+from answerkey.model.feedback import (
+    POSITIVE,
+    Agreement,
+    CategoryFeedback,
+    DayFeedback,
+    Feedback,
+    FeedbackStats,
+    FeedbackTheme,
+    ProductionReply,
+)
 from answerkey.model.scorecard import PASS_MARK
-from answerkey.store.database import EPSILON, Connection, Database, Where, signs
-from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
-from answerkey.store.packing import fold, storable, tools_text
-from answerkey.store.production_sums import add_up, recounted, sums_of_ids, window_sums
+from answerkey.stats.intervals import correlate
+from answerkey.store.database import (
+    BATCH,
+    EPSILON,
+    SAID_IN_PRODUCTION,
+    TABLES,
+    Connection,
+    Database,
+    Where,
+    insert,
+    signs,
+)
+from answerkey.store.feedback import SCORED, Day, FeedbackBook, FeedbackFilter, ShortText, time_window
 from answerkey.store.row_filter import Ranged
-from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
+from answerkey.store.run_rows import fold, storable, tools_text
+from answerkey.text.dates import day_begins, day_ends
+from answerkey.text.differences import find_themes
 
 if TYPE_CHECKING:
+    from answerkey.store.feedback import Window
     from answerkey.store.sql import SqlStore
+
+
+# By what replies are counted apart → SQL of its value; all of them together are "".
+_FACETS = {name: name for name in ("category", "error_kind", "model", "version")} | {
+    "": "''",
+    "result": f"CASE WHEN score < {PASS_MARK - EPSILON!r} THEN 'failed' WHEN score IS NULL THEN 'ungraded' ELSE 'passed' END",
+}
+# What is added up, after the day (in UTC), the facet and its value.
+_KEY = TABLES["production_sums"].identity
+_ADDED = tuple(name for name in TABLES["production_sums"].columns if name not in _KEY)
+_SUMMED = (
+    "COUNT(*), COUNT(score), COALESCE(SUM(score), 0.0), COUNT(latency_ms), COALESCE(SUM(latency_ms), 0.0)"
+)
+_ADD = (
+    f"INSERT INTO production_sums ({', '.join((*_KEY, *_ADDED))}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+    f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET "
+    + ", ".join(f"{name} = production_sums.{name} + excluded.{name}" for name in _ADDED)
+)
+_FIRST, _LAST = "T00:00:00.000+00:00", "T23:59:59.999+00:00"
+
+# Key → what is added up.
+Sums = dict[tuple[str, ...], tuple[float, ...]]
+
+
+def sums_of(connection: Connection, where: Where) -> Sums:
+    """What replies `p` add up to, by day, facet and value."""
+    parts = [
+        f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen WHERE {value} IS NOT NULL GROUP BY 1, 3"
+        for facet, value in _FACETS.items()
+    ]
+    # A time that is none, as a sender may have it, would be beyond adding up.
+    rows = connection.run(
+        "WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, p.version, p.score, "
+        "CASE WHEN ABS(p.latency_ms) < 1e12 THEN p.latency_ms END AS latency_ms "
+        f"FROM production_replies p WHERE {where}) {' UNION ALL '.join(parts)}",
+        where.values,
+    )
+    return {row[:3]: row[3:] for row in rows}
+
+
+def sums_of_ids(connection: Connection, ids: Sequence[str]) -> Sums:
+    """The same of the replies with these ids, however many."""
+    chunks = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+    return _together(sums_of(connection, Where(f"p.id IN ({signs(some)})", *some)) for some in chunks)
+
+
+def _together(parts: Iterable[Sums]) -> Sums:
+    total: Sums = {}
+    for part in parts:
+        for key, values in part.items():
+            known = total.get(key, (0,) * len(values))
+            total[key] = tuple(map(sum, zip(known, values, strict=True)))
+    return total
+
+
+def add_up(connection: Connection, before: Sums, after: Sums) -> None:
+    """Count what has changed. Always the last of a transaction, and in one order: writers of the same day wait for it."""
+    none = (0,) * len(_ADDED)
+    rows = []
+    for key in sorted({*before, *after}):
+        change = tuple(
+            new - old for old, new in zip(before.get(key, none), after.get(key, none), strict=True)
+        )
+        if any(change):
+            rows.append((*key, *change))
+    connection.run_many(_ADD, rows)
+    if before:
+        connection.run("DELETE FROM production_sums WHERE replies = 0")
+
+
+def add_up_all(connection: Connection) -> None:
+    """Count all replies of a store that has none counted."""
+    add_up(connection, {}, sums_of(connection, Where()))
+
+
+@contextmanager
+def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[None]:
+    """While replies are changed or deleted, nobody else changes them; then what they add up to is right again."""
+    if database.kind == "postgresql":
+        held = f"SELECT 1 FROM production_replies WHERE id IN ({signs(ids)}) ORDER BY key FOR UPDATE"
+        connection.run(held, ids)
+    before = sums_of_ids(connection, ids)
+    yield
+    add_up(connection, before, sums_of_ids(connection, ids))
+
+
+def window_sums(connection: Connection, wanted: "Window") -> Sums:
+    """What replies add up to by facet and value, of the days that are wanted. Those of UTC are added up; where days begin at
+    another time, the first and the last are whole ones without some hours, or some hours, whichever are fewer."""
+    begin = "" if wanted.since is None else day_begins(wanted.since)
+    end = "9999-99" if wanted.until is None else day_ends(wanted.until)
+    if begin >= end:
+        return {}
+    first, last, hours = begin, end, []
+    if begin[10:] not in ("", _FIRST):
+        if begin[11:] < "12":
+            first = begin[:10]
+            hours.append((-1, first, begin))
+        else:
+            hours.append((1, begin, f"{begin[:10]}T24"))
+    if wanted.until is not None and end[10:] != _FIRST:
+        if end[11:] < "12":
+            hours.append((1, end[:10], end))
+        else:
+            last = f"{end[:10]}T24"
+            hours.append((-1, end, last))
+    found = connection.run(
+        f"SELECT facet, value, {', '.join(f'SUM({name})' for name in _ADDED)} FROM production_sums "
+        f"WHERE day || '{_FIRST}' >= ? AND day || '{_LAST}' < ? GROUP BY facet, value",
+        (first, last),
+    )
+    parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
+    for sign, since, until in hours:
+        read = sums_of(connection, Where("p.created_at >= ? AND p.created_at < ?", since, until))
+        parts.append({key[1:]: tuple(sign * value for value in values) for key, values in read.items()})
+    return {key: values for key, values in _together(parts).items() if values[0]}
+
+
+# ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to.
+
 
 # Columns that rows can be sorted by, those by which they are counted as they come, and those of which ranges can be wanted.
 _SORTED = {
@@ -345,3 +487,123 @@ def _conditions(database: Database, wanted: ProductionFilter, *, walking: str | 
     if wanted.tool:
         where.add(*database.has_tool("p.tools", wanted.tool))
     return where
+
+
+# Feedback added up in the database: satisfaction, rate, by category and day, and how it agrees with the scores.
+
+
+# The newest comments that themes are sought in, and the newest scored verdicts that the correlation is over.
+_COMMENTS = 2_000
+_PAIRS = 20_000
+_DAYS = 90
+
+_USERS = "source != 'review'"
+_POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
+
+
+def feedback_stats(
+    store: "SqlStore", *, queries: int | None = None, wanted: FeedbackFilter | None = None
+) -> FeedbackStats:
+    """Add up a store's feedback of the days that are wanted; `queries` overrides how many replies users could have judged."""
+    with store.database.reading() as connection:
+        return _stats(connection, queries, wanted or FeedbackFilter())
+
+
+def feedback_state(store: "SqlStore") -> tuple[str, ...]:
+    """Changes with every verdict, every production reply, and every new scoring of a run that was judged."""
+    queries = (
+        "SELECT COUNT(*), MAX(created_at), SUM(value), SUM(LENGTH(comment)), COUNT(run_id), COUNT(production_id) "
+        "FROM feedback",
+        "SELECT SUM(replies), SUM(graded), SUM(score) FROM production_sums WHERE facet = ''",
+        "SELECT id, info FROM runs WHERE id IN (SELECT run_id FROM feedback WHERE run_id IS NOT NULL) ORDER BY id",
+    )
+    with store.database.reading() as connection:
+        return tuple(repr(connection.run(query).fetchall()) for query in queries)
+
+
+def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) -> FeedbackStats:
+    users, reviewers = (
+        time_window(Where(condition), "created_at", wanted) for condition in (_USERS, "source = 'review'")
+    )
+    row = connection.run(
+        f"SELECT COUNT(*), {_POSITIVE}, SUM(CASE WHEN comment != '' THEN 1 ELSE 0 END), "
+        "SUM(CASE WHEN run_id IS NOT NULL OR production_id IS NOT NULL THEN 1 ELSE 0 END) "
+        f"FROM feedback WHERE {users}",
+        users.values,
+    ).fetchone()
+    total, good, commented, known = (int(value or 0) for value in row)
+    reviews, trusted = connection.run(
+        f"SELECT COUNT(*), {_POSITIVE} FROM feedback WHERE {reviewers}", reviewers.values
+    ).fetchone()
+    asked = _queries(connection, wanted) if queries is None else queries
+    rated = known if queries is None else total
+    by_category = connection.run(
+        f"SELECT category, COUNT(*), {_POSITIVE} FROM feedback WHERE {users} GROUP BY category "
+        "ORDER BY COUNT(*) DESC",
+        users.values,
+    ).fetchall()
+    by_day = connection.run(
+        f"SELECT SUBSTR(created_at, 1, 10) AS day, COUNT(*), {_POSITIVE} FROM feedback WHERE {users} "
+        "GROUP BY SUBSTR(created_at, 1, 10) ORDER BY day DESC LIMIT ?",
+        (*users.values, _DAYS),
+    ).fetchall()
+    return FeedbackStats(
+        feedback=total,
+        positive=good,
+        negative=total - good,
+        satisfaction=good / total if total else None,
+        queries=asked,
+        feedback_rate=rated / asked if asked else None,
+        comments=commented,
+        unmatched=total - known,
+        reviews=int(reviews),
+        reviews_trusted=int(trusted or 0),
+        categories=tuple(
+            CategoryFeedback(name or "unknown", count, int(ups), ups / count)
+            for name, count, ups in by_category
+        ),
+        days=tuple(DayFeedback(name, count, int(ups), ups / count) for name, count, ups in reversed(by_day)),
+        themes=_themes(connection, wanted),
+        agreement=_agreement(connection, wanted),
+    )
+
+
+def _queries(connection: Connection, wanted: FeedbackFilter) -> int:
+    judged = time_window(Where("f.source != 'review'"), "f.created_at", wanted)
+    in_production = window_sums(connection, wanted).get(("", ""), (0,))[0]
+    in_runs = connection.value(
+        "SELECT COUNT(*) FROM replies WHERE run IN (SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id "
+        f"WHERE {judged})",
+        judged.values,
+    )
+    return int(in_production) + int(in_runs)
+
+
+def _themes(connection: Connection, wanted: FeedbackFilter) -> tuple[FeedbackTheme, ...]:
+    where = time_window(Where("comment != ''"), "created_at", wanted)
+    rows = connection.run(
+        f"SELECT comment, value FROM feedback WHERE {where} ORDER BY created_at DESC LIMIT ?",
+        (*where.values, _COMMENTS),
+    )
+    themes = find_themes((comment, value >= POSITIVE) for comment, value in rows)
+    return tuple(FeedbackTheme(*theme) for theme in themes)
+
+
+def _agreement(connection: Connection, wanted: FeedbackFilter) -> Agreement:
+    pairs: list[Any] = []
+    in_production = "feedback f JOIN production_replies p ON p.id = f.production_id"
+    for score, tables in (("c.score", SCORED), ("p.score", in_production)):
+        where = time_window(Where(f"{score} IS NOT NULL"), "f.created_at", wanted)
+        query = f"SELECT f.value, {score} FROM {tables} WHERE {where} LIMIT ?"
+        pairs += connection.run(query, (*where.values, _PAIRS))
+    found = correlate([value for value, _ in pairs], [score for _, score in pairs])
+    ups = [score for value, score in pairs if value >= POSITIVE]
+    downs = [score for value, score in pairs if value < POSITIVE]
+    return Agreement(
+        pairs=len(pairs),
+        correlation=None if found is None else found.r,
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
+        mean_score_positive=sum(ups) / len(ups) if ups else None,
+        mean_score_negative=sum(downs) / len(downs) if downs else None,
+    )

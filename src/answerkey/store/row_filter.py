@@ -9,7 +9,7 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.run import RunInfo
 from answerkey.store.database import EPSILON, Database, Where
-from answerkey.store.feedback_book import ShortText
+from answerkey.store.feedback import ShortText
 
 _BOUNDS = {"A": (0.9, 9.0), "B": (0.8, 0.9), "C": (0.7, 0.8), "D": (0.6, 0.7), "F": (-9.0, 0.6)}
 # What can be sorted by and is no measure → a question's value over its trials, of `c` its scorecards and `q` itself.

@@ -10,10 +10,10 @@ from answerkey.model.scorecard import grade, round_score
 from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
 from answerkey.store.database import Where, signs
-from answerkey.store.feedback_book import ShortText
+from answerkey.store.feedback import ShortText
 from answerkey.store.row_filter import Ranged
+from answerkey.store.run_rows import NAME_KEY, OF_RUN, of_run
 from answerkey.store.sql import SqlStore
-from answerkey.store.writing import NAME_KEY, OF_RUN, of_run
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,22 +11,25 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
+from answerkey.model.scorecard import ScoreBatch, Trial
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise, summarise_log
-from answerkey.model.trial import ScoreBatch, Trial
-from answerkey.store.database import Connection, Database, Row, bring_up_to_date, now
+from answerkey.store.database import Connection, Database, Row, bring_up_to_date, insert, now
 from answerkey.store.ownership import with_true_status
-from answerkey.store.packing import (
+from answerkey.store.run_rows import (
     CARD_COLUMNS,
+    NAME_KEY,
+    OF_RUN,
+    RUN_KEY,
     Measures,
+    RunWriter,
+    of_run,
     read_measures,
     read_run_info,
     unpack_card,
     unpack_replies,
     unpack_values,
 )
-from answerkey.store.schema import insert
-from answerkey.store.writing import NAME_KEY, OF_RUN, RUN_KEY, RunWriter, of_run
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode

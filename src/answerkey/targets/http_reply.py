@@ -9,21 +9,17 @@ from functools import partial
 
 import msgspec
 
-from answerkey.model.json_value import Json
-from answerkey.model.reply import Evidence, Failure, Reply
+from answerkey.model.reply import Evidence, Failure, Json, Reply
 from answerkey.protocols import RetryableError
 from answerkey.targets.http_client import Response
 from answerkey.targets.secrets import Secrets, safe_url
-from answerkey.text.sanitise import clean_text, decode_text
+from answerkey.text.normalise import clean_text, decode_text
 from answerkey.transcripts.conversation import NOT_ASKED, Asked
-from answerkey.transcripts.documents import streamed
-from answerkey.transcripts.error_kinds import kind_of_status
-from answerkey.transcripts.failures import failure_message, read_failure
-from answerkey.transcripts.json_shapes import read_number
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.reply_mapping import ReplyMapping, note_raw, reply_from_payload
-from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader, StreamKind
-from answerkey.transcripts.streams.whole_stream import assemble
+from answerkey.transcripts.failures import failure_message, kind_of_status, read_failure
+from answerkey.transcripts.formats import streamed
+from answerkey.transcripts.json_values import decode_json, read_number
+from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
+from answerkey.transcripts.streams import STREAM_KINDS, EventReader, StreamKind, assemble
 
 _MEGABYTE = 1024 * 1024
 # A tag ends before the next begins, so that a page of unclosed ones is read in one pass.

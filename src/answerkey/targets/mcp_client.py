@@ -11,17 +11,15 @@ import shlex
 from collections.abc import Mapping
 
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
-from answerkey.model.json_value import Json, JsonObject
-from answerkey.providers.model_api import ToolSpec
-from answerkey.targets.child_process import Child, start_child
+from answerkey.model.reply import Json, JsonObject
+from answerkey.providers import ToolSpec
+from answerkey.targets.command_target import Child, start_child
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
-from answerkey.targets.http_session import FAILURES
-from answerkey.text.sanitise import decode_text
+from answerkey.targets.http_target import FAILURES
+from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.content_text import spoken_text
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
+from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_json, spoken_text
+from answerkey.transcripts.streams import STREAM_KINDS, EventReader
 
 # The newest version that begins with a handshake, which all servers know, and the one after, which some insist on.
 _HANDSHAKE = "2025-11-25"

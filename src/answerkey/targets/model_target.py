@@ -1,34 +1,362 @@
-"""The targets `openai:`, `anthropic:`, `gemini:` and `ollama:`: a model behind its provider's API, with a loop over tools."""
+"""ModelTurn: one turn of a conversation with a model, step by step: ask, run the tools that it calls, go on until it answers.
 
+Its state outlives an attempt. A step that is turned away (429, 5xx, a connection that breaks) is for the engine to have
+made again, and what was done before it is not done twice.
+"""
+
+import asyncio
+import inspect
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.model.json_value import Json, JsonObject
-from answerkey.model.reply import Failure, Reply, ToolCall
+from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
 from answerkey.protocols import Ask, RetryableError, TargetContext
-from answerkey.providers.known_apis import KNOWN_APIS
-from answerkey.providers.model_api import ModelApi, Prompt, Step, read_step
-from answerkey.targets.http_client import Endpoint, Response, read_endpoint
+from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
+from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
 from answerkey.targets.http_reply import read_error, retry_after_seconds
-from answerkey.targets.http_session import FAILURES, TargetSession, UnderWay, is_refused
-from answerkey.targets.model_tools import ToolBox, ToolSettings
-from answerkey.targets.model_turn import ModelTurn, TimedStep
+from answerkey.targets.http_target import FAILURES, TargetSession, UnderWay, is_refused
+from answerkey.targets.mcp_client import McpClient, McpError
+from answerkey.targets.python_target import WorkerThreads, load_callable
 from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
-from answerkey.targets.worker_threads import WorkerThreads
-from answerkey.text.sanitise import decode_text
+from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message, read_failure
-from answerkey.transcripts.json_shapes import as_dict
-from answerkey.transcripts.plain_json import admit_reply, decode_json
-from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
-from answerkey.transcripts.streams.whole_stream import assemble_events, decode_event
+from answerkey.transcripts.fields import add_usage
+from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json
+from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events, decode_event
+
+_CUT_OFF = "the call was cut off at the model's limit of tokens"
+
+
+class TimedStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step as it was answered; times are on the clock of time.perf_counter."""
+
+    step: Step
+    # When the request that was answered began, when the first word of the answer came, and the last byte.
+    begun: float
+    first_word: float | None = None
+    ended: float
+    # Requests that died with their kept-alive connection and were sent again.
+    resent: int = 0
+
+
+class ModelTurn:
+    """What has been said, called and used in one turn so far."""
+
+    def __init__(self, api: ModelApi, turn: int, history: Sequence[JsonObject], question: str) -> None:
+        self.turn = turn
+        self.finished = False
+        self._history = history
+        # In the API's own form: what is sent with the next step, and at the end what later turns begin with.
+        self.messages: list[JsonObject] = [*history, api.said("user", question)]
+        self._api = api
+        self._calls: list[ToolCall] = []
+        # Calls that were begun, and whose end nobody has seen yet.
+        self._under_way: tuple[ToolCall, ...] = ()
+        self._sources: list[Source] = []
+        self._thoughts: list[str] = []
+        self._usage: Usage | None = None
+        self._steps = 0
+        self._worked_ms = 0.0
+        # What of it is from earlier attempts.
+        self._before_ms = 0.0
+        self._first_word_ms: float | None = None
+        self._resent = 0
+        # What it last said, beside calls.
+        self._text: str | None = None
+
+    def before(self, turn: int) -> Sequence[JsonObject]:
+        """What was said before a turn, which is this one (asked anew) or a later one."""
+        return self.messages if self.turn < turn else self._history if self.turn == turn else []
+
+    async def go_on(
+        self,
+        ask_step: Callable[[Sequence[JsonObject]], Awaitable[TimedStep]],
+        call: Callable[[ToolCall], Awaitable[ToolCall]],
+        most_steps: int,
+    ) -> Reply:
+        """The reply, from wherever the turn stands; raises RetryableError for a step that may be made again."""
+        while self._steps < most_steps:
+            try:
+                timed = await ask_step(self.messages)
+            except RetryableError as error:
+                error.so_far = self._reply(Reply(), self._worked_ms - self._before_ms)
+                self._before_ms = self._worked_ms
+                raise
+            step = timed.step
+            self._note(timed)
+            if step.reply.failure is not None or not (step.calls or step.paused):
+                return self._end(step.reply)
+            if step.reply.finish == "length" and step.calls:
+                self._calls += [msgspec.structs.replace(one, error=_CUT_OFF) for one in step.calls]
+                return self._end(Reply(failure=Failure("malformed", _CUT_OFF), finish="length"))
+            began = time.perf_counter()
+            self._under_way = step.calls
+            done = await asyncio.gather(*(call(one) for one in step.calls))
+            self._under_way = ()
+            self._worked_ms += 1000 * (time.perf_counter() - began)
+            self._calls += done
+            self.messages += [*step.kept, *(self._api.results(done) if done else ())]
+        message = f"the model still called tools after {most_steps} turns"
+        return self._end(Reply(failure=Failure("exception", message)))
+
+    def _note(self, timed: TimedStep) -> None:
+        """Count a step that was answered."""
+        step, reply = timed.step, timed.step.reply
+        self._steps += 1
+        self._resent += timed.resent
+        if timed.first_word is not None:
+            self._first_word_ms = self._worked_ms + 1000 * (timed.first_word - timed.begun)
+        self._worked_ms += 1000 * (timed.ended - timed.begun)
+        self._usage = add_usage(self._usage, reply.usage)
+        self._sources += reply.sources
+        if reply.reasoning:
+            self._thoughts.append(reply.reasoning)
+        if reply.text is not None and (not step.calls or reply.text.strip()):
+            self._text = reply.text
+        # Calls that the provider made itself; a name alone is no call that anybody made.
+        ours = {one.name for one in step.calls}
+        hosted = [one for one in reply.tool_calls if one.name not in ours]
+        self._calls += [one for one in hosted if one.id is not None or one.result_seen]
+        if not step.calls and not step.paused:
+            self.messages += step.kept
+
+    def so_far(self) -> Reply:
+        """What was done until now, in a turn that is given up."""
+        self.finished = True
+        return msgspec.structs.replace(self._reply(Reply(), 0.0), timings=Timings())
+
+    def _end(self, last: Reply) -> Reply:
+        """The reply of the whole turn, whose last step this is."""
+        self.finished = True
+        return self._reply(last, self._worked_ms)
+
+    def _reply(self, last: Reply, worked_ms: float) -> Reply:
+        """All that was seen, with what the last step says of itself."""
+        return msgspec.structs.replace(
+            last,
+            text=self._text,
+            tool_calls=(*self._calls, *self._under_way),
+            sources=tuple(self._sources),
+            usage=self._usage,
+            reasoning="\n\n".join(self._thoughts) or None,
+            # The loop is ours, so no call means no call; what was not understood in the last step stays said.
+            evidence=Evidence(
+                kind="transcript",
+                tools_observed=True,
+                sources_observed=bool(self._sources),
+                completeness=last.evidence.completeness,
+                unread=last.evidence.unread,
+            ),
+            timings=Timings(
+                latency_ms=worked_ms, first_byte_ms=self._first_word_ms, attempts=1 + self._resent
+            ),
+        )
+
+
+# Tools that a model may call while it is under test: Python callables, HTTP endpoints, MCP servers, fixed results.
+
+
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+# What of a tool's answer is sent to the model and kept.
+_LONGEST_RESULT = 200_000
+_ANY_ARGUMENTS: JsonObject = {"type": "object", "properties": {}}
+
+
+class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of a target's `tools`: exactly one of `python`, `url`, `result` and `mcp`, and what it needs."""
+
+    # Of a server's tools, each has its own.
+    name: str = ""
+    # Both are taken from a Python callable's docstring and signature if they are not given.
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    # "module:callable" or "file.py:callable", called with the arguments by name.
+    python: str | None = None
+    # Gets the arguments as a JSON object by POST; its answer is the result.
+    url: str | None = None
+    # Always this.
+    result: Any = msgspec.UNSET
+    # All tools of an MCP server: a program with its arguments, or an http(s) address.
+    mcp: str | None = None
+    # Of a server's tools only these; empty: all.
+    only: list[str] = []
+    # Sent to `url` and to a server's address; `env` is for a server's program.
+    headers: dict[str, str] = {}
+    env: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        ways = [self.python is not None, self.url is not None, self.result is not msgspec.UNSET]
+        where = f"the tool {self.name!r}" if self.name else "a tool"
+        if sum([*ways, self.mcp is not None]) != 1:
+            raise ConfigError(f"{where} needs exactly one of python, url, result and mcp")
+        if self.mcp is None and not self.name:
+            raise ConfigError("a tool needs a name")
+        if self.mcp is None and self.only:
+            raise ConfigError(f"{where} has `only`, which is for mcp")
+
+
+class Tool:
+    """A tool, ready to be called."""
+
+    def __init__(self, spec: ToolSpec, run: Callable[[JsonObject], Awaitable[object]]) -> None:
+        self.spec = spec
+        self._run = run
+
+    async def call(self, wanted: ToolCall) -> ToolCall:
+        """Make a call that a model wants; an error is the call's, for the model to deal with."""
+        began = time.perf_counter()
+        result: object = None
+        error: str | None = None
+        if wanted.arguments is None and wanted.arguments_text is not None:
+            error = f"the arguments are not a JSON object: {wanted.arguments_text}"
+        else:
+            try:
+                result = await self._run(wanted.arguments or {})
+            except McpError as raised:
+                error = str(raised)
+            except Exception as raised:  # noqa: BLE001  # a tool may raise anything, and the model is told
+                error = f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__
+        return msgspec.structs.replace(
+            wanted,
+            result=result,
+            result_seen=True,
+            error=None if error is None else failure_message(error),
+            duration_ms=round((time.perf_counter() - began) * 1000, 3),
+        )
+
+
+class ToolBox:
+    """All tools of a target, with the servers that some of them are on."""
+
+    def __init__(self, settings: Sequence[ToolSettings], secrets: Secrets, folder: Path | None) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._folder = folder
+        self._servers: list[McpClient] = []
+        self.tools: dict[str, Tool] = {}
+
+    async def open(self, threads: WorkerThreads, client: HttpClient) -> None:
+        """Make the tools, and start or reach the servers."""
+        for one in self._settings:
+            if one.mcp is not None:
+                for tool in await self._from_server(one, one.mcp, client):
+                    self._add(tool)
+            elif one.python is not None:
+                self._add(_python_tool(one, one.python, threads, self._folder))
+            elif one.url is not None:
+                self._add(_http_tool(one, one.url, client, self._secrets))
+            else:
+                self._add(_fixed_tool(one))
+
+    async def close(self) -> None:
+        """End the servers."""
+        await asyncio.gather(*(server.close() for server in self._servers))
+
+    def _add(self, tool: Tool) -> None:
+        if tool.spec.name in self.tools:
+            raise ConfigError(f"two tools have the same name: {tool.spec.name}")
+        self.tools[tool.spec.name] = tool
+
+    async def _from_server(self, settings: ToolSettings, place: str, client: HttpClient) -> list[Tool]:
+        where = f"the MCP server {place!r}"
+        server = McpClient(
+            self._secrets.expand(place, where),
+            client,
+            shown=place,
+            env=self._secrets.expand(settings.env, f"{where} env"),
+            headers=self._secrets.expand(settings.headers, f"{where} headers"),
+            folder=None if self._folder is None else str(self._folder),
+        )
+        self._servers.append(server)
+        specs = {spec.name: spec for spec in await server.open()}
+        missing = next((name for name in settings.only if name not in specs), None)
+        if missing is not None:
+            raise ConfigError(f"{where} has no tool {missing!r}; there are {', '.join(sorted(specs))}")
+        return [Tool(specs[name], partial(server.call, name)) for name in (settings.only or specs)]
+
+
+def _spec(settings: ToolSettings, described: str = "", schema: JsonObject = _ANY_ARGUMENTS) -> ToolSpec:
+    parameters = schema if settings.parameters is None else settings.parameters
+    return ToolSpec(settings.name, settings.description or described, parameters)
+
+
+def _python_tool(settings: ToolSettings, reference: str, threads: WorkerThreads, folder: Path | None) -> Tool:
+    function = load_callable(reference, folder)[0]
+
+    async def run(arguments: JsonObject) -> object:
+        result = await threads.run(lambda: function(**arguments))
+        return _plain(await result if inspect.isawaitable(result) else result)
+
+    return Tool(_spec(settings, inspect.getdoc(function) or "", _schema_of(function)), run)
+
+
+def _http_tool(settings: ToolSettings, url: str, client: HttpClient, secrets: Secrets) -> Tool:
+    where = f"the tool {settings.name!r}"
+    try:
+        endpoint = read_endpoint(secrets.expand(url, f"{where} url"))
+    except ValueError:
+        raise ConfigError(f"{where}: url is not an http:// or https:// address") from None
+    own = secrets.expand(settings.headers, f"{where} headers")
+    headers = {"Content-Type": "application/json", **own}
+
+    async def run(arguments: JsonObject) -> object:
+        content = msgspec.json.encode(arguments)
+        async with await client.request("POST", endpoint, headers=headers, body=content) as response:
+            body = (await response.read(_LONGEST_RESULT)).decode("utf-8", "replace")
+            if response.status >= 300:
+                raise RuntimeError(f"HTTP {response.status}: {failure_message(body, 200)}")
+        try:
+            return msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            return body
+
+    return Tool(_spec(settings), run)
+
+
+def _fixed_tool(settings: ToolSettings) -> Tool:
+    async def run(arguments: JsonObject) -> object:
+        return settings.result
+
+    return Tool(_spec(settings), run)
+
+
+def _schema_of(function: Callable[..., object]) -> JsonObject:
+    """A JSON schema of a callable's parameters, from their annotations."""
+    properties: JsonObject = {}
+    required: list[Json] = []
+    for part in inspect.signature(function, eval_str=False).parameters.values():
+        if part.kind in (part.VAR_POSITIONAL, part.VAR_KEYWORD):
+            continue
+        kind = _TYPES.get(part.annotation) or {kind.__name__: name for kind, name in _TYPES.items()}.get(
+            str(part.annotation)
+        )
+        properties[part.name] = {"type": kind} if kind else {}
+        if part.default is part.empty:
+            required.append(part.name)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _plain(result: object) -> Json:
+    """A tool's result in types that JSON has."""
+    try:
+        plain: Json = msgspec.json.decode(msgspec.json.encode(result))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return str(result)[:_LONGEST_RESULT]
+    return plain
+
+
+# The targets `openai:`, `anthropic:`, `gemini:` and `ollama:`: a model behind its provider's API, with a loop over tools.
+
 
 _MOST_BYTES = 16 * 1024 * 1024
 # What a provider says when it may do better in a moment; a step has no effect of its own, so it can be made again.

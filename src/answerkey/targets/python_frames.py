@@ -4,7 +4,7 @@ import msgspec
 
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask
-from answerkey.transcripts.reply_mapping import ReplyMapping
+from answerkey.transcripts.payloads import ReplyMapping
 
 LENGTH_BYTES = 4
 

@@ -1,16 +1,20 @@
-"""A callable as a target, sync or async, in answerkey's own process.
+"""Objects that can be run as chatbots: which of their methods takes the question, and in which form.
 
-It is what `evaluate(target=function)` asks, and what the process of `python:module:callable` asks on its side.
+The frameworks' agents are known by the names of their types; none of the frameworks is imported.
 """
 
 import asyncio
+import contextvars
 import hashlib
 import inspect
+import queue
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +22,251 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
-from answerkey.observe.in_process import Collected, in_process_spans
 from answerkey.observe.merging import join_observations
+from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask
-from answerkey.targets.runnables import as_function
-from answerkey.targets.stopwatch import Stopwatch
-from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.targets.resolve import Stopwatch
 from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
-from answerkey.transcripts.fields.content_text import json_text
-from answerkey.transcripts.plain_json import MOST_MEGABYTES, admit_reply, as_builtin, as_json, too_large
-from answerkey.transcripts.reply_mapping import (
+from answerkey.transcripts.json_values import (
+    MOST_MEGABYTES,
+    admit_reply,
+    as_builtin,
+    as_json,
+    json_text,
+    too_large,
+)
+from answerkey.transcripts.payloads import (
     ReplyMapping,
     Streamed,
     note_raw,
     reply_from_exception,
     reply_from_object,
 )
+
+# Begins to ask, and whether what it gives is to be awaited.
+_Asking = tuple[Callable[[Ask], Any], bool]
+# Methods that take the question, asynchronous ones first.
+_METHODS = ("ainvoke", "invoke", "arun", "run", "achat", "chat", "aquery", "query", "ask")
+
+
+def as_function(found: Any) -> Callable[..., object] | None:
+    """The function that asks an object: itself if it is one, a way to run an agent or a runnable; None if there is none."""
+    if inspect.isroutine(found):
+        return found
+    asking = _agent(found) or _runnable(found)
+    if asking is not None:
+        return _named(asking, found)
+    if callable(found):
+        return found  # type: ignore[no-any-return]
+    return next((one for name in _METHODS if callable(one := getattr(found, name, None))), None)
+
+
+def _named(asking: _Asking, found: object) -> Callable[[Ask], object]:
+    """The function as a target takes it: its one parameter is called `ask`, so that it is given all of it."""
+    begin, is_async = asking
+
+    def called(ask: Ask) -> object:
+        return begin(ask)
+
+    async def awaited(ask: Ask) -> object:
+        return await begin(ask)
+
+    function = awaited if is_async else called
+    function.__qualname__ = type(found).__qualname__
+    function.__module__ = type(found).__module__
+    return function
+
+
+def _agent(found: Any) -> _Asking | None:
+    """How an agent of a framework is run: by the package and name of one of its classes."""
+    for cls in type(found).__mro__:
+        package = cls.__module__.partition(".")[0]
+        begin = _AGENTS.get((package, cls.__name__))
+        if begin is not None:
+            return partial(begin, found), package != "smolagents"
+    return None
+
+
+def _openai_agent(agent: Any, ask: Ask) -> object:
+    return sys.modules[type(agent).__module__.partition(".")[0]].Runner.run(agent, ask.question)
+
+
+_BY_QUESTION, _BY_TASK, _BY_MESSAGE = (
+    lambda agent, ask: agent.run(ask.question),
+    lambda agent, ask: agent.run(task=ask.question),
+    lambda agent, ask: agent.run(user_msg=ask.question),
+)
+_AGENTS: dict[tuple[str, str], Callable[[Any, Ask], object]] = {
+    ("agents", "AgentBase"): _openai_agent,
+    ("agents", "Agent"): _openai_agent,
+    ("pydantic_ai", "AbstractAgent"): _BY_QUESTION,
+    ("pydantic_ai", "Agent"): _BY_QUESTION,
+    ("autogen_agentchat", "TaskRunner"): _BY_TASK,
+    ("autogen_agentchat", "BaseChatAgent"): _BY_TASK,
+    ("autogen_agentchat", "BaseGroupChat"): _BY_TASK,
+    ("llama_index", "BaseWorkflowAgent"): _BY_MESSAGE,
+    ("llama_index", "AgentWorkflow"): _BY_MESSAGE,
+    ("crewai", "Crew"): lambda crew, ask: crew.kickoff_async(inputs={"question": ask.question}),
+    ("smolagents", "MultiStepAgent"): lambda agent, ask: agent.run(
+        ask.question, reset=not ask.turn, return_full_result=True
+    ),
+}
+
+
+def _runnable(found: Any) -> _Asking | None:
+    """LangChain's protocol: `ainvoke(input, config)`, whose input is text, messages or an object with one of them."""
+    invoke, ainvoke = getattr(found, "invoke", None), getattr(found, "ainvoke", None)
+    run = ainvoke if callable(ainvoke) else invoke
+    if not callable(run):
+        return None
+    fill, takes_config = _input_of(found), _takes(run, "config")
+
+    def begin(ask: Ask) -> object:
+        config = {"configurable": {"thread_id": ask.conversation_id}}
+        return run(fill(ask.question), config) if takes_config else run(fill(ask.question))
+
+    return begin, run is ainvoke
+
+
+def _input_of(found: Any) -> Callable[[str], object]:
+    """What a runnable takes, by the schema or keys that it gives of its input; without them, the question itself."""
+    schema = getattr(found, "get_input_jsonschema", None)
+    fields = (
+        schema().get("properties")
+        if callable(schema)
+        else dict.fromkeys(getattr(found, "input_keys", None) or ())
+    )
+    if not isinstance(fields, dict) or not fields:
+        return lambda question: question
+    if "messages" in fields:
+        return lambda question: {"messages": [{"role": "user", "content": question}]}
+    known = [name for name in ("question", "input", "query", "prompt", "text") if name in fields]
+    name = (known or list(fields))[0]
+    return lambda question: {name: question}
+
+
+def _takes(function: Any, name: str) -> bool:
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+# Worker threads for callables that block: as many as are asked at once, and none that can hold up the end of the run.
+
+
+# Calls that outlived their timeout may still be running; beyond so many, something is badly stuck.
+_MOST_ABANDONED = 256
+
+_Job = tuple[Callable[[], object], contextvars.Context, asyncio.AbstractEventLoop, "asyncio.Future[object]"]
+
+
+class WorkerThreads:
+    """A pool like ThreadPoolExecutor, but of daemon threads: a call that never returns costs one thread, not the process.
+
+    A call whose waiting task is cancelled (a timeout) gives up its place at once; its thread goes on until it returns.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._free = asyncio.Semaphore(limit)
+        self._idle: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._abandoned = 0
+        self._closed = False
+
+    async def run(self, function: Callable[[], object]) -> object:
+        """The result of `function` called in a thread; raises what it raises."""
+        async with self._free:
+            if self._abandoned >= _MOST_ABANDONED:
+                raise TimeoutError(
+                    f"{self._abandoned} calls that timed out are still running; no more are started"
+                )
+            loop = asyncio.get_running_loop()
+            future: asyncio.Future[object] = loop.create_future()
+            with self._lock:
+                worker = self._idle.pop() if self._idle else None
+            if worker is None:
+                worker = _Worker(self._done)
+                worker.start()
+            worker.jobs.put((function, contextvars.copy_context(), loop, future))
+            try:
+                return await future
+            except asyncio.CancelledError:
+                if not worker.between_jobs:
+                    self._abandoned += 1
+                    worker.was_abandoned = True
+                raise
+
+    def close(self) -> None:
+        """Let the idle threads end; busy ones end when their call returns."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.jobs.put(None)
+
+    def _done(self, worker: "_Worker") -> None:
+        with self._lock:
+            if worker.was_abandoned:
+                worker.was_abandoned = False
+                self._abandoned -= 1
+            if not self._closed:
+                self._idle.append(worker)
+                return
+        worker.jobs.put(None)
+
+
+class _Worker(threading.Thread):
+    def __init__(self, done: Callable[["_Worker"], None]) -> None:
+        super().__init__(name="answerkey-target", daemon=True)
+        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self.was_abandoned = False
+        self.between_jobs = False
+        self._done = done
+
+    def run(self) -> None:
+        while (job := self.jobs.get()) is not None:
+            function, context, loop, future = job
+            self.between_jobs = False
+            result: object = None
+            error: BaseException | None = None
+            try:
+                result = context.run(function)
+            except BaseException as raised:  # noqa: BLE001  # it is the caller's: even SystemExit must not end the thread
+                error = _carried(raised)
+            self.between_jobs = True
+            self._done(self)
+            try:
+                loop.call_soon_threadsafe(_settle, future, result, error)
+            except RuntimeError:
+                # The loop was closed while the call was under way: nobody waits for it any more.
+                continue
+
+
+def _settle(future: "asyncio.Future[object]", result: object, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _carried(error: BaseException) -> BaseException:
+    """The error in a form that a future can carry and that ends nothing but this question."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    carried = RuntimeError(f"{type(error).__name__}: {error}")
+    carried.__cause__ = error
+    return carried
+
+
+# A callable as a target, sync or async, in answerkey's own process.
+#
+# It is what `evaluate(target=function)` asks, and what the process of `python:module:callable` asks on its side.
+
 
 # Parameters that are filled by name, beside the question itself.
 _EXTRAS = ("conversation_id", "context", "turn", "trial", "traceparent")

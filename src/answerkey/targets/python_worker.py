@@ -21,7 +21,7 @@ from answerkey.protocols import RetryableError
 from answerkey.targets import python_frames as frames
 from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.reply_mapping import watch_raw
+from answerkey.transcripts.payloads import watch_raw
 
 # So long, what the chatbot registered to do at its end may take when answerkey has gone.
 _FAREWELL_S = 1.0

@@ -7,14 +7,13 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import InputError
-from answerkey.model.json_value import Json
-from answerkey.model.reply import Failure, Reply
+from answerkey.model.reply import Failure, Json, Reply
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import settings_hash
 from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.payloads import ReplyMapping
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
-from answerkey.transcripts.reply_mapping import ReplyMapping
 from answerkey.transcripts.row_files import open_rows
 
 _Row = Mapping[str, Json]

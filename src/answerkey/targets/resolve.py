@@ -1,25 +1,155 @@
-"""From what the user writes to a Target: the spec forms of `--target`, `[targets.NAME]` tables, live callables.
-
-And which version of it is asked: what its table says, the git commit of its code, its model and prompt.
-"""
+"""How long a chatbot took: started where the chatbot begins to work, so that waiting for it to be free does not count."""
 
 import inspect
 import os
 import subprocess
+import time
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
+from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, UsageError
-from answerkey.model.json_value import Json
-from answerkey.model.target_version import TargetVersion, check_label
-from answerkey.plugins import targets
-from answerkey.protocols import Target, TargetContext
-from answerkey.targets.secrets import safe_url
+from answerkey.model.options import Price, TargetVersion, check_label, priced
+from answerkey.model.reply import Json, Reply, Timings
+from answerkey.plugins import load_object, targets
+from answerkey.protocols import Ask, RetryableError, Target, TargetContext
+from answerkey.targets.secrets import safe_url, settings_hash
 from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.json_values import json_text
+from answerkey.transcripts.payloads import note_raw, reply_from_exception, reply_from_object
+
+
+class Stopwatch:
+    """Times one question; it runs from when it is made unless it is started later."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Begin, or begin again."""
+        self._began = time.perf_counter()
+        self._first: float | None = None
+        self._ended: float | None = None
+
+    def chunk(self) -> None:
+        """Something of the reply arrived."""
+        if self._first is None:
+            self._first = time.perf_counter()
+
+    def stop(self) -> None:
+        """The reply is there; what follows is not the chatbot's time, unless it is stopped again."""
+        self._ended = time.perf_counter()
+
+    def resume(self) -> None:
+        """There is more to come after all."""
+        self._ended = None
+
+    def timings(self) -> Timings:
+        """What was measured, up to now if it was not stopped."""
+        ended = time.perf_counter() if self._ended is None else self._ended
+        return Timings(
+            latency_ms=(ended - self._began) * 1000,
+            first_byte_ms=None if self._first is None else (self._first - self._began) * 1000,
+        )
+
+
+# A target whose replies get their cost from a price.
+
+
+class PricedTarget:
+    """Another target, with a price."""
+
+    def __init__(self, target: Target, price: Price) -> None:
+        self._target = target
+        self._price = price
+        self.name = target.name
+        self.fingerprint = target.fingerprint
+
+    def __getattr__(self, name: str) -> Any:
+        # What the engine looks for besides, such as its capacity.
+        return getattr(self._target, name)
+
+    async def __aenter__(self) -> "PricedTarget":
+        await self._target.__aenter__()
+        # Some know what they are only once they are open.
+        self.name, self.fingerprint = self._target.name, self._target.fingerprint
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._target.__aexit__(*exc)
+
+    def so_far(self, ask: Ask) -> Reply | None:
+        """What was done of a turn that was given up, where the target knows it."""
+        known = getattr(self._target, "so_far", None)
+        done: Reply | None = None if known is None else known(ask)
+        return None if done is None else priced(done, self._price)
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask it, and reckon what that cost."""
+        try:
+            return priced(await self._target.ask(ask), self._price)
+        except RetryableError as error:
+            if error.so_far is not None:
+                error.so_far = priced(
+                    msgspec.structs.replace(error.so_far, failure=error.failure), self._price
+                )
+            raise
+
+
+# The target `demo` and `demo:VARIANT`: the reference chatbot that comes with answerkey, asked in this process.
+
+
+def make_demo_target(rest: str, context: TargetContext) -> "DemoTarget":
+    """The factory of the kind `demo`: `rest` is the variant, empty for the chatbot as it should be."""
+    refuse_other_settings(context, ("demo",))
+    if not isinstance(context.settings["demo"], str):
+        raise ConfigError(f"[targets.{context.name}] demo must be the name of a variant")
+    return DemoTarget(rest or None, name=context.name)
+
+
+class DemoTarget:
+    """The embedded reference chatbot, behind the same contract as any chatbot over HTTP."""
+
+    def __init__(self, variant: str | None = None, *, name: str | None = None) -> None:
+        self._variant = variant
+        self.name = name or (f"demo:{variant}" if variant else "demo")
+        self.fingerprint = settings_hash("demo", [variant, version("answerkey")])
+        self._chatbot: Any = None
+
+    async def __aenter__(self) -> "DemoTarget":
+        # Imported when it is opened: its language tools are heavy.
+        open_chatbot = load_object("answerkey_demo:open_chatbot")
+        try:
+            self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
+        except ValueError as error:
+            raise UsageError(failure_message(f"target {self.name}: {error}")) from None
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._chatbot = None
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask it as its HTTP service would."""
+        if self._chatbot is None:
+            raise UsageError("the target is not open: use it in `async with`")
+        watch = Stopwatch()
+        try:
+            said = await self._chatbot.ask(ask.question, ask.conversation_id)
+            note_raw(lambda: json_text(said))
+            reply = reply_from_object(said)
+        except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
+            reply = reply_from_exception(error)
+        return msgspec.structs.replace(reply, timings=watch.timings())
+
+
+# From what the user writes to a Target: the spec forms of `--target`, `[targets.NAME]` tables, live callables.
+#
+# And which version of it is asked: what its table says, the git commit of its code, its model and prompt.
+
 
 # How the built-in kinds are written on the command line.
 TARGET_FORMS = (
@@ -98,8 +228,7 @@ def resolve_target(
 def _live_target(given: object, concurrency: int) -> Target:
     """A callable or an agent of the caller's."""
     # Imported here for start-up: few runs ask a live callable.
-    from answerkey.targets.python_target import PythonTarget
-    from answerkey.targets.runnables import as_function
+    from answerkey.targets.python_target import PythonTarget, as_function
 
     function = as_function(given)
     if function is None:

@@ -9,15 +9,12 @@ from answerkey.errors import ConfigError, MissingExtraError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.http_client import make_tls
-from answerkey.targets.http_session import UnderWay, is_refused
-from answerkey.targets.http_settings import HttpSettings
-from answerkey.targets.http_target import HttpTarget
-from answerkey.targets.request_template import values_of
+from answerkey.targets.http_target import HttpSettings, HttpTarget, UnderWay, is_refused, values_of
 from answerkey.transcripts.conversation import Asked, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
-from answerkey.transcripts.plain_json import decode_json, too_large
-from answerkey.transcripts.reply_mapping import note_raw, reply_from_payload
-from answerkey.transcripts.streams.whole_stream import assemble
+from answerkey.transcripts.json_values import decode_json, too_large
+from answerkey.transcripts.payloads import note_raw, reply_from_payload
+from answerkey.transcripts.streams import assemble
 
 if TYPE_CHECKING:
     import aiohttp

@@ -6,7 +6,7 @@ and a mixture is unsure as well, unless one language clearly has more of the sma
 
 from collections import Counter
 
-from answerkey.text.lazy import lazy
+from answerkey.text.normalise import lazy
 
 # Words that are frequent in one of the languages and rare in the others.
 _SMALL_WORDS = {

@@ -3,14 +3,18 @@
 `folded_words` gives the words of a text in that form.
 """
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Literal, cast
 
+import msgspec
+import re2
 import Stemmer
 
-from answerkey.text.number_words import NUMBER_VALUES
-from answerkey.text.numbers import NUMBER_PATTERN, canonical_number
+from answerkey.text.numbers import NUMBER_PATTERN, NUMBER_VALUES, canonical_number
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
 _WORD = re.compile(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")
@@ -145,3 +149,294 @@ def folded_text(text: str) -> str:
 def folded_words(text: str) -> list[str]:
     """The folded words of a text; articles and "and" are left out."""
     return folded_text(text).split()
+
+
+# Regular expressions from golden sets, searched by RE2: in time linear in the reply's length whatever the pattern.
+#
+# RE2 has no look-around and no back-references; a pattern with them is refused with what to write instead.
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# What RE2 says of what others accept, and what to write instead.
+_REMEDIES = (
+    (
+        re.compile(r"operator: \(\?<?[=!]"),
+        r"look-around is not supported; write out what may stand there, as in (^|\D)9th for (?<!\d)9th, "
+        "and list what must not be said under forbidden_keywords",
+    ),
+    (
+        re.compile(r"sequence: \\[1-9k]|operator: \(\?P"),
+        "back-references are not supported; write out what may be repeated, as in (aa|bb)",
+    ),
+    (re.compile(r"sequence: \\Z"), r"write \z for the end of the text"),
+    (re.compile(r"sequence: \\[uUN]"), r"write the character itself, or its number as in \x{20AC}"),
+    (re.compile("repetition size"), "the first number must not exceed the second, nor the second 1000"),
+    (re.compile(r"operator"), "the syntax is RE2's: https://github.com/google/re2/wiki/Syntax"),
+)
+
+
+class CompiledPattern:
+    """A pattern ready to search, ignoring case."""
+
+    __slots__ = ("_pattern", "problem")
+
+    def __init__(self, regex: str) -> None:
+        # Why the pattern cannot be used, or None.
+        self.problem: str | None = None
+        options = re2.Options()
+        options.case_sensitive = False
+        options.log_errors = False
+        try:
+            self._pattern: Any = re2.compile(regex, options)
+        except re2.error as error:
+            self.problem = _explained(error)
+        except UnicodeEncodeError:
+            self.problem = "it has half of a surrogate pair, which is no character"
+
+    def search(self, text: str) -> tuple[int, int] | str:
+        """The span of the first match, or the reason why there is none."""
+        if self.problem is not None:
+            return f"the pattern does not compile: {self.problem}"
+        try:
+            found = self._pattern.search(text)
+        except UnicodeEncodeError:
+            # Lone surrogates have no UTF-8 form; one replacement character each keeps the offsets.
+            found = self._pattern.search(_LONE_SURROGATE.sub("\ufffd", text))
+        return "the pattern does not occur" if found is None else found.span()
+
+
+def _explained(error: Exception) -> str:
+    """RE2's message on one line, with what to write instead where that is known."""
+    said = error.args[0] if error.args else ""
+    message = " ".join((said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)).split())
+    remedy = next((remedy for sign, remedy in _REMEDIES if sign.search(message)), None)
+    return message if remedy is None else f"{message}: {remedy}"
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(regex: str) -> CompiledPattern:
+    """The compiled pattern, made once."""
+    return CompiledPattern(regex)
+
+
+def check_pattern(regex: str) -> str | None:
+    """Why a pattern cannot be used, for readers of golden sets; None if it can."""
+    return compile_pattern(regex).problem
+
+
+# Regular expressions that are compiled when they are first used: most commands meet few of the texts they are for.
+
+
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn", "pattern", "flags")
+
+
+class _Lazy:
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._given = (pattern, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only ever called while the instance has no methods of its own.
+        compiled = re.compile(*self._given)
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
+
+def lazy(pattern: str, flags: int = 0) -> "re.Pattern[str]":
+    """The pattern, in the place of `re.compile`; whether it is right is then known at its first use only."""
+    return cast("re.Pattern[str]", _Lazy(pattern, flags))
+
+
+# What a golden set can ask a reply to contain.
+
+
+class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
+    """A number within a tolerance: `{"number": 442300, "tolerance": 0.5}`."""
+
+    number: float
+    # Largest absolute difference that still counts.
+    tolerance: float = 0.0
+
+
+class PatternKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="regex"):
+    """A regular expression, searched ignoring case: `{"regex": "9(th)? street"}`."""
+
+    regex: str
+
+
+class Alternatives(msgspec.Struct, frozen=True, tag_field="kind", tag="any"):
+    """Several ways to say one thing; any of them counts as the one keyword."""
+
+    options: tuple[str | NumberKeyword | PatternKeyword, ...]
+
+
+# How keywords are found in a reply: the three modes of the scoring standard.
+MatchMode = Literal["literal", "standard", "smart"]
+# How sure `smart` must be: the likelier verdict, or surer that what it accepts, or what it rejects, is right.
+Threshold = Literal["even", "strict", "lenient"]
+Keyword = str | NumberKeyword | PatternKeyword | Alternatives
+
+
+def describe_keyword(keyword: Keyword) -> str:
+    """How reports name a keyword in its `found` and `missing` lists."""
+    match keyword:
+        case str():
+            return keyword
+        case NumberKeyword(number=number, tolerance=tolerance):
+            return f"{number:g} ± {tolerance:g}" if tolerance else f"{number:.12g}"
+        case PatternKeyword(regex=regex):
+            return f"/{regex}/"
+        case Alternatives(options=options):
+            return " | ".join(describe_keyword(option) for option in options)
+
+
+# Untrusted text at the edges: bytes become text that every store takes, and text harmless for the place it is shown in.
+#
+# Questions, replies, tool results and error messages come from outside. What they could use to command a terminal, break
+# a document or run in a spreadsheet is made visible rather than dropped wherever a reader could otherwise be misled.
+# Charsets are those that web servers really use. Python knows many more codecs, some of them quadratic or able to make
+# text that cannot be written again (utf-7, punycode, idna, unicode_escape); a reply must not choose one of those.
+
+
+# Codecs by the name that Python gives them, whatever alias was used.
+_ALLOWED = re.compile(
+    r"utf-8|utf-(?:16|32)(?:-[bl]e)?|ascii|iso8859-\d+|cp(?:125\d|437|85\d|86\d|874|932|949|950)"
+    r"|shift_jis\w*|euc_\w+|gb2312|gbk|gb18030|big5\w*|koi8-\w|iso2022_\w+|johab|tis-620|mac-\w+"
+)
+_LONE_SURROGATE_SANITISE = re.compile(
+    "[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]"
+)
+_REPLACEMENT = "\ufffd"
+
+
+def decode_text(body: bytes, charset: str | None = None) -> tuple[str, str | None]:
+    """The text of a body and, if it is not text in its encoding, what is wrong with it.
+
+    A charset that is not allowed is not used: such bodies are nearly always UTF-8 under a wrong name, and read as that.
+    """
+    codec = _codec(charset) if charset else "utf-8"
+    try:
+        return body.decode(codec or "utf-8").removeprefix("\ufeff"), None
+    except UnicodeDecodeError:
+        text = body.decode("utf-8" if codec is None else codec, "replace")
+    wrong = "the reply is not text in its encoding"
+    if codec is None:
+        wrong = f"the reply is in the charset {charset!r}, which is not read, and it is not UTF-8"
+    return clean_text(text), wrong
+
+
+def clean_text(text: str) -> str:
+    """`text` as files and databases take it: no lone surrogate, and no NUL, which PostgreSQL refuses."""
+    if "\0" in text:
+        text = text.replace("\0", _REPLACEMENT)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _LONE_SURROGATE_SANITISE.sub(_REPLACEMENT, text)
+        # Two halves that stand together are one character.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    return text
+
+
+def _codec(charset: str) -> str | None:
+    try:
+        name = codecs.lookup(charset).name
+    except (LookupError, ValueError):
+        return None
+    return name if _ALLOWED.fullmatch(name) else None
+
+
+# Characters that reorder or hide what stands around them: a reader would see another text than the one that is there.
+_BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+
+
+def _visible_controls() -> dict[int, str]:
+    table = {code: chr(0x2400 + code) for code in range(0x20)}
+    table[0x7F] = "␡"
+    table.update({code: f"\\x{code:02x}" for code in range(0x80, 0xA0)})
+    table.update({code: f"\\u{code:04x}" for code in _BIDI})
+    # Unicode's own line and paragraph separators; U+FFFE and U+FFFF are no characters.
+    table.update({0x2028: "\n", 0x2029: "\n", 0xFFFE: "�", 0xFFFF: "�"})
+    del table[ord("\n")], table[ord("\t")]
+    return table
+
+
+_VISIBLE = _visible_controls()
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Patterns that few commands need are compiled when they are first used.
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_SPACE = re.compile(r"\s+")
+# Backslash takes the meaning from these; an underscore inside a word has none (query_database stays readable).
+_MARKDOWN = r"[\\`*\[\]{}|~#$!]|(?<![^\W_])_|_(?![^\W_])|^[-+](?=\s)|^(?:\d+)(?=[.)]\s)"
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_FORMULA = r"^[\s\x00]*[=+\-@＝＋－＠|%]|^[\t\r\n]"
+_PLAIN_NUMBER_SANITISE = r"^[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?$"
+
+
+def for_terminal(text: str) -> str:
+    """Text that cannot command a terminal: escapes, controls and direction overrides become visible signs."""
+    return _SURROGATES.sub("�", text.replace("\r\n", "\n").translate(_VISIBLE))
+
+
+def for_xml(text: str) -> str:
+    """Text with only the characters that XML 1.0 allows; escaping `<` and `&` is left to the XML writer."""
+    return re.sub(_NOT_XML, "", text)
+
+
+def one_line(text: str, width: int) -> str:
+    """Harmless text on one line of at most `width` terminal cells, cut with an ellipsis."""
+    # A long text is cut before any work is done on it: no more than this can survive.
+    head = text[: width * 4 + 64]
+    flat = _SPACE.sub(" ", for_terminal(head)).strip()
+    fits = _cut(flat, width)
+    if len(fits) == len(flat) and not text[len(head) :].strip():
+        return flat
+    return _cut(flat, width - 1).rstrip() + "…"
+
+
+def _cut(text: str, width: int) -> str:
+    used = 0
+    for index, character in enumerate(text):
+        if unicodedata.combining(character):
+            continue
+        used += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if used > width:
+            return text[:index]
+    return text
+
+
+def for_markdown(text: str) -> str:
+    """Text for one Markdown line or table cell: no HTML, link, mention, emphasis or column comes out of it."""
+    flat = _SPACE.sub(" ", for_terminal(text)).strip()
+    safe = re.sub(_MARKDOWN, lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", flat)
+    safe = safe.translate(_ENTITIES)
+    # Bare addresses would become links, and @name would call somebody.
+    safe = re.sub(r"://", ":&#47;&#47;", safe)
+    safe = re.sub(r"\bwww\.", "www&#46;", safe, flags=re.IGNORECASE)
+    return re.sub(r"(?<!\w)@(?=\w)", "@\u200b", safe)
+
+
+def for_csv(cell: str) -> str:
+    """Text for a spreadsheet's cell: what a spreadsheet would run as a formula gets an apostrophe before it.
+
+    That is text which begins with =, +, - or @ (or a tab or line break) and is not simply a number.
+    """
+    safe = cell if cell.isascii() else _SURROGATES.sub("�", cell)
+    safe = safe.replace("\x00", "")
+    if re.match(_FORMULA, safe) and not re.match(_PLAIN_NUMBER_SANITISE, safe.strip()):
+        return "'" + safe
+    return safe
+
+
+def without_surrogates(value: Any) -> Any:
+    """A JSON-like value whose texts can all be written as UTF-8: lone surrogates become U+FFFD."""
+    if isinstance(value, str):
+        return _SURROGATES.sub("�", value)
+    if isinstance(value, dict):
+        return {without_surrogates(name): without_surrogates(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_surrogates(item) for item in value]
+    return value

@@ -1,9 +1,7 @@
 """Messages and parts of every dialect, read by the words that they use for themselves (dialects)."""
 
-from answerkey.model.json_value import Json, JsonObject
-from answerkey.model.message import Message, Part, Role
-from answerkey.model.reply import Source, ToolCall, Usage
-from answerkey.transcripts.dialects import (
+from answerkey.model.reply import Json, JsonObject, Message, Part, Role, Source, ToolCall, Usage
+from answerkey.transcripts.conversation import (
     ITEMS,
     KEYED_PARTS,
     MESSAGE_TYPES,
@@ -12,11 +10,16 @@ from answerkey.transcripts.dialects import (
     PartWord,
     part_word,
 )
-from answerkey.transcripts.fields.content_text import safe_text, spoken_text
-from answerkey.transcripts.fields.sources import ranked, read_citation, read_source, read_sources
-from answerkey.transcripts.fields.tool_calls import read_call, read_result
-from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, pick
+from answerkey.transcripts.fields import (
+    ranked,
+    read_call,
+    read_citation,
+    read_result,
+    read_source,
+    read_sources,
+    read_usage,
+)
+from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, as_str, pick, safe_text, spoken_text
 
 _CONTENTS = ("content", "parts", "blocks", "tool_calls", "toolCalls", "toolInvocations", "function_call")
 _KINDS = ("type", "part_kind", "kind", "block_type", "$type")

@@ -1,26 +1,39 @@
 """Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from answerkey.model.json_value import Json, JsonObject
-from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
-from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.documents import read_document, read_list, streamed
-from answerkey.transcripts.failures import failure_message, not_text, read_failure
-from answerkey.transcripts.fields.content_text import (
+from answerkey.errors import ConfigError
+from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
+from answerkey.transcripts.conversation import NOT_ASKED, Asked, with_evidence
+from answerkey.transcripts.failures import failure_from_exception, failure_message, not_text, read_failure
+from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
+from answerkey.transcripts.formats import read_document, read_list, streamed
+from answerkey.transcripts.json_values import (
     FORMAT_MARKS,
     TEXT_NAMES,
+    admit_reply,
+    as_builtin,
+    as_json,
     has_reply_names,
     json_text,
+    plain_reply,
+    read_duration,
     safe_text,
     spoken_text,
+    type_in_words,
 )
-from answerkey.transcripts.fields.sources import read_sources
-from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
-from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.json_shapes import read_duration
-from answerkey.transcripts.plain_json import as_builtin
-from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
+from answerkey.transcripts.streams import assemble_events, protocol_of
+
+if TYPE_CHECKING:
+    from jmespath.parser import ParsedResult
+
 
 SOURCE_NAMES = (
     *("sources", "documents", "contexts"),
@@ -253,3 +266,307 @@ def _list(items: list[Json], asked: Asked) -> Reply:
         return streamed(read_payload(payload, asked), whole)
     text = spoken_text(items)
     return Reply(text=text, failure=not_text(None, items) if text is None else None)
+
+
+# From whatever a chatbot gives back to a Reply: the usual names, the known formats, or JMESPath expressions.
+
+
+_NOTHING_REPLY_MAPPING = Reply()
+# What an item of a stream may be once it is plain; anything else nobody knows.
+_READABLE = (dict, list, str, int, float)
+# The expressions whose name is not that of the reply's field.
+_FIELDS = {"error": "failure", "cost": "usage"}
+
+
+class Streamed(list[object]):
+    """What a generator brought, item by item."""
+
+
+class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a chatbot's reply has its parts: JMESPath expressions; a part without one is found by its usual name."""
+
+    text: str | None = None
+    tool_calls: str | None = None
+    sources: str | None = None
+    error: str | None = None
+    usage: str | None = None
+    cost: str | None = None
+    latency_ms: str | None = None
+    first_byte_ms: str | None = None
+    conversation_id: str | None = None
+    response_id: str | None = None
+    trace_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, expression in self.expressions().items():
+            _compiled(name, expression)
+
+    def expressions(self) -> dict[str, str]:
+        """The parts that have an expression."""
+        given = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: expression for name, expression in given if expression is not None}
+
+
+def reply_from_payload(
+    payload: object, *, mapping: ReplyMapping | None = None, asked: Asked = NOT_ASKED
+) -> Reply:
+    """The Reply in what a chatbot gave back to what was `asked`; never raises on its contents."""
+    if mapping is not None and isinstance(payload, (dict, list)):
+        return admit_reply(_mapped(payload, mapping, asked))
+    return admit_reply(read_payload(payload, asked))
+
+
+def reply_from_object(
+    value: object, *, mapping: ReplyMapping | None = None, asked: Asked = NOT_ASKED
+) -> Reply:
+    """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
+    if isinstance(value, Streamed):
+        return _reply_from_stream(value, mapping, asked)
+    reply = reply_from_payload(as_builtin(value), mapping=mapping, asked=asked)
+    return plain_reply(reply) if reply.tool_calls or reply.sources else reply
+
+
+def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Asked) -> Reply:
+    """The reply that a generator's items make: pieces of text, or events and messages of any SDK."""
+    if all(isinstance(item, str) for item in items):
+        return reply_from_payload("".join(map(str, items)), mapping=mapping, asked=asked)
+    if all(isinstance(item, bytes) for item in items):
+        return reply_from_payload(b"".join(item for item in items if isinstance(item, bytes)))
+    plain = [as_builtin(item) for item in items]
+    known = [item for item in plain if item is None or isinstance(item, _READABLE)]
+    if not known:
+        return Reply(failure=not_text("stream", plain[0]))
+    payload, whole = assemble_events([as_json(item) for item in known])
+    reply = streamed(reply_from_object(payload, mapping=mapping, asked=asked), whole)
+    odd = [type_in_words(item) for item in plain if not (item is None or isinstance(item, _READABLE))]
+    if not odd:
+        return reply
+    unread = (*reply.evidence.unread, *dict.fromkeys(odd))
+    return with_evidence(reply, completeness="partial", tools_observed=False, unread=unread)
+
+
+def reply_from_exception(error: BaseException) -> Reply:
+    """A chatbot's exception as a reply: its failure, and the calls made before it if the exception carries them."""
+    calls = getattr(error, "tool_calls", None)
+    seen = {"tool_calls": calls} if isinstance(calls, (list, tuple)) else {}
+    return msgspec.structs.replace(
+        reply_from_object({"answer": None, **seen}), failure=failure_from_exception(error)
+    )
+
+
+@lru_cache(maxsize=256)
+def _compiled(name: str, expression: str) -> "ParsedResult":
+    import jmespath
+
+    try:
+        return jmespath.compile(expression)
+    except ValueError as error:
+        position = getattr(error, "lex_position", getattr(error, "lexer_position", None))
+        wrong = failure_message(str(error)) if position is None else f"error at position {position + 1}"
+        raise ConfigError(f"reply.{name} = {expression!r} is not a JMESPath expression: {wrong}") from None
+
+
+def _mapped(payload: object, mapping: ReplyMapping, asked: Asked) -> Reply:
+    """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
+    base = reply_from_payload(payload, asked=asked)
+    found: JsonObject = {}
+    for name, expression in mapping.expressions().items():
+        try:
+            found[name] = _compiled(name, expression).search(payload)
+        except (TypeError, ValueError, RecursionError) as error:
+            message = f"reply.{name} = {expression!r} cannot be applied to the reply: {error}"
+            return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
+    # What an expression is given for is what it finds, even if that is nothing; the rest is the reply's own.
+    fields = {_FIELDS.get(name, name) for name in found} - {"latency_ms", "first_byte_ms"}
+    if "text" in found and base.failure is not None and base.failure.kind == "malformed":
+        fields.add("failure")
+    base = msgspec.structs.replace(
+        base, **{field: getattr(_NOTHING_REPLY_MAPPING, field) for field in fields}
+    )
+    base = with_evidence(
+        base,
+        tools_observed=base.evidence.tools_observed and "tool_calls" not in found,
+        sources_observed=base.evidence.sources_observed and "sources" not in found,
+    )
+    reply = read_named(found, asked, base=base)
+    if reply.text is None and reply.failure is None and mapping.text is not None:
+        # Of one reply it is the chatbot's; where it is so of all, the expression is at fault.
+        message = f"reply.text = {mapping.text!r} finds nothing in the reply"
+        return msgspec.structs.replace(reply, failure=Failure("null", failure_message(message)))
+    return reply
+
+
+_SEEN: ContextVar[list[str] | None] = ContextVar("raw replies", default=None)
+
+
+@contextmanager
+def watch_raw() -> Iterator[list[str]]:
+    """The list that everything is noted in which targets get while the body runs, in their tasks too."""
+    seen: list[str] = []
+    before = _SEEN.set(seen)
+    try:
+        yield seen
+    finally:
+        _SEEN.reset(before)
+
+
+def is_watched() -> bool:
+    """Whether anybody looks."""
+    return _SEEN.get() is not None
+
+
+def note_raw(text: Callable[[], str]) -> None:
+    """Note what came back, as text and without secrets; it is written down only if anybody looks."""
+    seen = _SEEN.get()
+    if seen is not None:
+        seen.append(text())
+
+
+# Where a raw reply has the parts that were read from it, and what in it was not read.
+#
+# Nothing is read anew here: the values of the Reply are looked for in the raw reply, whatever format they were read by.
+
+
+# A step into an object by name, or into a list by position.
+JsonPath = tuple[str | int, ...]
+# More of a reply than this is not looked through.
+_MOST_LEAVES = 20_000
+# The names of a Reply's own parts, as `[targets.NAME.reply]` has them.
+_IDS = ("conversation_id", "response_id", "trace_id")
+
+
+class Leaf(msgspec.Struct, frozen=True):
+    """A value in a raw reply that holds no others, or an empty list or object."""
+
+    path: JsonPath
+    value: Json
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Where a reply's parts stand."""
+
+    # Part → its place, as JMESPath writes it.
+    read: dict[str, str]
+    # Places that hold something which was not read, each once.
+    unread: tuple[str, ...]
+
+
+def leaves_of(value: Json, path: JsonPath = ()) -> Iterator[Leaf]:
+    """Every leaf, in the order of the reply."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from leaves_of(part, (*path, str(name)))
+    elif isinstance(value, list) and value:
+        for position, part in enumerate(value):
+            yield from leaves_of(part, (*path, position))
+    else:
+        yield Leaf(path, value)
+
+
+def short_place(path: JsonPath) -> JsonPath:
+    """A path without positions: -1 stands for any."""
+    return tuple(-1 if isinstance(step, int) else step for step in path)
+
+
+def place_text(path: JsonPath) -> str:
+    """A path as JMESPath writes it; "@" is the whole reply."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += "[]" if step == -1 else f"[{step}]"
+        else:
+            plain = step.isascii() and step.isidentifier()
+            text += ("." if text else "") + (step if plain else msgspec.json.encode(step).decode())
+    return text or "@"
+
+
+def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> Places:
+    """The places of the reply's parts in what it was read from; a part with an expression stands where that says."""
+    leaves = list(islice(leaves_of(raw), _MOST_LEAVES))
+    found: dict[str, list[JsonPath]] = {}
+    if reply.text is not None:
+        found["text"] = _places_of_text(leaves, reply.text)
+    found["tool_calls"] = _places_of(leaves, (call.name for call in reply.tool_calls))
+    given = (source.id or source.text or source.title for source in reply.sources)
+    found["sources"] = _places_of(leaves, given)
+    if reply.failure is not None:
+        message = reply.failure.message
+        found["error"] = [
+            leaf.path for leaf in leaves if _is_said(leaf, message, ("error", "detail", "message"))
+        ]
+    if reply.usage is not None:
+        told = {value for value in msgspec.structs.asdict(reply.usage).values() if value}
+        found["usage"] = [
+            leaf.path[:-1] or leaf.path for leaf in leaves if _is_number(leaf.value) and leaf.value in told
+        ][:1]
+    for name in _IDS:
+        identity = getattr(reply, name)
+        found[name] = [leaf.path for leaf in leaves if identity and str(leaf.value) == identity][:1]
+    read = {
+        part: expressions.get(part) or ", ".join(_shown(part, paths))
+        for part, paths in found.items()
+        if paths
+    }
+    whole = [path for part, paths in found.items() for path in paths if part in ("text", "error", *_IDS)]
+    whole += found.get("usage", [])
+    # An item of a list is read as a whole: a call with its arguments and its result.
+    whole += [_item(path) for part in ("tool_calls", "sources") for path in found[part]]
+    unread = dict.fromkeys(
+        place_text(short_place(leaf.path))
+        for leaf in leaves
+        if leaf.value not in (None, "", [], {}) and not any(leaf.path[: len(path)] == path for path in whole)
+    )
+    return Places(read, tuple(unread))
+
+
+def _shown(part: str, paths: list[JsonPath]) -> list[str]:
+    """The places of a part, each once; of a list only the likeliest."""
+    places = list(dict.fromkeys(place_text(short_place(path)) for path in paths))
+    return places[:1] if part in ("tool_calls", "sources") else places
+
+
+def _places_of_text(leaves: list[Leaf], text: str) -> list[JsonPath]:
+    """The leaf that is the text, or those that it is put together from."""
+    said = [(leaf.path, safe_text(leaf.value)) for leaf in leaves if isinstance(leaf.value, str)]
+    whole = [path for path, value in said if value == text or value.strip() == text.strip()]
+    return whole[:1] or [path for path, value in said if len(value) > 2 and value.strip() and value in text]
+
+
+def _places_of(leaves: list[Leaf], wanted: Iterable[str | None]) -> list[JsonPath]:
+    """The leaves that have one of the values, those of the most likely place first."""
+    names = {name for name in wanted if name}
+    by_place: dict[JsonPath, list[Leaf]] = {}
+    for leaf in leaves:
+        value = leaf.value if isinstance(leaf.value, str) else str(leaf.value)
+        if value in names:
+            by_place.setdefault(short_place(leaf.path), []).append(leaf)
+    if not by_place:
+        return [
+            leaf.path[: leaf.path.index(step) + 1] for leaf in leaves for step in leaf.path if step in names
+        ]
+    # The deepest last: an object tells more than a name, and is what was read where both are there.
+    order = sorted(
+        by_place, key=lambda place: (len({str(leaf.value) for leaf in by_place[place]}), len(place))
+    )
+    return [leaf.path for place in reversed(order) for leaf in by_place[place]]
+
+
+def _item(path: JsonPath) -> JsonPath:
+    """The nearest item of a list that a path lies in, or the path itself."""
+    for end in range(len(path), 0, -1):
+        if isinstance(path[end - 1], int):
+            return path[:end]
+    return path
+
+
+def _is_said(leaf: Leaf, message: str, names: tuple[str, ...]) -> bool:
+    return (
+        isinstance(leaf.value, str)
+        and len(leaf.value) > 1
+        and leaf.value in message
+        and any(step in names for step in leaf.path)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

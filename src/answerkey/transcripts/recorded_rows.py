@@ -1,20 +1,35 @@
 """Rows of recorded replies: which question and trial a row is of, and the reply to each turn in it."""
 
-from collections.abc import Mapping
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
+from typing import IO
 
 import msgspec
 
-from answerkey.model.json_value import Json
-from answerkey.model.reply import Evidence, Reply
+from answerkey.errors import InputError
+from answerkey.model.reply import Evidence, Json, JsonObject, Reply
 from answerkey.transcripts.conversation import Asked, exchanges_of
-from answerkey.transcripts.documents import read_transcript
-from answerkey.transcripts.fields.content_text import TEXT_NAMES
-from answerkey.transcripts.json_shapes import as_dict
+from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
+from answerkey.transcripts.formats import read_transcript
+from answerkey.transcripts.json_values import TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
-from answerkey.transcripts.payloads import NAMES_READ, SOURCE_NAMES
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
+from answerkey.transcripts.payloads import (
+    NAMES_READ,
+    SOURCE_NAMES,
+    JsonPath,
+    Leaf,
+    ReplyMapping,
+    find_places,
+    leaves_of,
+    place_text,
+    reply_from_payload,
+    short_place,
+)
 
 _REPLY_NAMES = frozenset({*TEXT_NAMES, "error", "tools_used", "tool_calls", "messages"})
 # Names of a reply's fields that hold no reply by themselves.
@@ -114,3 +129,286 @@ def _reply(part: object, asked: Asked, mapping: ReplyMapping | None) -> Reply:
         except msgspec.ValidationError:
             return reply
     return reply
+
+
+# A mapping for a reply whose parts do not stand under the usual names: JMESPath expressions, guessed from one example.
+
+
+_ANSWER = re.compile(
+    r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say"
+)
+# What stands under these is said by others, or is about the reply.
+_NOT_ANSWER = re.compile(
+    r"prompt|question|query|input|request|system|instruct|context|source|document|snippet|chunk|passage|citation|title|"
+    r"descr|debug|log|trace|reason|thought|think|error|tool|call|step|usage|model|\bid\b|_id|name|user|history|url|link|"
+    r"status|type|role|time|date|version|hash|token|suggest|follow"
+)
+_TOOLS = re.compile(r"tool|function|call|action|step|plugin|skill|invo[ck]|trace|span|event|used|executed")
+_TOOL_NAME = re.compile(r"tool|func|\bfn\b|method|plugin|skill|api|action")
+_SOURCES = re.compile(
+    r"source|document|citation|cited|passage|chunk|reference|retriev|context|hits|evidence|docs"
+)
+_ERROR = re.compile(r"^(error|err|error_message|errormessage|problem|failure|exception)$")
+_USAGE = re.compile(r"usage|tokens")
+# Fields by which the messages of several speakers, or steps of several kinds, are told apart.
+_SPEAKER = ("role", "sender", "from", "author", "speaker", "type", "kind")
+# Words that say that all went well, and nothing else.
+_FINE = frozenset(
+    {"ok", "okay", "success", "successful", "succeeded", "done", "complete", "completed", "true", "200"}
+)
+
+
+def propose_mapping(payload: Json, question: str) -> dict[str, str]:
+    """Part → expression for the parts that are not found by their usual names but are likely there; may be empty."""
+    if not isinstance(payload, dict | list):
+        return {}
+    plain = reply_from_payload(payload)
+    proposed: dict[str, str] = {}
+    if _lacks_text(payload, plain) and (text := _text(payload, question)):
+        proposed["text"] = text
+    lists = _lists_in(payload)
+    if not plain.evidence.tools_observed and (tools := _tools(lists)):
+        proposed["tool_calls"] = tools
+    if not plain.evidence.sources_observed and (sources := _sources(lists)):
+        proposed["sources"] = sources
+    if plain.usage is None and (usage := _usage(payload)):
+        proposed["usage"] = usage
+    if not isinstance(payload, dict) or "error" not in payload:
+        wrong = (leaf.path for leaf in leaves_of(payload) if _ERROR.search(_last_name(leaf.path)))
+        nested = next((path for path in wrong if not any(isinstance(step, int) for step in path)), None)
+        if nested is not None:
+            proposed["error"] = place_text(nested)
+    if not proposed:
+        return {}
+    mapped = reply_from_payload(payload, mapping=ReplyMapping(**proposed))
+    # What makes no reply of the example is no proposal.
+    return proposed if mapped.text is not None or mapped.failure is None else {}
+
+
+def _lacks_text(payload: Json, plain: Reply) -> bool:
+    """Whether the usual names give no text, one that is no text of the reply, or one that says only that all is well."""
+    if plain.failure is not None and plain.failure.kind not in ("malformed", "null"):
+        return False
+    # A list or object where the text should be is read as it would be written.
+    if not plain.text or plain.text.strip().lower() in _FINE or plain.text[:1] in ("{", "["):
+        return True
+    return "text" not in find_places(payload, plain, {}).read
+
+
+def _text(payload: Json, question: str) -> str | None:
+    """The expression for the leaf that reads most like an answer."""
+    said = [leaf for leaf in leaves_of(payload) if isinstance(leaf.value, str) and leaf.value.strip()]
+    rated = [(_like_an_answer(leaf, question), leaf) for leaf in said]
+    best = max(rated, key=lambda pair: pair[0], default=None)
+    return None if best is None or best[0] <= 0 else _expression(payload, best[1].path)
+
+
+def _like_an_answer(leaf: Leaf, question: str) -> float:
+    text = str(leaf.value).strip()
+    if text == question.strip() or re.fullmatch(r"\S*(://|[0-9a-f]{8}-)\S*", text) or text.lower() in _FINE:
+        return 0.0
+    names = [step.lower() for step in leaf.path if isinstance(step, str)]
+    words = len(text.split())
+    rating = min(words, 40) + 1.0
+    # The nearest name says most.
+    for distance, name in enumerate(reversed(names)):
+        if _NOT_ANSWER.search(name):
+            rating -= 60 / (1 + distance)
+        elif _ANSWER.search(name):
+            rating += 30 / (1 + distance)
+    return rating
+
+
+def _expression(payload: Json, path: JsonPath) -> str:
+    """A path as an expression that holds for other replies: of a list the last item of its kind, not the one at a number."""
+    text, value = "", payload
+    for step in path:
+        if isinstance(step, str) and isinstance(value, dict):
+            name = place_text((step,))
+            text += f".{name}" if text else name
+            value = value[step]
+        elif isinstance(step, int) and isinstance(value, list):
+            item = value[step]
+            kind = _kind_of(item, as_dicts(value))
+            if kind is not None:
+                name, said = kind
+                text += f"[?{place_text((name,))}=='{said}'] | [-1]"
+            else:
+                text += "[-1]" if step == len(value) - 1 else f"[{step}]"
+            value = item
+    return text or "@"
+
+
+def _kind_of(item: Json, items: list[JsonObject]) -> tuple[str, str] | None:
+    """The field that tells an item from others of its list, with its value; None if there is none."""
+    if not isinstance(item, dict):
+        return None
+    for name in _SPEAKER:
+        values = [one.get(name) for one in items]
+        said = item.get(name)
+        if isinstance(said, str) and "'" not in said and all(isinstance(value, str) for value in values):
+            return name, said
+    return None
+
+
+def _lists_in(value: Json, path: JsonPath = ()) -> dict[JsonPath, list[Json]]:
+    """Every list by its place; the items of lists in the items of a list are taken together."""
+    found: dict[JsonPath, list[Json]] = {}
+    for place, items in _each_list(value, path):
+        found.setdefault(place, []).extend(items)
+    return found
+
+
+def _each_list(value: Json, path: JsonPath) -> Iterator[tuple[JsonPath, list[Json]]]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _each_list(part, (*path, str(name)))
+    elif isinstance(value, list):
+        yield short_place(path), value
+        for part in value:
+            yield from _each_list(part, (*path, -1))
+
+
+def _tools(lists: dict[JsonPath, list[Json]]) -> str | None:
+    """The expression for the list that holds calls: objects with a tool's name, or names under such a field."""
+    best: tuple[int, str] | None = None
+    for path, items in lists.items():
+        name = _last_name(path)
+        if not _TOOLS.search(name):
+            continue
+        rating = 2 if re.search(r"tool|function|plugin|skill|invo[ck]", name) else 1
+        objects = as_dicts(items)
+        if not items or all(isinstance(item, str) for item in items):
+            shown = place_text(path) if rating == 2 else None
+        else:
+            shown = _calls_expression(path, objects)
+            rating += 2
+        if shown is not None and (best is None or rating > best[0]):
+            best = (rating, shown)
+    return None if best is None else best[1]
+
+
+def _calls_expression(path: JsonPath, items: list[JsonObject]) -> str | None:
+    """A list of calls, without items that are none, and with fields under the names that calls are read by."""
+    name = _field(items, CALL_NAMES, _TOOL_NAME)
+    if name is None:
+        return None
+    chosen = [item for item in items if item.get(name)]
+    text = place_text(path)
+    if len(chosen) < len(items):
+        text += f"[?{place_text((name,))}]"
+    arguments = _field(chosen, ARGUMENT_NAMES, re.compile(r"arg|param|input|payload|request"))
+    result = _field(chosen, RESULT_NAMES, re.compile(r"result|^out|response|observ|return"))
+    known = name in CALL_NAMES and arguments in (None, *ARGUMENT_NAMES) and result in (None, *RESULT_NAMES)
+    if known:
+        return text
+    parts = {"name": name, "arguments": arguments, "result": result}
+    shape = ", ".join(f"{part}: {place_text((field,))}" for part, field in parts.items() if field)
+    return f"{text}{'' if text.endswith(']') else '[]'}.{{{shape}}}"
+
+
+def _field(items: list[JsonObject], usual: tuple[str, ...], likely: re.Pattern[str]) -> str | None:
+    """A field of the items: one of the usual names, or one whose name is like them."""
+    names = list(dict.fromkeys(name for item in items for name, part in item.items() if part))
+    found = next((name for name in usual if name in names), None)
+    return found or next((name for name in names if likely.search(name.lower())), None)
+
+
+def _sources(lists: dict[JsonPath, list[Json]]) -> str | None:
+    fitting = [path for path in lists if _SOURCES.search(_last_name(path))]
+    return place_text(min(fitting, key=len)) if fitting else None
+
+
+def _usage(payload: Json) -> str | None:
+    numbers = (leaf.path for leaf in leaves_of(payload) if type(leaf.value) is int)
+    inside = (path[:-1] for path in numbers if len(path) > 1 and _USAGE.search(_last_name(path[:-1])))
+    return next(
+        (place_text(path) for path in inside if not any(isinstance(step, int) for step in path)), None
+    )
+
+
+def _last_name(path: JsonPath) -> str:
+    return next((step.lower() for step in reversed(path) if isinstance(step, str)), "")
+
+
+# Whole logs of Inspect, as recorded replies: a `.eval` archive, or the same as one JSON document.
+
+
+# Inspect's archives are compressed with Zstandard, which Python's zipfile reads from 3.14 on.
+_ZSTANDARD = 93
+_LOCAL_HEADER = 30
+
+
+def is_inspect_log(document: object) -> bool:
+    """Whether a JSON document is a whole log."""
+    log = as_dict(document)
+    return isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict)
+
+
+def sample_row(sample: JsonObject) -> JsonObject:
+    """A sample as a row: what was asked, in which trial, and its target as the reference answer."""
+    given = sample.get("input")
+    asked = given if isinstance(given, str) else _last_asked(given)
+    row: JsonObject = {**sample, "question": asked, "trial": sample.get("epoch")}
+    target = as_str(sample.get("target"))
+    return row if target is None else {**row, "reference_answer": target}
+
+
+def _last_asked(messages: Json) -> str | None:
+    said = [message.text for message in read_messages(messages) if message.role == "user"]
+    return said[-1] if said else None
+
+
+def is_eval_archive(stream: IO[bytes]) -> bool:
+    """Whether an archive is a log of Inspect."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            return any(name.startswith(("samples/", "_journal/")) for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
+
+
+def read_eval_archive(stream: IO[bytes], path: Path) -> Iterator[JsonObject]:
+    """The samples of an archive, in the order of their ids and epochs."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            members = [one for one in archive.infolist() if one.filename.startswith("samples/")]
+            for member in members:
+                content = _content(archive, member, path)
+                try:
+                    sample = msgspec.json.decode(content)
+                except msgspec.DecodeError:
+                    # Inspect writes NaN, which is not JSON.
+                    sample = json.loads(content)
+                yield sample_row(as_dict(sample))
+    except (zipfile.BadZipFile, ValueError, RecursionError) as error:
+        raise InputError(f"not a log of Inspect: {str(error).splitlines()[0]}", path=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
+    if member.compress_type != _ZSTANDARD:
+        return archive.read(member)
+    try:
+        import pyarrow
+    except ImportError:
+        remedy = "pip install 'answerkey[parquet]', or: inspect log convert --to json"
+        raise InputError(f"is compressed with Zstandard; {remedy}", path=path) from None
+    stream = archive.fp
+    if stream is None or member.file_size > 1 << 31:
+        raise InputError(f"{member.filename} is too large", path=path)
+    stream.seek(member.header_offset)
+    header = stream.read(_LOCAL_HEADER)
+    if len(header) < _LOCAL_HEADER:
+        raise zipfile.BadZipFile("an entry is cut off")
+    name_length, extra_length = struct.unpack("<HH", header[26:30])
+    stream.seek(member.header_offset + _LOCAL_HEADER + name_length + extra_length)
+    packed = stream.read(member.compress_size)
+    try:
+        found: bytes = pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd").read(
+            member.file_size
+        )
+    except (pyarrow.ArrowException, OSError) as error:
+        raise zipfile.BadZipFile(f"{member.filename}: {error}") from None
+    return found

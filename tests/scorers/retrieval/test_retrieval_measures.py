@@ -7,7 +7,7 @@ import pytest
 
 from answerkey.errors import InputError, UnknownNameError
 from answerkey.evaluation.trec_run import evaluate_trec_run
-from answerkey.scorers.retrieval.retrieval_measures import Evaluator, parse_measure, parse_measures
+from answerkey.scorers.retrieval import Evaluator, parse_measure, parse_measures
 
 pytest.importorskip("pytrec_eval", reason="needs the extra 'retrieval'")
 

@@ -5,7 +5,7 @@ import pytest
 from answerkey.errors import ConfigError, UnknownNameError
 from answerkey.model.question import Question
 from answerkey.model.reply import Evidence, Reply, Source, ToolCall
-from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
+from answerkey.scorers.retrieval import RetrievalQuality, SourceHygiene
 
 pytest.importorskip("pytrec_eval", reason="needs the extra 'retrieval'")
 
@@ -128,7 +128,7 @@ def test_scores_that_are_kept_equal_the_library_on_every_ranking():
     """Rankings with the same grades in the same places share their scores; each must be what trec_eval says of it."""
     import random
 
-    from answerkey.scorers.retrieval.retrieval_measures import Evaluator, parse_measures
+    from answerkey.scorers.retrieval import Evaluator, parse_measures
 
     names = [
         "P",

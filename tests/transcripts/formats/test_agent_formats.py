@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from answerkey.transcripts.reply_mapping import Streamed, reply_from_object, reply_from_payload
+from answerkey.transcripts.payloads import Streamed, reply_from_object, reply_from_payload
 
 USE = {"toolUse": {"toolUseId": "t1", "name": "search", "input": {"q": "x"}}}
 FAILED = {"toolResult": {"toolUseId": "t1", "content": [{"text": "offline"}], "status": "error"}}

@@ -1,5 +1,5 @@
 from answerkey.model.reply import ToolCall
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 MESSAGE = {
     "id": "msg_01XFDUDYJgAACzvnptvVoYEL",

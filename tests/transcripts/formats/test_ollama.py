@@ -1,4 +1,4 @@
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 CHAT = {
     "model": "llama3.2",

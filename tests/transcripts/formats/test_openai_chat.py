@@ -2,7 +2,7 @@ from typing import Any
 
 from answerkey.model.reply import ToolCall
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 
 def completion(message: dict[str, Any], finish: str = "stop") -> dict[str, Any]:

@@ -1,6 +1,6 @@
 from typing import Any
 
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 
 def response(*output: dict[str, Any], **more: Any) -> dict[str, Any]:

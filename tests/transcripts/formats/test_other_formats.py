@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 
 def test_an_mcp_result() -> None:

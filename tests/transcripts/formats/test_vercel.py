@@ -1,4 +1,4 @@
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.payloads import reply_from_payload
 
 
 def test_a_message_of_version_5() -> None:

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
-from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
-from answerkey.transcripts.streams.whole_stream import assemble
+from answerkey.transcripts.payloads import Streamed, reply_from_object
+from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble
 
 
 def reply(events: list[Any], kind: Any = "sse", *, done: bool = False) -> tuple[Reply, bool]:

@@ -8,18 +8,23 @@ import msgspec
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.evaluation.proposals import TAG, case_id, why_proposed
-from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
+from answerkey.model.feedback import COMMENT_LIMIT, Feedback, FeedbackStats, ProductionReply
 from answerkey.model.question import Question
-from answerkey.model.scorecard import Scorecard
-from answerkey.model.trial import Trial
+from answerkey.model.scorecard import Scorecard, Trial
+from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.detail import TrialDetail, trial_detail
-from answerkey.report.table import Table
-from answerkey.server.views.reply_table import (
+from answerkey.report.row_files import Table
+from answerkey.server.rendering import feedback_figures
+from answerkey.server.views.tables import (
+    NoQuery,
+    PageNumber,
+    Paging,
     ReplyRow,
+    conditions_in_words,
     reply_row,
     reply_table,
 )
-from answerkey.server.views.table_choice import NoQuery, PageNumber, Paging, conditions_in_words
+from answerkey.store.feedback import FeedbackBook, FeedbackFilter
 from answerkey.store.production import MOST_COUNTED, ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 
@@ -153,3 +158,59 @@ def _find(store: SqlStore, identity: str) -> ProductionReply:
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+# The Feedback page: how satisfied people are, what they say, whether it agrees with the scores, and what to do.
+
+
+_PAGE_FEEDBACK = 25
+
+
+class FeedbackQuery(FeedbackFilter, frozen=True, kw_only=True):
+    """Which verdicts are listed; the figures are over all of the time wanted."""
+
+    page: PageNumber = 1
+
+
+class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    query: FeedbackQuery
+    stats: FeedbackStats
+    paging: Paging
+    items: tuple[Feedback, ...]
+    # Negative verdicts whose question is known: what the proposed golden cases are made of.
+    downvoted: int
+
+    @property
+    def chart(self) -> Chart:
+        """Thumbs by day; each bar leads to the verdicts of its day."""
+        # One day alone would fill the picture.
+        bars: list[list[tuple[float, str, str, str | None]]] = [[] for _ in range(7 - len(self.stats.days))]
+        labels = [""] * len(bars)
+        for day in self.stats.days:
+            bad = day.feedback - day.positive
+            address = f"/feedback?since={day.day}&until={day.day}"
+            bars.append(
+                [
+                    (float(day.positive), "A", f"{day.day}: {day.positive} thumbs up", f"{address}&value=up"),
+                    (float(bad), "F", f"{day.day}: {bad} thumbs down", f"{address}&value=down"),
+                ]
+            )
+            labels.append(day.day[5:])
+        return bar_chart(bars, labels)
+
+
+def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
+    """Read the page."""
+    book = FeedbackBook(store)
+    items, total = book.page(query, limit=_PAGE_FEEDBACK, offset=(query.page - 1) * _PAGE_FEEDBACK)
+    down = FeedbackFilter(value="down", since=query.since, until=query.until)
+    _, downvoted = book.page(down, limit=1)
+    return FeedbackView(
+        query=query,
+        stats=feedback_figures(store, query),
+        paging=Paging(query.page, _PAGE_FEEDBACK, total),
+        items=tuple(items),
+        downvoted=downvoted,
+    )

@@ -1,20 +1,327 @@
-"""The home page: what needs somebody, every experiment with its verdict and trend, and every run with its grade."""
+"""Experiments: a golden set asked of a chatbot again and again; how each stands, and what of them needs somebody."""
 
-from collections.abc import Callable
-from urllib.parse import quote
+from collections.abc import Callable, Iterator, Mapping
+from math import sqrt
+from urllib.parse import quote, urlencode
 
 import msgspec
 
-from answerkey.report.charts import Chart
-from answerkey.report.table import Table
-from answerkey.report.trend import TrendPoint, trend_charts, trend_point
-from answerkey.server.views.experiments import Experiment, Need, load_experiments, needs_of
-from answerkey.server.views.run_table import run_table
-from answerkey.server.views.table_choice import PageNumber, Paging, conditions_in_words
-from answerkey.store.run_list import RunFilter, RunList, RunRow
+from answerkey.errors import AnswerkeyError, UsageError
+from answerkey.evaluation.stored import run_warnings
+from answerkey.evaluation.verdicts import gates_of_stored
+from answerkey.gates import parse_gate
+from answerkey.model.comparison import Comparison
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import grade
+from answerkey.model.summary import Slice, Summary
+from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
+from answerkey.report.row_files import Table
+from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
+from answerkey.report.wording import count, percent, points_change
+from answerkey.server.rendering import compare_stored, feedback_figures
+from answerkey.server.views.tables import (
+    NoQuery,
+    PageNumber,
+    Paging,
+    conditions_in_words,
+    question_table,
+    run_table,
+)
+from answerkey.store.questions import Facets, QuestionList
+from answerkey.store.review import ReviewQueue
+from answerkey.store.row_filter import RowFilter
+from answerkey.store.run_list import Figures, Progress, RunFilter, RunList, RunRow
 from answerkey.store.sql import SqlStore
+from answerkey.text.normalise import one_line
 
-_PAGE = 25
+_LISTED = 12
+# Comparing takes time: only so many, and none with more questions, are held against the run before.
+_JUDGED = 6
+_LARGE = 20_000
+_WEEK = 7
+_FEWEST_VERDICTS = 20
+
+
+class Against(msgspec.Struct, frozen=True, kw_only=True):
+    """What the newest run is held against, and what came of it."""
+
+    id: str
+    # "the baseline production" or "the run before".
+    words: str
+    verdict: str
+    mean: float
+    low: float
+    high: float
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden set and a chatbot, with the newest of its runs."""
+
+    question_set: str
+    target: str
+    runs: int
+    last: RunInfo
+    figures: Figures | None
+    # None: its first run, or nothing to compare.
+    against: Against | None
+
+    @property
+    def address(self) -> str:
+        """Its page: the trend and its runs."""
+        return "/?" + urlencode({"set": self.question_set, "target": self.target})
+
+    @property
+    def compare_address(self) -> str:
+        """The comparison of its newest run with what it is held against, the losses first."""
+        base = "" if self.against is None else f"base={quote(self.against.id, safe='')}&"
+        return f"/compare?{base}run={quote(self.last.id, safe='')}"
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that somebody should look at."""
+
+    kind: str
+    words: str
+    address: str
+
+
+def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
+    """The experiments that ran last."""
+    listed, baselines = RunList(store), store.baselines()
+    found = []
+    for number, (question_set, target, runs) in enumerate(listed.experiments(_LISTED)):
+        rows, _ = listed.page(RunFilter(set=question_set, target=target), limit=3)
+        # One that is under way says nothing yet.
+        rows = [row for row in rows if row.figures is not None] or rows
+        against = _against(store, rows, baselines) if number < _JUDGED else None
+        found.append(
+            Experiment(
+                question_set=question_set,
+                target=target,
+                runs=runs,
+                last=rows[0].info,
+                figures=rows[0].figures,
+                against=against,
+            )
+        )
+    return tuple(found)
+
+
+def _against(store: SqlStore, rows: list[RunRow], baselines: Mapping[str, str]) -> Against | None:
+    """The newest run against its set's baseline, or else against the run before."""
+    last = rows[0]
+    if last.figures is None or last.figures.questions > _LARGE:
+        return None
+    known = {}
+    for name, run_id in sorted(baselines.items()):
+        base = store.find_run(run_id)
+        if base.question_set == last.info.question_set and base.id != last.info.id:
+            known[base.id] = (base, f"the baseline {one_line(name, 40)}")
+    if not known and len(rows) > 1 and rows[1].figures is not None:
+        known = {rows[1].info.id: (rows[1].info, "the run before")}
+    for base, words in known.values():
+        try:
+            found = compare_stored(store, base, last.info)
+        except UsageError:
+            # Nothing in common: the set was replaced.
+            continue
+        return Against(
+            id=base.id,
+            words=words,
+            verdict=found.verdict,
+            mean=found.difference.mean,
+            low=found.difference.low,
+            high=found.difference.high,
+        )
+    return None
+
+
+def needs_of(store: SqlStore, experiments: tuple[Experiment, ...]) -> tuple[Need, ...]:
+    """What needs somebody, the gravest first."""
+    return (
+        *(need for one in experiments[:_JUDGED] for need in _gates(store, one)),
+        *_regressions(experiments),
+        *_satisfaction(store),
+        *_reviews(store, experiments),
+    )
+
+
+def _gates(store: SqlStore, one: Experiment) -> Iterator[Need]:
+    if one.figures is None or not one.last.options.gates:
+        return
+    comparison: Comparison | None = None
+    try:
+        if one.against is not None:
+            comparison = compare_stored(store, store.find_run(one.against.id), one.last)
+        results = gates_of_stored(
+            store, one.last, [parse_gate(text) for text in one.last.options.gates], comparison
+        )
+    except AnswerkeyError:
+        # A gate on a run that is gone, or that this version no longer reads, is nobody's to mend here.
+        return
+    failed = [result for result in results if not result.passed]
+    if failed:
+        words = ", ".join(one_line(result.gate, 60) for result in failed[:3])
+        yield Need(
+            kind="gate",
+            words=f"“{one_line(one.last.name, 60)}” fails {count(len(failed), 'gate')}: {words}",
+            address=f"/runs/{quote(one.last.id, safe='')}?result=failed",
+        )
+
+
+def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
+    for one in experiments:
+        if one.against is not None and one.against.verdict == "worse":
+            likely = f"{points_change(one.against.low)} to {points_change(one.against.high)}"
+            yield Need(
+                kind="regression",
+                words=f"“{one_line(one.last.name, 60)}” is worse than {one.against.words}: "
+                f"{points_change(one.against.mean)} points, likely {likely}",
+                address=one.compare_address,
+            )
+
+
+def _satisfaction(store: SqlStore) -> Iterator[Need]:
+    """The last seven days with feedback against the seven before: told only where chance does not explain it."""
+    days = feedback_figures(store).days
+    late, early = days[-_WEEK:], days[-2 * _WEEK : -_WEEK]
+    sizes = [sum(day.feedback for day in part) for part in (early, late)]
+    if min(sizes) < _FEWEST_VERDICTS:
+        return
+    before, now = (
+        sum(day.positive for day in part) / size for part, size in zip((early, late), sizes, strict=True)
+    )
+    pooled = (before * sizes[0] + now * sizes[1]) / sum(sizes)
+    error = sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
+    if error and (before - now) / error > 1.96:
+        yield Need(
+            kind="satisfaction",
+            words=f"Satisfaction fell from {percent(before, 0)} to {percent(now, 0)}",
+            address=f"/feedback?since={late[0].day}&value=down",
+        )
+
+
+def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[Need]:
+    for one in experiments[:1]:
+        waiting, _ = ReviewQueue(store, one.last).counts()
+        if waiting:
+            verb = "waits" if waiting == 1 else "wait"
+            name = one_line(one.last.name, 60)
+            words = f"{count(waiting, 'reply', 'replies')} of “{name}” {verb} for a review"
+            yield Need(kind="review", words=words, address=f"/review?run={quote(one.last.id, safe='')}")
+
+
+# The Run page: score with interval, components, categories, distribution, latency, errors, and its questions.
+
+
+_PAGE = 50
+_REFERENCES = 3
+
+
+class RunQuery(RowFilter, frozen=True, kw_only=True):
+    """Which of the run's questions, how they are shown, and which page of them."""
+
+    page: PageNumber = 1
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    info: RunInfo
+    query: RunQuery
+    # None while the run is under way.
+    summary: Summary | None
+    progress: Progress | None
+    story: tuple[str, ...]
+    warnings: tuple[str, ...]
+    components: tuple[ComponentView, ...]
+    # The weakest first.
+    categories: tuple[Slice, ...]
+    slices: dict[str, tuple[Slice, ...]]
+    # Questions by score, in ten equal steps.
+    distribution: tuple[int, ...]
+    facets: Facets
+    # The names under which it is a baseline.
+    baselines: tuple[str, ...]
+    # Other baselines, by name: what it can be compared with.
+    references: dict[str, str]
+    paging: Paging
+    rows: tuple[QuestionView, ...]
+
+    @property
+    def chart(self) -> Chart:
+        """Questions by score; each bar leads to its questions."""
+        address = f"/runs/{quote(self.info.id, safe='')}?range=score:"
+        bars = []
+        for step, number in enumerate(self.distribution):
+            low, high = step / 10, (step + 1) / 10
+            # The end of a step belongs to the next one; the last has both.
+            end = high if step == 9 else high - 1e-6
+            words = f"{step * 10}–{step * 10 + 10}%: {count(number, 'question')}"
+            bars.append([(float(number), grade(low), words, f"{address}{low:g}..{end:g}#questions")])
+        return bar_chart(bars, [f"{step * 10}%" for step in range(10)])
+
+    @property
+    def table(self) -> Table:
+        """The rows in the columns that were chosen."""
+        metrics = () if self.summary is None else self.summary.metrics
+        return question_table(self.info, self.query, metrics, self.rows, self.paging.offset)
+
+    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
+        """What the rows are filtered by in words, each with the address of the page without it."""
+        return conditions_in_words(self.query, link, "questions")
+
+
+def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
+    """Read the page."""
+    info = store.find_run(run)
+    questions = QuestionList(store)
+    rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    summary = store.summary_of(info.id)
+    baselines = sorted(store.baselines().items())
+    report = None
+    if summary is not None:
+        # The report's view of a run without its rows: those come from the query above.
+        warnings = () if info.status == "running" else run_warnings(info, summary)
+        report = build_view(Run(info=info, summary=summary, warnings=warnings))
+    return RunView(
+        info=info,
+        query=query,
+        summary=summary,
+        progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
+        story=() if report is None else story_sentences(report),
+        warnings=() if report is None else report.warnings,
+        components=() if report is None else report.components,
+        categories=() if report is None else report.categories,
+        slices={} if report is None else report.slices,
+        distribution=tuple(questions.distribution(info)),
+        facets=questions.facets(info) if summary is None else facets_of(summary),
+        baselines=tuple(name for name, run_id in baselines if run_id == info.id),
+        references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
+        paging=Paging(query.page, _PAGE, total),
+        rows=tuple(row_view(row) for row in rows),
+    )
+
+
+def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
+    """How far a run is."""
+    return RunList(store).progress(store.find_run(run))
+
+
+def facets_of(summary: Summary) -> Facets:
+    """A finished run's summary has them already."""
+    categories = sorted((part.name, part.questions) for part in summary.categories)
+    named = {
+        kind: {part.name: part.questions for part in sorted(parts, key=lambda part: part.name)}
+        for kind, parts in summary.slices.items()
+    }
+    return Facets(dict(categories), summary.errors, named.get("persona", {}), named.get("tag", {}))
+
+
+# The home page: what needs somebody, every experiment with its verdict and trend, and every run with its grade.
+
+
+_PAGE_RUNS = 25
 # Runs in a trend: more cannot be told apart in a chart.
 _TREND = 60
 
@@ -71,10 +378,10 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
     """Read the page."""
     listed = RunList(store)
     sets = listed.question_sets()
-    rows, total = listed.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    rows, total = listed.page(query, limit=_PAGE_RUNS, offset=(query.page - 1) * _PAGE_RUNS)
     view = RunsView(
         query=query,
-        paging=Paging(query.page, _PAGE, total),
+        paging=Paging(query.page, _PAGE_RUNS, total),
         rows=tuple(rows),
         sets=tuple(SetItem(*item) for item in sets),
     )

@@ -1,0 +1,238 @@
+"""`answerkey lint`: is a golden set well written?"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from inspect import signature
+from pathlib import Path
+
+import click
+import msgspec
+
+from answerkey.cli.flags import (
+    FILE,
+    flag,
+    map_flag,
+    match_flag,
+    print_read_as,
+    questions_argument,
+    scoring_for,
+)
+from answerkey.cli.outcome import Answer, answers, print_document
+from answerkey.config import load_settings
+from answerkey.errors import UsageError
+from answerkey.plugins import load_object
+from answerkey.text.normalise import for_terminal
+
+
+@click.command()
+@click.argument("questions", nargs=-1, type=FILE)
+@map_flag
+@flag("--strict", "Exit with code 1 on warnings too, not only on errors.", is_flag=True)
+@answers
+def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> Answer:
+    """Check golden sets: keyword guidelines, echoes, duplicates, tools that look mistyped, thin categories.
+
+    Without QUESTIONS, the configured or bundled set is checked. Exits with code 1 if there are errors (with --strict:
+    or warnings), and with code 2 if the set cannot be read.
+
+    \b
+    Examples:
+      answerkey lint golden.jsonl
+      answerkey lint golden/*.jsonl
+      answerkey lint golden.jsonl --strict --json
+      answerkey lint colleagues.xlsx --map question="What to ask"
+    """
+    from answerkey.evaluation.assembly import golden_set
+    from answerkey.golden.lint import lint_questions, worst_severity
+    from answerkey.report.terminal_texts import print_findings
+
+    settings = load_settings()
+    sets = [golden_set(path, settings, fields) for path in questions or (None,)]
+    found = [lint_questions(chosen) for chosen in sets]
+    # Of several sets each finding says which one it is of.
+    named = [
+        msgspec.to_builtins(finding) | ({"file": str(path)} if len(sets) > 1 else {})
+        for path, findings in zip(questions or ("",), found, strict=True)
+        for finding in findings
+    ]
+
+    def show() -> None:
+        for chosen, findings in zip(sets, found, strict=True):
+            if len(sets) > 1:
+                click.echo(for_terminal(f"{chosen.path or chosen.name}:"))
+            print_findings(findings, chosen)
+
+    for chosen in sets:
+        print_read_as(chosen.read_as)
+    worst = {worst_severity(findings) for findings in found}
+    refused = "error" in worst or (strict and "warning" in worst)
+    return Answer({"findings": named}, show, int(refused))
+
+
+# `answerkey audit`: what would bots that know nothing score?
+
+
+@click.command()
+@questions_argument
+@match_flag
+@flag("--max-floor F", "Exit with code 1 if the floor is above F.", type=click.FloatRange(0, 1))
+@answers
+def audit(questions: Path | None, match: str | None, max_floor: float | None) -> Answer:
+    """Let bots that know nothing answer a golden set, and say what gives its answers away.
+
+    The bots: silent (no text), echo (repeats the question), refuser, every-tool (calls all tools, says nothing) and
+    parrot (recites the keywords of the other questions). The floor is the best of their scores.
+
+    \b
+    Examples:
+      answerkey audit golden.jsonl
+      answerkey audit golden.jsonl --max-floor 0.65 --json
+    """
+    from answerkey.evaluation.assembly import golden_set
+    from answerkey.evaluation.audit import audit_document, audit_questions
+    from answerkey.report.terminal_texts import print_audit
+
+    settings = load_settings()
+    chosen = golden_set(questions, settings)
+    result = audit_questions(chosen, scoring_for(settings, match))
+    too_high = max_floor is not None and result.floor > max_floor
+    return Answer(audit_document(result), lambda: print_audit(result, chosen), int(too_high))
+
+
+# `answerkey import`: another tool's files as a golden set or as recorded replies.
+
+
+@click.command(name="import")
+@click.argument("format_name", metavar="FORMAT")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@map_flag
+@flag("-o, --output", "Where to write (.jsonl); without it, to stdout.", type=FILE)
+def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], output: Path | None) -> None:
+    """Turn another tool's files into JSON Lines that answerkey reads, and say what could not be carried over.
+
+    FORMAT is promptfoo, deepeval, ragas, inspect, langsmith, langfuse, openai-evals, bfcl, tau2, hf (any table), beir
+    (a dataset's folder or its files) or trec (qrels, a run, queries: which is which shows in the files). What holds
+    replies too becomes recorded replies with their expectations.
+
+    \b
+    Examples:
+      answerkey import promptfoo promptfooconfig.yaml -o golden.jsonl
+      answerkey import langsmith examples.jsonl --map question=inputs.text -o golden.jsonl
+      answerkey import beir scifact/ -o golden.jsonl
+      answerkey import trec qrels.txt topics.txt -o golden.jsonl
+      answerkey import trec qrels.txt results.txt -o replies.jsonl
+    """
+    from answerkey.plugins import importers
+    from answerkey.report.files import atomic_file, refuse_to_overwrite
+    from answerkey.text.normalise import for_terminal
+
+    if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise UsageError(f"-o {output}: write to a .jsonl file")
+    if output is not None:
+        refuse_to_overwrite(output, files)
+    importer = importers.get(format_name)
+    if fields and "fields" not in signature(importer).parameters:
+        raise UsageError(f"{format_name} has its fields in fixed places; import it without --map")
+    imported = importer(files, **({"fields": fields} if fields else {}))
+    count = 0
+    with nullcontext(sys.stdout.buffer) if output is None else atomic_file(output) as stream:
+        for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # how many, at the end
+            stream.write(msgspec.json.encode(row) + b"\n")
+        stream.flush()
+    where = "" if output is None else f" to {output}"
+    click.echo(for_terminal(f"wrote {count} {imported.kind}{where}"), err=True)
+    for note in imported.notes:
+        click.echo(for_terminal(f"note: {note}"), err=True)
+
+
+# `answerkey export`: a golden set in another tool's files.
+
+
+@click.command()
+@click.argument("format_name", metavar="FORMAT")
+@questions_argument
+@flag(
+    "-o, --output",
+    "The file to write, or the folder where a format has several; without it, to stdout.",
+    type=FILE,
+)
+def export(format_name: str, questions: Path | None, output: Path | None) -> None:
+    """Write a golden set in another form, and say what could not be carried over.
+
+    FORMAT is jsonl (answerkey's own form, complete), csv (for spreadsheets), hf (Parquet), promptfoo, deepeval, ragas,
+    inspect, langsmith, langfuse, openai-evals, bfcl, tau2, trec (qrels and queries) or beir (a dataset's folder
+    without its corpus).
+
+    \b
+    Examples:
+      answerkey export jsonl golden.yaml -o golden.jsonl
+      answerkey export csv golden.jsonl -o golden.csv
+      answerkey export promptfoo golden.jsonl -o tests.yaml
+      answerkey export beir golden.jsonl -o dataset/
+    """
+    from answerkey.evaluation.assembly import golden_set
+    from answerkey.plugins import exporters
+    from answerkey.report.files import atomic_file, refuse_to_overwrite
+    from answerkey.text.normalise import for_terminal
+
+    make = exporters.get(format_name)
+    golden = golden_set(questions, load_settings())
+    exported = make(golden)
+    for path, content in _places(exported.files, output, format_name):
+        if path is None:
+            sys.stdout.buffer.writelines(content)
+            sys.stdout.buffer.flush()
+            continue
+        refuse_to_overwrite(path, [Path(golden.path)] if golden.path else [])
+        with atomic_file(path) as file:
+            file.writelines(content)
+    where = "" if output is None else f" to {output}"
+    click.echo(for_terminal(f"wrote {exported.count} questions{where}"), err=True)
+    for note in exported.notes:
+        click.echo(for_terminal(f"note: {note}"), err=True)
+
+
+def _places(
+    files: Mapping[str, Iterable[bytes]], output: Path | None, format_name: str
+) -> Iterator[tuple[Path | None, Iterable[bytes]]]:
+    """Where each file goes: one file where the user says (None: to stdout), several to a folder."""
+    if len(files) == 1:
+        [(name, content)] = files.items()
+        ending = Path(name).suffix
+        if output is not None and output.suffix.lower() != ending and not output.is_dir():
+            raise UsageError(f"-o {output}: write to a {ending} file")
+        yield output, content
+        return
+    if output is None:
+        raise UsageError(f"{format_name} is several files; name a folder for them with -o FOLDER")
+    for name, content in files.items():
+        path = output / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"-o {output}: cannot be a folder: {error.strerror or error}") from None
+        yield path, content
+
+
+# `answerkey schema`: JSON Schemas for editors and other programs.
+
+
+_SCHEMAS = {
+    "questions": "answerkey.datasets.golden_sets:question_schema",
+    "config": "answerkey.config:settings_schema",
+    "run": "answerkey.model.run_document:run_schema",
+}
+
+
+@click.command()
+@click.argument("what", type=click.Choice(list(_SCHEMAS)))
+def schema(what: str) -> None:
+    """Print the JSON Schema of a golden set's line, of answerkey.toml, or of the run document.
+
+    \b
+    Examples:
+      answerkey schema questions > golden.schema.json
+      answerkey schema config > answerkey.schema.json
+    """
+    print_document(load_object(_SCHEMAS[what])())

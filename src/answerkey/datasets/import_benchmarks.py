@@ -1,0 +1,439 @@
+"""TREC and BEIR files: relevance judgements (qrels), runs and queries, each mistake named with its line.
+
+qrels are `query iteration document grade` (TREC) or a table `query-id corpus-id score` with a header (BEIR); a run is
+`query Q0 document rank score tag`. Any white space separates fields. The rank column is not used: as in trec_eval, the
+order of a run is that of its scores.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from math import isnan, nan
+from pathlib import Path
+from typing import Any, TypeVar
+
+from answerkey.datasets.import_tables import Format, Losses, as_text, asked, exactly, finish, numbered_rows
+from answerkey.errors import InputError, UsageError
+from answerkey.model.reply import Json, JsonObject
+from answerkey.protocols import Imported
+from answerkey.transcripts.files import read_text
+from answerkey.transcripts.row_files import read_rows
+
+# Query id → document id → grade.
+Qrels = dict[str, dict[str, int]]
+# Query id → document id → score.
+TrecRun = dict[str, dict[str, float]]
+
+# trec_eval keeps a table of all grades up to the largest one: a typing error in a grade must not fill the memory.
+MOST_GRADE = 1000
+
+_Value = TypeVar("_Value", int, float)
+
+
+def read_qrels(path: str | Path) -> Qrels:
+    """Relevance judgements of a TREC or BEIR file. A grade of 0 or less says that the document is not relevant."""
+    columns = 0
+
+    def judgement(fields: list[str]) -> tuple[str, str, int] | None:
+        nonlocal columns
+        if not columns:
+            columns = 3 if len(fields) == 3 else 4
+            if _is_beir_header(fields):
+                return None
+        if len(fields) != columns:
+            wanted = "'query iteration document grade'" if columns == 4 else "'query-id corpus-id score'"
+            raise ValueError(
+                f"{len(fields)} fields where a judgement has {columns}: {wanted}; mend or remove the line"
+            )
+        return fields[0], fields[-2], _grade(fields[-1])
+
+    return _by_query(
+        Path(path),
+        judgement,
+        twice="is judged twice for query {!r}; remove one of the lines",
+        empty="no judgement in it; a qrels file has lines 'query iteration document grade'",
+    )
+
+
+def read_trec_run(path: str | Path) -> TrecRun:
+    """A retrieval run: what was found for each query, with scores."""
+
+    def retrieved(fields: list[str]) -> tuple[str, str, float]:
+        if len(fields) not in (5, 6):
+            raise ValueError(
+                f"{len(fields)} fields where a run has 6: 'query Q0 document rank score tag'; mend or remove the line"
+            )
+        try:
+            score = float(fields[4])
+        except ValueError:
+            score = nan
+        if isnan(score):
+            raise ValueError(f"score {fields[4]!r} is not a number; mend or remove the line")
+        return fields[0], fields[2], score
+
+    return _by_query(
+        Path(path),
+        retrieved,
+        twice="is retrieved twice for query {!r}; keep its best line",
+        empty="no line in it; a run has lines 'query Q0 document rank score tag'",
+    )
+
+
+def _by_query(
+    path: Path, read: Callable[[list[str]], tuple[str, str, _Value] | None], *, twice: str, empty: str
+) -> dict[str, dict[str, _Value]]:
+    """Query id → document id → value, from a line's fields each; None: the line is a header."""
+    found: dict[str, dict[str, _Value]] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        try:
+            record = read(fields) if (fields := line.split()) else None
+            if record is not None:
+                query, document, value = record
+                documents = found.setdefault(query, {})
+                if document in documents:
+                    raise ValueError(f"document {document!r} {twice.format(query)}")
+                documents[document] = value
+        except ValueError as error:
+            raise InputError(str(error), path=path, line=number) from None
+    if not found:
+        raise InputError(empty, path=path)
+    return found
+
+
+def read_queries(path: str | Path) -> dict[str, str]:
+    """Query id → text, from BEIR's `queries.jsonl`, a table `id<TAB>text` or TREC topics (`<num>`, `<title>`)."""
+    path = Path(path)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return dict(_json_records(path))
+    text = read_text(path)
+    if "<top>" in text[:4096].lower():
+        return _topics(text, path)
+    queries: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        identifier, tab, query = line.rstrip("\r").partition("\t")
+        if not tab or not query.strip():
+            raise InputError("expected a query id, a tab and the query's text", path=path, line=number)
+        queries[identifier.strip()] = query.strip()
+    return queries
+
+
+def read_beir_corpus_ids(path: str | Path) -> set[str]:
+    """The ids of the documents of BEIR's `corpus.jsonl`."""
+    return {identifier for identifier, _ in _json_records(Path(path), need_text=False)}
+
+
+def file_kind(path: str | Path) -> str:
+    """What a file holds, by its first line: `qrels`, `run`, `queries` or `corpus`."""
+    path = Path(path)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return "corpus" if "corpus" in path.name.lower() else "queries"
+    for line in read_text(path).split("\n"):
+        if not line.strip():
+            continue
+        fields = line.split()
+        if fields[0].startswith("<"):
+            return "queries"
+        if len(fields) in (5, 6) and fields[1].upper() == "Q0":
+            return "run"
+        if line.count("\t") == 1:
+            return "queries"
+        if _is_beir_header(fields) or len(fields) == 4 or (len(fields) == 3 and _whole(fields[2])):
+            return "qrels"
+        return "run" if len(fields) in (5, 6) else "unknown"
+    return "unknown"
+
+
+def _whole(written: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?[0-9]+", written))
+
+
+def _is_beir_header(fields: list[str]) -> bool:
+    return [field.lower() for field in fields] == ["query-id", "corpus-id", "score"]
+
+
+def _grade(written: str) -> int:
+    if not _whole(written):
+        raise ValueError(f"grade {written!r} is not a whole number; mend or remove the line")
+    grade = int(written) if len(written) < 9 else MOST_GRADE + 1
+    if grade > MOST_GRADE:
+        raise ValueError(f"grade {written} is above {MOST_GRADE}; use smaller grades")
+    return grade
+
+
+def _json_records(path: Path, *, need_text: bool = True) -> Iterator[tuple[str, str]]:
+    for line, record in read_rows(path):
+        identifier, words = record.get("_id", record.get("id")), record.get("text")
+        if not isinstance(identifier, str | int) or (need_text and not isinstance(words, str)):
+            raise InputError('expected an object such as {"_id": "1", "text": "…"}', path=path, line=line)
+        yield str(identifier), words if isinstance(words, str) else ""
+
+
+def _topics(text: str, path: Path) -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for part in re.split(r"(?i)<top>", text)[1:]:
+        number = re.search(r"(?i)<num>\s*(?:Number:)?\s*([^\s<]+)", part)
+        title = re.search(r"(?is)<title>\s*(?:Topic:)?\s*(.*?)\s*(?=<|\Z)", part)
+        if number is None or title is None or not title[1]:
+            line = text[: text.index(part)].count("\n") + 1
+            raise InputError("a topic without <num> or <title>", path=path, line=line)
+        queries[number[1].lstrip("0") or number[1]] = " ".join(title[1].split())
+    return queries
+
+
+# Imports TREC files and BEIR datasets: qrels become a golden set, a run becomes recorded replies.
+
+
+# Which judgements of a dataset are taken when its folder is given.
+_SPLITS = ("test", "dev", "train")
+
+
+def import_trec(paths: Sequence[Path]) -> Imported:
+    """Qrels, a run, and queries, in any order; which is which shows in the files.
+
+    Qrels alone give a golden set; a run gives recorded replies, with the judgements inline if qrels are given too.
+    """
+    found = [(file_kind(path), path) for path in paths]
+    for kind, path in found:
+        if kind not in ("qrels", "run", "queries"):
+            raise InputError(
+                "is neither qrels, a run nor queries; see docs/retrieval.md for the formats", path=path
+            )
+    files = _by_kind(found)
+    if "qrels" not in files and "run" not in files:
+        raise UsageError("no qrels and no run among the files: there is nothing to import")
+    queries = read_queries(files["queries"]) if "queries" in files else {}
+    qrels = read_qrels(files["qrels"]) if "qrels" in files else {}
+    if "run" in files:
+        run = read_trec_run(files["run"])
+        return Imported(rows=_replies(run, qrels, queries), kind="replies", notes=_notes(run, qrels, queries))
+    return Imported(rows=_questions(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
+
+
+def import_beir(paths: Sequence[Path]) -> Imported:
+    """A dataset's folder, or its files: qrels (.tsv), queries.jsonl and, to check the ids, corpus.jsonl."""
+    notes: list[str] = []
+    given = [_folder(path, notes) if path.is_dir() else [(file_kind(path), path)] for path in paths]
+    files = _by_kind([one for found in given for one in found])
+    if "qrels" not in files:
+        raise UsageError("no judgements among the files; give the folder, or its qrels/test.tsv")
+    if "queries" not in files:
+        raise UsageError("no queries among the files; give the folder, or its queries.jsonl")
+    qrels, queries = read_qrels(files["qrels"]), read_queries(files["queries"])
+    absent = [query for query in qrels if query not in queries]
+    if absent:
+        raise InputError(
+            f"query {absent[0]!r} of {files['qrels']} is not in it ({len(absent)} are missing)",
+            path=files["queries"],
+        )
+    if "corpus" in files:
+        corpus = read_beir_corpus_ids(files["corpus"])
+        unknown = {document for documents in qrels.values() for document in documents} - corpus
+        if unknown:
+            notes.append(
+                f"{len(unknown)} judged documents are not in the corpus, for example {min(unknown)!r}"
+            )
+    return Imported(rows=_questions(qrels, queries), kind="questions", notes=tuple(notes))
+
+
+def _by_kind(found: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for kind, path in found:
+        if kind in files:
+            raise UsageError(f"{files[kind]} and {path} are both {kind}; import them one at a time")
+        files[kind] = path
+    return files
+
+
+def _folder(folder: Path, notes: list[str]) -> list[tuple[str, Path]]:
+    for split in _SPLITS:
+        judged = folder / "qrels" / f"{split}.tsv"
+        if judged.is_file():
+            if split != _SPLITS[0]:
+                notes.append(f"took {judged}, as there is no qrels/test.tsv")
+            found = [("qrels", judged)]
+            break
+    else:
+        raise InputError("has no qrels/test.tsv, dev.tsv or train.tsv", path=folder)
+    for kind in ("queries", "corpus"):
+        file = folder / f"{kind}.jsonl"
+        if file.is_file():
+            found.append((kind, file))
+    return found
+
+
+def _relevance(documents: dict[str, int]) -> JsonObject:
+    """Judgements as a golden set holds them: a negative grade means "not judged", so it is left out."""
+    return {document: grade for document, grade in documents.items() if grade >= 0}
+
+
+def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+    """Judgements as rows of a golden set; a query without a text is its id."""
+    for query, documents in qrels.items():
+        judged = _relevance(documents)
+        yield {"id": query, "question": queries.get(query, query), "relevant_documents": judged}
+
+
+def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+    for query, scores in run.items():
+        # trec_eval's order: by score, and equal scores by the greater id.
+        order = sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
+        row: JsonObject = {"id": query, "question": queries.get(query, query)}
+        if query in qrels:
+            row["relevant_documents"] = _relevance(qrels[query])
+        row["sources"] = [
+            {"id": document, "rank": rank, "score": scores[document]}
+            for rank, document in enumerate(order, start=1)
+        ]
+        yield row
+
+
+def _notes(wanted: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tuple[str, ...]:
+    notes = []
+    wordless = sum(query not in queries for query in wanted)
+    if wordless:
+        notes.append(
+            f"{wordless} queries have no text here, so their question is their id; add the queries' file"
+        )
+    negative = sum(grade < 0 for documents in qrels.values() for grade in documents.values())
+    if negative:
+        notes.append(f"{negative} judgements with a negative grade were left out: they mean 'not judged'")
+    unjudged = sum(query not in qrels for query in wanted) if qrels else 0
+    if unjudged:
+        notes.append(f"{unjudged} queries of the run have no judgements")
+    return tuple(notes)
+
+
+# Imports benchmarks of tool-calling agents: BFCL's functions and possible answers, tau2's tasks.
+
+
+def import_bfcl(paths: Sequence[Path]) -> Imported:
+    """Question files with their possible answers: given too, or found in `possible_answer/` beside them."""
+    questions, answers = [], dict[str, Any]()
+    beside = [path.parent / "possible_answer" / path.name for path in paths]
+    for place, row in numbered_rows(
+        [*paths, *(path for path in beside if path.is_file() and path not in paths)]
+    ):
+        if "ground_truth" in row:
+            answers[str(row.get("id"))] = row["ground_truth"]
+        elif isinstance(row.get("question"), list):
+            questions.append((place, row))
+        else:
+            raise InputError(
+                f"{place}: has neither 'question' (a list of turns) nor 'ground_truth'", path=place.path
+            )
+    losses = Losses()
+    found = []
+    for place, row in questions:
+        losses.place = place
+        identity = str(row.get("id"))
+        case: JsonObject = {"id": identity, "category": identity.rstrip("0123456789-_")}
+        if row.get("function"):
+            case["functions"] = [function.get("name") for function in row["function"]]  # type: ignore[union-attr]
+        for name in set(row) - {"id", "question", "function"}:
+            losses.add(f"'{name}'")
+        turns = [asked(messages, losses) or "" for messages in row["question"]]  # type: ignore[union-attr]
+        truth = answers.get(identity)
+        if len(turns) == 1:
+            case |= {"question": turns[0], **_expected(truth, identity, losses)}
+        else:
+            steps = truth if isinstance(truth, list) and len(truth) == len(turns) else [None] * len(turns)
+            case["turns"] = [
+                {"question": turn, **_expected(step, identity, losses)}
+                for turn, step in zip(turns, steps, strict=True)
+                if turn
+            ]
+        found.append((place, case))
+    return finish(found, losses, "BFCL")
+
+
+def _expected(truth: Any, identity: str, losses: Losses) -> JsonObject:
+    """What is to be called: {function: {argument: [acceptable values, "" if it may be left out]}}, or call expressions."""
+    if truth is None:
+        if "irrelevance" in identity:
+            return {"tools": "none"}
+        losses.add("what is expected: there is no possible answer")
+        return {}
+    calls: list[Json] = []
+    for call in truth if isinstance(truth, list) else [truth]:
+        if isinstance(call, str):
+            calls.append(_call_expression(call, losses))
+        elif isinstance(call, dict):
+            calls += [{"name": name, "arguments": arguments} for name, arguments in call.items()]
+    return {"expected_tools": calls} if calls else {}
+
+
+def _call_expression(text: str, losses: Losses) -> Json:
+    """A call such as `cd(folder='document')`, read and never run."""
+    try:
+        call = ast.parse(text, mode="eval").body
+        if not isinstance(call, ast.Call):
+            raise ValueError(text)
+        arguments = {str(part.arg): exactly(ast.literal_eval(part.value)) for part in call.keywords}
+    except (SyntaxError, ValueError):
+        losses.add(f"the arguments of {text.partition('(')[0]!r}")
+        return text.partition("(")[0]
+    if call.args:
+        losses.add("arguments without a name")
+    name = ast.unparse(call.func)
+    return {"name": name, "arguments": arguments} if arguments else name
+
+
+def _scenario(value: Any, losses: Losses) -> str | None:
+    """What the user wants; who plays the user gets to know more than a single question says."""
+    if isinstance(value, dict):
+        losses.add("the rest of the user's scenario: the question is why the user calls")
+        return as_text(value.get("reason_for_call") or value.get("task_instructions"))
+    return as_text(value)
+
+
+def _actions(value: Any, losses: Losses) -> list[Json]:
+    calls: list[Json] = []
+    for action in value:
+        if action.get("requestor", "assistant") != "assistant":
+            losses.add("actions of the user")
+            continue
+        compared = action.get("compare_args")
+        arguments = {
+            name: exactly(held)
+            for name, held in (action.get("arguments") or {}).items()
+            if compared is None or name in compared
+        }
+        calls.append({"name": action["name"], "arguments": arguments} if arguments else action["name"])
+    return calls
+
+
+def _told(value: Any, losses: Losses) -> list[Json]:
+    return [as_text(information) for information in value]
+
+
+def _assertions(value: Any, losses: Losses) -> list[Json]:
+    return [{"rubric": as_text(assertion)} for assertion in value]
+
+
+# Tasks of a domain (`tasks.json`): a conversation's opening, the actions and what must be told.
+import_tau2 = Format(
+    name="tau2",
+    fields={
+        "id": ("id",),
+        "question": ("ticket", "user_scenario.instructions"),
+        "persona": ("user_scenario.persona",),
+        "category": ("user_scenario.instructions.domain",),
+        "expected_tools": ("evaluation_criteria.actions",),
+        "expected_keywords": ("evaluation_criteria.communicate_info",),
+        "checks": ("evaluation_criteria.nl_assertions",),
+        "relevant_documents": ("required_documents",),
+    },
+    readers={
+        "id": lambda value, losses: str(value),
+        "question": _scenario,
+        "persona": lambda value, losses: as_text(value),
+        "expected_tools": _actions,
+        "expected_keywords": _told,
+        "checks": _assertions,
+    },
+    spread=("evaluation_criteria",),
+    unneeded=("user_scenario", "annotations", "issues"),
+    lost=("initial_state", "env_assertions", "reward_basis", "user_tools"),
+)

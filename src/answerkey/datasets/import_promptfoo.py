@@ -1,0 +1,337 @@
+"""Imports promptfoo's tests: a configuration, its test files, tables with `__expected`, or the results of an eval."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from answerkey.datasets.import_tables import Losses, Place, as_text, exactly, finish
+from answerkey.errors import InputError, UsageError
+from answerkey.model.reply import JsonObject
+from answerkey.protocols import Imported
+from answerkey.transcripts.row_files import open_rows
+
+_ASKED = ("question", "query", "input", "prompt", "message", "user_input", "text", "q")
+# A cell of `__expected`: the kind of assertion, its threshold, its value.
+_CELL = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\(([\d.]+)\))?(?:(?:(?<=\w)|(?<=\))):\s*(.*))?$", re.DOTALL)
+# What a test may have that has no counterpart.
+_LOST = ("options", "threshold", "assertScoringFunction", "provider", "__threshold", "__metric", "__prefix")
+_CELL_KINDS = {"grade": "llm-rubric", "fn": "javascript", "eval": "javascript"}
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
+    """Every test of the files; each assertion becomes a keyword, a check, a reference, a call, or is listed."""
+    given = dict(fields or {})
+    asked = given.pop("question", "").removeprefix("vars.")
+    if given:
+        raise UsageError(f"--map {next(iter(given))}: of a promptfoo test only the question can be chosen")
+    losses = Losses()
+    found: list[tuple[Place, JsonObject]] = []
+    for path in paths:
+        for place, test in _tests(path, losses):
+            losses.place = place
+            found += [(place, case) for case in _cases(test, asked, losses)]
+    return finish(found, losses, "promptfoo")
+
+
+def _tests(path: Path, losses: Losses) -> Iterator[tuple[Place, JsonObject]]:
+    """The tests of one file, with what they inherit."""
+    document = _document(path)
+    inherited = document.get("defaultTest")
+    if not isinstance(inherited, dict):
+        inherited = {}
+    if document.get("scenarios"):
+        losses.place = Place(path, None, 0)
+        losses.add("'scenarios'; write them out as tests")
+    named: Any = document.get("tests")
+    others = [named] if isinstance(named, str) else [test for test in named or () if isinstance(test, str)]
+    for number, (line, row) in enumerate(_rows(path, document, named), start=1):
+        yield Place(path, line, number), _inherit(row, inherited)
+    for other in others:
+        target = path.parent / other.removeprefix("file://")
+        if target.suffix in (".py", ".js", ".ts", ".mjs") or not target.is_file():
+            losses.place = Place(path, None, 0)
+            losses.add(f"the tests of {other!r}: no file that holds tests")
+            continue
+        for place, test in _tests(target, losses):
+            yield place, _inherit(test, inherited)
+
+
+def _document(path: Path) -> JsonObject:
+    """A configuration; empty if the file is a list or a table of tests."""
+    if path.suffix.lower() not in (".yaml", ".yml", ".json"):
+        return {}
+    import yaml
+
+    try:
+        value = yaml.safe_load(path.read_text("utf-8-sig"))
+    except (yaml.YAMLError, OSError, UnicodeDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _rows(path: Path, document: JsonObject, named: Any) -> Iterator[tuple[int | None, JsonObject]]:
+    if isinstance(named, str) or (isinstance(named, list) and any(isinstance(test, str) for test in named)):
+        for test in named if isinstance(named, list) else ():
+            if isinstance(test, dict):
+                yield None, test
+        return
+    if document and named is None and "results" not in document:
+        raise InputError(
+            "has neither 'tests' nor 'results'; give promptfoo's configuration or tests", path=path
+        )
+    file = open_rows(path)
+    for line, row in file.rows:
+        if "testCase" in row:
+            # A result: the test as it was run, and what came back.
+            response = row.get("response")
+            said = response.get("output") if isinstance(response, dict) else None
+            yield line, {**row["testCase"], "__providerOutput": as_text(said)}  # type: ignore[dict-item]
+        else:
+            yield line, _from_cells(row) if file.is_table else row
+
+
+def _from_cells(row: JsonObject) -> JsonObject:
+    """A test from a table's row: columns are variables, but for those that begin with two underscores."""
+    test: JsonObject = {"vars": {name: cell for name, cell in row.items() if not name.startswith("__")}}
+    assertions, metadata = [], dict[str, Any]()
+    for name, cell in row.items():
+        if name.startswith("__expected"):
+            assertions.append(_from_cell(str(cell)))
+        elif name.startswith("__metadata:"):
+            key = name.partition(":")[2]
+            listed = key.endswith("[]")
+            metadata[key.removesuffix("[]")] = (
+                [part.strip() for part in str(cell).split(",")] if listed else cell
+            )
+        elif name in ("__description", "__providerOutput"):
+            test[name.removeprefix("__") if name == "__description" else name] = cell
+        elif name.startswith("__"):
+            test[name] = cell
+    return {**test, "assert": assertions, "metadata": metadata}  # type: ignore[dict-item]
+
+
+def _from_cell(cell: str) -> JsonObject:
+    match = _CELL.match(cell.strip())
+    kind = _CELL_KINDS.get(match[2], match[2]) if match else ""
+    if match is None or (kind not in _CARRIED and kind not in _KNOWN):
+        return {"type": "equals", "value": cell}
+    value: Any = match[4]
+    if value is not None and kind.endswith(("-any", "-all")):
+        value = [part.strip() for part in value.split(",")]
+    found: JsonObject = {"type": (match[1] or "") + kind, "value": value}
+    if match[3]:
+        found["threshold"] = float(match[3])
+    return found
+
+
+def _inherit(test: JsonObject, default: Mapping[str, Any]) -> JsonObject:
+    merged: JsonObject = {**default, **test}
+    for name in ("vars", "metadata"):
+        if isinstance(default.get(name), dict) and isinstance(test.get(name, {}), dict):
+            merged[name] = {**default[name], **test.get(name, {})}  # type: ignore[dict-item]
+    if default.get("assert"):
+        merged["assert"] = [*default["assert"], *(test.get("assert") or [])]  # type: ignore[misc]
+    return merged
+
+
+def _cases(test: JsonObject, asked: str, losses: Losses) -> Iterator[JsonObject]:
+    """One case for each combination of variables that have several values."""
+    variables = test.get("vars")
+    if not isinstance(variables, dict) or not variables:
+        losses.add("a test without variables, which asks nothing")
+        return
+    asked = asked or _asked(variables, losses.place)
+    lists = {name: value for name, value in variables.items() if isinstance(value, list)}
+    for values in product(*lists.values()):
+        yield _case(test, {**variables, **dict(zip(lists, values, strict=True))}, asked, losses)
+
+
+def _asked(variables: Mapping[str, Any], place: Place) -> str:
+    """The variable that is the question: by its name, or because it is the only one."""
+    found = next((name for name in _ASKED if name in variables), None)
+    if found is None and len(variables) > 1:
+        raise InputError(
+            f"{place}: none of its variables is called question; there are {', '.join(variables)}: "
+            "say which with --map question=NAME",
+            path=place.path,
+        )
+    return found or next(iter(variables))
+
+
+def _case(test: JsonObject, variables: Mapping[str, Any], asked: str, losses: Losses) -> JsonObject:
+    metadata = test.get("metadata")
+    notes = dict(metadata) if isinstance(metadata, dict) else {}
+    case: JsonObject = {"question": as_text(variables.get(asked))}
+    case |= {name: str(notes.pop(name)) for name in ("id", "category") if name in notes}
+    others = {name: value for name, value in variables.items() if name != asked and not name.startswith("__")}
+    extra = {"description": test.get("description"), "vars": others, "promptfoo_metadata": notes}
+    case |= {name: value for name, value in extra.items() if value}
+    if test.get("__providerOutput") is not None:
+        case["answer"] = test["__providerOutput"]
+    for name in _LOST:
+        if test.get(name) not in (None, {}, ""):
+            losses.add(f"'{name}' of a test")
+    for assertion in test.get("assert") or ():  # type: ignore[union-attr]
+        _assert(assertion, variables, case, losses)
+    return case
+
+
+def _assert(assertion: Any, variables: Mapping[str, Any], case: JsonObject, losses: Losses) -> None:
+    if not isinstance(assertion, dict):
+        losses.add(f"the assertion {assertion!r}")
+        return
+    kind = str(assertion.get("type"))
+    if kind == "assert-set":
+        if assertion.get("threshold") not in (None, 1):
+            losses.add("the threshold of an assert-set: all of its assertions count")
+        for part in assertion.get("assert") or ():
+            _assert(part, variables, case, losses)
+        return
+    filled = {**assertion, "value": _filled(assertion.get("value"), variables)}
+    carry = _CARRIED.get(kind)
+    problem = carry(filled, case) if carry is not None else f"the assertion {kind!r}"
+    if problem:
+        losses.add(problem)
+    elif assertion.get("weight", 1) != 1 and kind not in _WEIGHTED:
+        losses.add(f"the weight of {kind!r}")
+    if assertion.get("transform"):
+        losses.add(f"the transform of {kind!r}")
+
+
+def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
+    """A value with its {{variables}} filled in."""
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda match: str(variables.get(match[1], match[0])), value)
+    return [_filled(part, variables) for part in value] if isinstance(value, list) else value
+
+
+Carry = Callable[[Mapping[str, Any], JsonObject], str | None]
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return list(value) if isinstance(value, list) else [] if value is None else [value]
+
+
+def _add(case: JsonObject, field: str, *items: Any) -> None:
+    case.setdefault(field, []).extend(items)  # type: ignore[union-attr]
+
+
+def _keywords(field: str, read: Callable[[Any], list[Any]]) -> Carry:
+    def carry(assertion: Mapping[str, Any], case: JsonObject) -> str | None:
+        items = read(assertion.get("value"))
+        if not items or str(assertion.get("value")).startswith("file://"):
+            return f"the assertion {assertion['type']!r} without a value of its own"
+        _add(case, field, *items)
+        return None
+
+    return carry
+
+
+def _check(make: Callable[[Mapping[str, Any]], JsonObject | None]) -> Carry:
+    def carry(assertion: Mapping[str, Any], case: JsonObject) -> str | None:
+        check = make(assertion)
+        if check is None or str(assertion.get("value")).startswith("file://"):
+            return f"the assertion {assertion['type']!r} without a value of its own"
+        named = {"name": assertion["metric"]} if assertion.get("metric") else {}
+        weight = {"weight": assertion["weight"]} if assertion.get("weight", 1) not in (0, 1) else {}
+        _add(case, "checks", {**check, **named, **weight})
+        return None
+
+    return carry
+
+
+def _reference(assertion: Mapping[str, Any], case: JsonObject) -> str | None:
+    value = as_text(assertion.get("value"))
+    if not value:
+        return f"the assertion {assertion['type']!r} without a value"
+    if case.setdefault("reference_answer", value) != value:
+        return f"a second reference answer ({assertion['type']!r})"
+    return None
+
+
+def _equals(assertion: Mapping[str, Any], case: JsonObject) -> str | None:
+    _add(case, "checks", {"equals": assertion.get("value")})
+    _reference(assertion, case)
+    return None
+
+
+def _tools(assertion: Mapping[str, Any], case: JsonObject) -> str | None:
+    value = assertion.get("value")
+    steps = value.get("steps", [value]) if isinstance(value, dict) else _listed(value)
+    for step in steps:
+        name = step.get("name", step.get("tool")) if isinstance(step, dict) else step
+        arguments = step.get("args", step.get("arguments")) if isinstance(step, dict) else None
+        if not isinstance(name, str):
+            return f"the assertion {assertion['type']!r} without a tool's name"
+        exact = (
+            {key: exactly(held) for key, held in arguments.items()} if isinstance(arguments, dict) else None
+        )
+        _add(case, "expected_tools", {"name": name, "arguments": exact} if exact else name)
+    return None
+
+
+def _one(value: Any) -> list[Any]:
+    return [] if value in (None, "") else [as_text(value)]
+
+
+def _pattern(value: Any) -> list[Any]:
+    return [{"regex": value}] if isinstance(value, str) and value else []
+
+
+def _start(value: Any) -> list[Any]:
+    return [{"regex": r"^\s*" + re.escape(value)}] if isinstance(value, str) and value else []
+
+
+def _limit(name: str) -> Carry:
+    return _check(lambda found: {name: found["threshold"]} if found.get("threshold") is not None else None)
+
+
+def _json_check(assertion: Mapping[str, Any]) -> JsonObject:
+    value = assertion.get("value")
+    if isinstance(value, str):
+        try:
+            value = msgspec.yaml.decode(value)
+        except msgspec.DecodeError:
+            value = None
+    return {"json_schema": value} if isinstance(value, dict) else {"is_json": True}
+
+
+_RUBRIC = _check(lambda found: {"rubric": as_text(found["value"])} if found.get("value") else None)
+_WEIGHTED = ("llm-rubric", "g-eval", "model-graded-closedqa", "is-json", "latency", "cost")
+_ANY: Callable[[Any], list[Any]] = lambda value: [_listed(value)] if _listed(value) else []  # noqa: E731  # a row of the table
+# Kind of assertion → how it is carried over; what it returns is what could not be.
+_CARRIED: dict[str, Carry] = {
+    **dict.fromkeys(("contains", "icontains"), _keywords("expected_keywords", _one)),
+    **dict.fromkeys(("contains-all", "icontains-all"), _keywords("expected_keywords", _listed)),
+    **dict.fromkeys(("contains-any", "icontains-any"), _keywords("expected_keywords", _ANY)),
+    **dict.fromkeys(("not-contains", "not-icontains"), _keywords("forbidden_keywords", _one)),
+    **dict.fromkeys(("not-contains-any", "not-icontains-any"), _keywords("forbidden_keywords", _listed)),
+    "regex": _keywords("expected_keywords", _pattern),
+    "not-regex": _keywords("forbidden_keywords", _pattern),
+    "starts-with": _keywords("expected_keywords", _start),
+    "equals": _equals,
+    **dict.fromkeys(("similar", "factuality", "model-graded-factuality", "rouge-n", "bleu"), _reference),
+    **dict.fromkeys(("llm-rubric", "g-eval", "model-graded-closedqa"), _RUBRIC),
+    "is-json": _check(_json_check),
+    "latency": _limit("max_latency_ms"),
+    "cost": _limit("max_cost"),
+    **dict.fromkeys(
+        ("trajectory:tool-used", "trajectory:tool-sequence", "trajectory:tool-args-match"), _tools
+    ),
+}
+# Kinds that exist and have no counterpart, so that a cell of a table is not taken for the text itself.
+_KNOWN = frozenset(
+    {
+        *("javascript", "python", "webhook", "contains-json", "contains-sql", "contains-xml", "is-sql"),
+        *("is-xml", "levenshtein", "perplexity", "classifier", "moderation", "answer-relevance", "ruby"),
+        *("context-recall", "context-relevance", "context-faithfulness", "select-best", "max-score"),
+        *("word-count", "is-refusal"),
+    }
+)

@@ -1,0 +1,176 @@
+"""Answer: what a judge said to one question of ours, under the hash of all that could change it, and what it cost."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.stats.intervals import Interval, wilson_interval
+
+
+class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens and money that calls took."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    # None: no price is known.
+    cost: float | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of one judge, as it is kept."""
+
+    key: str
+    model: str
+    # The answer's text, with its grades' probabilities where they are wanted. What it says is read from it each time,
+    # so that a cached verdict is as strict as a new one.
+    text: str
+    spent: Spent = Spent()
+
+
+# What a judge is asked to grade: scales, examples, and the rubric that a golden case's check carries.
+
+
+# Grade → what it means, whole numbers; "pass/fail" is short for 0 and 1.
+Scale = dict[str, str] | Literal["pass/fail"]
+DEFAULT_SCALE = {1: "", 5: ""}
+_PASS_FAIL = {0: "it fails", 1: "it passes"}
+_WIDEST = 100
+
+
+class GradedExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A reply with the grades that it deserves, shown to the judge."""
+
+    reply: str
+    # Criterion → grade; of a check, which has one criterion, the grade itself.
+    grades: dict[str, int] | int
+    question: str = ""
+    reference_answer: str = ""
+    reason: str = ""
+
+
+class CheckRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a golden case asks a judge to look for."""
+
+    question: str
+    scale: Scale = {}
+    examples: tuple[GradedExample, ...] = ()
+
+
+def grades_of(scale: Scale) -> dict[int, str]:
+    """The grades that a scale names, by number, from the least to the greatest; raises ValueError if it is none."""
+    if scale == "pass/fail":
+        return _PASS_FAIL
+    assert not isinstance(scale, str)  # the literal above is the only one
+    if not scale:
+        return DEFAULT_SCALE
+    try:
+        numbers = sorted((int(grade), words) for grade, words in scale.items())
+    except ValueError:
+        strange = next(grade for grade in scale if not grade.lstrip("-").isdigit())
+        raise ValueError(f"scale {strange!r}: grades are whole numbers") from None
+    if len(numbers) < 2 or numbers[-1][0] - numbers[0][0] > _WIDEST:
+        raise ValueError(f"scale: name at least the lowest and the highest grade, at most {_WIDEST} apart")
+    return dict(numbers)
+
+
+def read_check_rubric(expected: object) -> CheckRubric:
+    """What a check of the kind `rubric` expects: text, or an object; raises ValueError with what is wrong with it."""
+    if isinstance(expected, str):
+        expected = {"question": expected}
+    try:
+        rubric = msgspec.convert(expected, CheckRubric)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error).replace("`$.", "`")) from None
+    if not rubric.question.strip():
+        raise ValueError("must be text, what a judge should look for")
+    grades = grades_of(rubric.scale)
+    for example in rubric.examples:
+        if not isinstance(example.grades, int) or not min(grades) <= example.grades <= max(grades):
+            raise ValueError(f"an example's grades must be a number from {min(grades)} to {max(grades)}")
+    return rubric
+
+
+# SentenceCalibration: how well a judge or model tells supported sentences from others, measured on labelled ones.
+
+
+NOT_CALIBRATED = "not calibrated: see answerkey judge calibrate --sentences"
+
+
+class SentenceCalibration(msgspec.Struct, frozen=True, kw_only=True):
+    """What `answerkey judge calibrate --sentences` measures and writes."""
+
+    # The judge's or entailment model's name.
+    model: str
+    # A sentence counts as supported from this probability on; of a judge, who says yes or no, 0.5.
+    threshold: float
+    # Labelled sentences that claim something and that the model gave a verdict on; and those it gave none on.
+    sentences: int
+    unjudged: int
+    # Of the supported sentences, the share that it calls supported; of the others, the share that it calls unsupported.
+    supported_found: float
+    supported_interval: Interval | None
+    unsupported_found: float
+    unsupported_interval: Interval | None
+
+    @property
+    def in_words(self) -> str:
+        """One line for wherever a groundedness stands."""
+        return (
+            f"on {self.sentences} labelled sentences it finds {self.supported_found:.0%} of the supported ones"
+            f"{_within(self.supported_interval)} and {self.unsupported_found:.0%} of the others"
+            f"{_within(self.unsupported_interval)}"
+        )
+
+
+def _within(interval: Interval | None) -> str:
+    return "" if interval is None else f" [{interval.low:.0%}, {interval.high:.0%}]"
+
+
+def calibrate_sentences(
+    model: str, verdicts: Sequence[tuple[bool, float | None]], *, threshold: float | None = None
+) -> SentenceCalibration:
+    """From (labelled as supported, the model's probability); without a threshold, the one that tells best is taken.
+
+    A threshold that was chosen on these sentences flatters the figures a little: calibrate on sentences of your own.
+    """
+    known = [(label, value) for label, value in verdicts if value is not None]
+    yes, no = ([value for label, value in known if label is kind] for kind in (True, False))
+    if not yes or not no:
+        raise ConfigError(
+            "calibration needs labelled sentences of both kinds, supported and not, with a verdict"
+        )
+    cuts = sorted({0.5, *(value for _, value in known)}) if threshold is None else [threshold]
+    best = max(cuts, key=lambda cut: _share(yes, cut) - _share(no, cut))
+    held, flagged = sum(value >= best for value in yes), sum(value < best for value in no)
+    return SentenceCalibration(
+        model=model,
+        threshold=best,
+        sentences=len(known),
+        unjudged=len(verdicts) - len(known),
+        supported_found=held / len(yes),
+        supported_interval=wilson_interval(held, len(yes)),
+        unsupported_found=flagged / len(no),
+        unsupported_interval=wilson_interval(flagged, len(no)),
+    )
+
+
+def _share(values: Sequence[float], cut: float) -> float:
+    return sum(value >= cut for value in values) / len(values)
+
+
+def read_calibration(path: Path, model: str) -> SentenceCalibration:
+    """A calibration from its file; refuses one of another model."""
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=SentenceCalibration)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigError(
+            f"{path}: no calibration: {error}; make one with judge calibrate --sentences"
+        ) from None
+    if found.model != model:
+        raise ConfigError(f"{path}: calibrates {found.model!r}, not {model!r}; calibrate anew")
+    return found

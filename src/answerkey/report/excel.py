@@ -1,0 +1,349 @@
+"""Sheets of an Excel workbook: rows of values, in which no text can become a formula, a link or markup."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
+
+from answerkey.errors import UsageError
+from answerkey.model.comparison import Comparison
+from answerkey.model.run import Run
+from answerkey.model.scorecard import grade, round_score
+from answerkey.model.summary import Latency, Slice
+from answerkey.report.html_file import comparison_sheet, trend_table
+from answerkey.report.row_files import flat_columns, flat_row
+from answerkey.report.view import worst_first
+from answerkey.report.wording import gate_value, judge_line, list_words, name_words
+from answerkey.stats.intervals import Interval
+from answerkey.text.dates import local_time
+from answerkey.text.normalise import for_terminal
+
+# What Excel takes: rows of a sheet below its head, and UTF-16 units of a cell's text.
+MOST_ROWS = 1_048_575
+_LONGEST_TEXT = 32_767
+
+_FORMATS = {
+    "score": "0.000",
+    "exact": "0.000######",
+    "metric": "#,##0.000",
+    "ms": "#,##0.0",
+    "money": "$#,##0.000000",
+}
+
+
+class Figure(NamedTuple):
+    """A number with how it is shown."""
+
+    value: float | None
+    kind: Literal["score", "metric", "ms", "money"]
+
+
+class Book:
+    """A workbook that is being written."""
+
+    def __init__(self, workbook: Any) -> None:
+        self.workbook = workbook
+        self.formats = {name: workbook.add_format({"num_format": shown}) for name, shown in _FORMATS.items()}
+        self.bold = workbook.add_format({"bold": True})
+        self.head = workbook.add_format({"bold": True, "bottom": 1})
+
+    def sheet(self, name: str, widths: Iterable[int]) -> "ExcelSheet":
+        """Another sheet, with the widths of its columns in characters."""
+        return ExcelSheet(self, self.workbook.add_worksheet(name), widths)
+
+
+@contextmanager
+def excel_book(file: BinaryIO) -> Iterator[Book]:
+    """A workbook that is written to a file at the end; rows wait on disk, so that memory does not grow with them."""
+    with TemporaryDirectory(prefix="answerkey-") as folder:
+        options = {
+            "constant_memory": True,
+            "tmpdir": folder,
+            "use_zip64": True,
+            "strings_to_formulas": False,
+            "strings_to_numbers": False,
+            "strings_to_urls": False,
+        }
+        # Copied when it is whole: a ZIP archive that fails half-way complains once more when it is forgotten.
+        whole = Path(folder) / "whole.xlsx"
+        workbook = xlsxwriter.Workbook(whole, options)
+        yield Book(workbook)
+        try:
+            workbook.close()
+        except FileCreateError as error:
+            # It wraps the system's error, which is told like that of any other file.
+            raise error.args[0] from None
+        with whole.open("rb") as content:
+            shutil.copyfileobj(content, file)
+
+
+class ExcelSheet:
+    """A sheet, written row by row."""
+
+    def __init__(self, book: Book, worksheet: Any, widths: Iterable[int]) -> None:
+        self._book = book
+        self._worksheet = worksheet
+        self._next = 0
+        for column, width in enumerate(widths):
+            worksheet.set_column(column, column, width)
+
+    def title(self, text: str) -> None:
+        """A line in bold."""
+        self._write([text], self._book.bold)
+
+    def head(self, names: Sequence[str]) -> None:
+        """The names of the columns below."""
+        self._write(names, self._book.head)
+
+    def row(self, cells: Iterable[object]) -> None:
+        """Texts, numbers, booleans and figures; nothing for None and empty texts."""
+        self._write(cells, None)
+
+    def gap(self) -> None:
+        """An empty row."""
+        self._next += 1
+
+    def filter_by_head(self, columns: int) -> None:
+        """Keep the first row in view and let readers filter by it; called when all rows are written."""
+        self._worksheet.freeze_panes(1, 0)
+        self._worksheet.autofilter(0, 0, max(self._next - 1, 0), columns - 1)
+
+    def _write(self, cells: Iterable[object], style: Any) -> None:
+        for column, cell in enumerate(cells):
+            value, kind = cell if isinstance(cell, Figure) else (cell, None)
+            if value is None or value == "":
+                continue
+            if isinstance(value, bool):
+                self._worksheet.write_boolean(self._next, column, value, style)
+            elif isinstance(value, int | float) and isfinite(value):
+                shown = _score_format(value) if kind == "score" else kind
+                self._worksheet.write_number(
+                    self._next, column, value, self._book.formats[shown] if shown else style
+                )
+            else:
+                self._text(column, _cell_text(str(value)), style)
+        self._next += 1
+
+    def _text(self, column: int, text: str, style: Any) -> None:
+        if text.startswith("<r>") and text.endswith("</r>"):
+            # XlsxWriter takes such text for markup of its own and would not escape it; in pieces, it does.
+            self._worksheet.write_rich_string(self._next, column, text[:1], text[1:2], text[2:])
+        else:
+            self._worksheet.write_string(self._next, column, text, style)
+
+
+def _score_format(score: float) -> str:
+    """Excel rounds what it shows: a B of 0.899999 would read 0.900, so that such a score shows all its digits."""
+    score = round_score(score)
+    shown = round(score + 1e-9, 3)
+    return "exact" if score < shown and (grade(score) != grade(shown) or shown == 1) else "score"
+
+
+def _cell_text(text: str) -> str:
+    """Text without controls, which XML cannot hold, that says where it had to be cut."""
+    safe = for_terminal(text)
+    units = safe.encode("utf-16-le")
+    if len(units) <= 2 * _LONGEST_TEXT:
+        return safe
+    mark = f" … [cut: {len(safe):,} characters]"
+    return units[: 2 * (_LONGEST_TEXT - len(mark))].decode("utf-16-le", "ignore") + mark
+
+
+# The Excel workbook: sheets Summary, Categories and Results, and Comparison where the run has a baseline.
+
+
+# In characters; columns that are not named here are figures.
+_WIDTHS = {"id": 18, "category": 18, "question": 50, "lost_points": 50, "error_message": 30, "reply": 80}
+_WIDTHS |= {"tools_used": 24, "components": 24, "error": 24, "metrics": 24}
+_FIGURE = 14
+_NAME = 28
+_ENDS = ("95% low", "95% high")
+
+
+def write_excel(run: Run, file: BinaryIO) -> None:
+    """Write a run's report; memory does not grow with the number of results."""
+    with excel_book(file) as book:
+        # When the run was made, so that the same run gives the same file.
+        book.workbook.set_properties({"created": datetime.fromisoformat(run.info.created_at)})
+        _write_summary(book, run)
+        _write_categories(book, run)
+        if run.comparison is not None:
+            _write_comparison(book, run, run.comparison)
+        _write_results(book, run)
+
+
+class _Table(NamedTuple):
+    title: str
+    heads: tuple[str, ...]
+    rows: Iterable[tuple[object, ...]]
+
+
+def _write_summary(book: Book, run: Run) -> None:
+    sheet = book.sheet("Summary", [_NAME, 40, *[_FIGURE] * 7])
+    for table in (*_outcome_tables(run), *_measured_tables(run)):
+        rows = list(table.rows)
+        if not rows:
+            continue
+        sheet.title(table.title)
+        if table.heads:
+            sheet.head(table.heads)
+        for row in rows:
+            sheet.row(row)
+        sheet.gap()
+
+
+def _outcome_tables(run: Run) -> Iterator[_Table]:
+    """What the run was, and how it ended."""
+    info, summary = run.info, run.summary
+    score = ("score", _score(summary.score), *_ends(summary.interval))
+    rate = ("pass rate", _score(summary.pass_rate), *_ends(summary.pass_interval))
+    rows: list[tuple[object, ...]] = [score, ("grade", summary.grade), rate]
+    rows += [("passed", summary.passed), ("questions", summary.questions), ("replies", summary.replies)]
+    rows += [("error rate", _score(summary.error_rate), *_ends(summary.error_interval))]
+    rows += [("coverage", _score(summary.coverage)), ("errors", list_words(summary.errors) or "none")]
+    yield _Table("Result", ("", "value", *_ENDS), rows)
+    what = {
+        "name": info.name,
+        "run": info.id,
+        "when": local_time(info.created_at),
+        "target": info.target,
+        "golden set": info.question_set,
+        "status": info.status,
+        "trials of a question": info.repeat,
+        "pass mark": info.pass_mark,
+        "judge": judge_line(info.judge) or None,
+    }
+    yield _Table("Run", (), ((name, value) for name, value in what.items() if value is not None))
+    yield _Table("Warnings", (), ((warning,) for warning in run.warnings))
+    gates = ((gate.gate, _seen(gate.value), gate.passed, gate.reason) for gate in run.gates)
+    yield _Table("Gates", ("gate", "value", "passed", "reason"), gates)
+
+
+def _measured_tables(run: Run) -> Iterator[_Table]:
+    """Components, metrics, time and money."""
+    info, summary = run.info, run.summary
+    parts, ends = summary.components, summary.component_intervals
+    components = (
+        (name_words(name), _score(parts.get(name)), *_ends(ends.get(name)), Figure(weight, "score"))
+        for name, weight in info.weights.items()
+    )
+    yield _Table("Components", ("component", "score", *_ENDS, "weight"), components)
+    metrics = (
+        (name_words(name), Figure(value, "metric"), *_ends(summary.metric_intervals.get(name), "metric"))
+        for name, value in summary.metrics.items()
+    )
+    yield _Table("Beside the score", ("metric", "mean", *_ENDS), metrics)
+    taken = {} if summary.latency_ms is None else {"replies": summary.latency_ms}
+    taken |= {f"tool {name}": latency for name, latency in summary.tool_latency_ms.items()}
+    latencies = (
+        (
+            name,
+            *_times(latency, ("mean",)),
+            *_ends(latency.mean_interval, "ms"),
+            *_times(latency, Latency.FIGURES[1:]),
+        )
+        for name, latency in taken.items()
+    )
+    yield _Table("Latency in milliseconds", ("", "mean", *_ENDS, *Latency.FIGURES[1:]), latencies)
+    if (cost := summary.cost) is not None:
+        rows: list[tuple[object, ...]] = [
+            ("a question", Figure(cost.question, "money"), *_ends(cost.interval, "money")),
+            ("a point", Figure(cost.point, "money")),
+            ("questions whose cost is known", cost.questions),
+        ]
+        yield _Table("Cost in dollars", ("", "value", *_ENDS), rows)
+    used = (
+        (name_words(name), Figure(amount, "money") if name == "cost" else amount)
+        for name, amount in summary.usage.items()
+    )
+    yield _Table("Used in all", (), used)
+
+
+def _score(value: float | None) -> Figure:
+    return Figure(value, "score")
+
+
+def _ends(interval: Interval | None, kind: Any = "score") -> tuple[Figure | None, Figure | None]:
+    return (None, None) if interval is None else (Figure(interval.low, kind), Figure(interval.high, kind))
+
+
+def _times(latency: Latency | None, names: Iterable[str]) -> list[Figure]:
+    return [Figure(None if latency is None else getattr(latency, name), "ms") for name in names]
+
+
+def _seen(value: Any) -> object:
+    """What a gate saw: a number where it is one."""
+    if isinstance(value, float):
+        return Figure(value, "metric")
+    return value if isinstance(value, int) and not isinstance(value, bool) else gate_value(value)
+
+
+def _write_categories(book: Book, run: Run) -> None:
+    components = tuple(run.info.weights)
+    heads = ["category", "questions", "passed", "pass_rate", "grade", "score", "low_95", "high_95"]
+    heads += [*components, "error_rate", "p50_ms", "p95_ms", "cost_a_question"]
+    sheet = book.sheet("Categories", [_NAME, *[_FIGURE] * (len(heads) - 1)])
+    sheet.head(heads)
+    for part in worst_first(run.summary.categories):
+        sheet.row(_category(part, components))
+    sheet.filter_by_head(len(heads))
+
+
+def _category(part: Slice, components: Iterable[str]) -> tuple[object, ...]:
+    return (
+        part.name,
+        part.questions,
+        part.passed,
+        _score(part.pass_rate),
+        part.grade,
+        _score(part.score),
+        *_ends(part.interval),
+        *(_score(part.components.get(name)) for name in components),
+        _score(part.error_rate),
+        *_times(part.latency_ms, ("p50", "p95")),
+        None if part.cost is None else Figure(part.cost.question, "money"),
+    )
+
+
+def _write_comparison(book: Book, run: Run, comparison: Comparison) -> None:
+    said = comparison_sheet(comparison)
+    sheet = book.sheet("Comparison", [50, 18, 18, 40, 40, 40])
+    sheet.title(said.title)
+    for line in (*said.lines, *said.warnings):
+        sheet.row([line])
+    trend = trend_table(run)
+    for table in (*said.tables, *([] if trend is None else [trend])):
+        sheet.gap()
+        if table.title:
+            sheet.title(table.title)
+        sheet.head(table.heads)
+        for row in table.rows:
+            sheet.row(row)
+
+
+def _write_results(book: Book, run: Run) -> None:
+    columns = flat_columns(run.info)
+    kinds: Mapping[str, Any] = {"score": "score", "latency_ms": "ms"} | dict.fromkeys(
+        run.info.weights, "score"
+    )
+    sheet = book.sheet("Results", [_WIDTHS.get(name, _FIGURE) for name in columns])
+    sheet.head(columns)
+    for number, result in enumerate(run.results, start=1):
+        # The number of scored trials tells it before a million rows are written.
+        if max(number, run.summary.trials) > MOST_ROWS:
+            raise UsageError(
+                f"a sheet of Excel holds {MOST_ROWS:,} replies, and the run has more; use .parquet or .csv"
+            )
+        row = zip(columns, flat_row(result, run.info), strict=True)
+        sheet.row(
+            Figure(value, kinds[name]) if name in kinds and isinstance(value, int | float) else value
+            for name, value in row
+        )
+    sheet.filter_by_head(len(columns))

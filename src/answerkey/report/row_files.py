@@ -1,0 +1,404 @@
+"""Tables of the dashboard and of files: columns that say what they hold, and rows of plain values."""
+
+import csv
+import io
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from math import fsum
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, Literal
+from xml.sax.saxutils import escape, quoteattr
+
+import msgspec
+
+from answerkey.errors import UsageError
+from answerkey.model.reply import SYSTEM_ERRORS
+from answerkey.model.result_rows import encode, result_lines
+from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.model.run_document import result_document, run_header
+from answerkey.model.scorecard import Trial, round_score
+from answerkey.report.detail import losses_of
+from answerkey.report.wording import (
+    change_text,
+    gate_words,
+    metric_text,
+    milliseconds,
+    milliseconds_change,
+    money,
+    points_change,
+    score_percent,
+    score_text,
+)
+from answerkey.text.dates import local_time
+from answerkey.text.normalise import for_csv, for_xml, one_line, without_surrogates
+
+Kind = Literal[
+    "text",
+    "names",
+    "grade",
+    "why",
+    "score",
+    "change",
+    "metric",
+    "metric_change",
+    "ms",
+    "ms_change",
+    "money",
+    "count",
+    "flag",
+    "time",
+    "status",
+]
+_NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "money", "count")
+# Of a text, on a page.
+_WIDTH = 240
+_ROWS = 2_000
+
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "names": lambda names: one_line(", ".join(names), _WIDTH),
+    "score": score_percent,
+    "change": points_change,
+    "metric": metric_text,
+    "metric_change": change_text,
+    "ms": milliseconds,
+    "ms_change": milliseconds_change,
+    "money": money,
+    "count": "{:,}".format,
+    "flag": lambda flag: "yes" if flag else "no",
+    "time": local_time,
+}
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """What a column holds."""
+
+    name: str
+    title: str
+    kind: Kind = "text"
+    # What it means, for readers who point at its head.
+    note: str = ""
+    # What rows are sorted by when its head is clicked, and then the other way round; None: they are not.
+    sort: str | None = None
+
+    @property
+    def number(self) -> bool:
+        """Whether it holds numbers, which stand at the right."""
+        return self.kind in _NUMBERS
+
+
+class TableRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row."""
+
+    # The page that shows all of it.
+    address: str
+    # A value for each column.
+    cells: tuple[Any, ...]
+    # What it is called where its page or element is referred to.
+    id: str = ""
+    # What a box before it stands for, where rows can be marked.
+    pick: str = ""
+    # What the row is called, for those who hear the page.
+    label: str = ""
+    # better or worse: a row that stands out.
+    tone: str = ""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of chosen columns."""
+
+    columns: tuple[Column, ...]
+    # Every column that can be chosen.
+    offered: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    # By what it is sorted; with a minus the largest come first.
+    sort: str
+
+
+def cell_text(value: Any, kind: str) -> str:
+    """A value as a page shows it."""
+    if value is None:
+        return "–" if kind in _NUMBERS else ""
+    return _SHOWN[kind](value) if kind in _SHOWN else one_line(str(value), _WIDTH)
+
+
+def write_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], ending: str) -> Iterator[bytes]:
+    """A file with exactly these columns and rows: csv, jsonl or parquet."""
+    return ENDINGS[ending](columns, rows)
+
+
+def _csv(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    text = io.StringIO()
+    write = csv.writer(text).writerow
+    # The byte order mark is what makes Excel read UTF-8.
+    yield "\ufeff".encode()
+    write([column.name for column in columns])
+    for row in rows:
+        write([_csv_cell(value) for value in row])
+        yield text.getvalue().encode("utf-8", "replace")
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        value = ", ".join(value)
+    return for_csv(value) if isinstance(value, str) else value
+
+
+def _jsonl(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    names = [column.name for column in columns]
+    for row in rows:
+        yield msgspec.json.encode(without_surrogates(dict(zip(names, row, strict=True)))) + b"\n"
+
+
+def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise UsageError("Parquet needs pyarrow: pip install 'answerkey[parquet]'") from None
+    text = pyarrow.string()
+    types = {"names": pyarrow.list_(text), "count": pyarrow.int64(), "flag": pyarrow.bool_()}
+    fields = [
+        (column.name, types.get(column.kind, pyarrow.float64() if column.number else text))
+        for column in columns
+    ]
+    file, schema = io.BytesIO(), pyarrow.schema(fields)
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        batch: list[Any] = []
+
+        def flush() -> None:
+            arrays = without_surrogates([list(values) for values in zip(*batch, strict=True)])
+            arrays = arrays or [[] for _ in columns]
+            writer.write_table(
+                pyarrow.table(
+                    [pyarrow.array(values, kind) for values, (_, kind) in zip(arrays, fields, strict=True)],
+                    schema=schema,
+                )
+            )
+            batch.clear()
+
+        for row in rows:
+            batch.append(row)
+            if len(batch) == _ROWS:
+                flush()
+        flush()
+    yield file.getvalue()
+
+
+ENDINGS: dict[str, Callable[[Sequence[Column], Iterable[Sequence[Any]]], Iterator[bytes]]] = {
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+}
+
+
+# One row per reply: the run document in JSON, JSON Lines, and CSV for spreadsheets; all are streamed.
+#
+# A table that people open has flat columns first, then the nested fields as JSON.
+
+
+_FIRST = ("id", "trial", "category", "question", "score", "grade", "passed")
+_LAST = (
+    "lost_points",
+    "error_kind",
+    "error_message",
+    "latency_ms",
+    "tools_used",
+    "reply",
+    "components",
+    "error",
+    "metrics",
+)
+
+
+def write_json(run: Run, file: BinaryIO) -> None:
+    """Write the run document; memory does not grow with the number of results."""
+    # The header is an object: its closing brace makes room for the results.
+    file.write(encode(run_header(run))[:-1])
+    file.write(b',"results":[')
+    before = b"\n"
+    for lines in result_lines(run.results):
+        # No line of JSON has a break in it.
+        file.write(before + lines[:-1].replace(b"\n", b",\n"))
+        before = b",\n"
+    file.write(b"\n]}\n")
+
+
+def write_jsonl(run: Run, file: BinaryIO) -> None:
+    """Write one object per result."""
+    file.writelines(result_lines(run.results))
+
+
+def write_csv(run: Run, file: BinaryIO) -> None:
+    """Write one flat row per result."""
+    columns = [Column(name=name, title=name) for name in flat_columns(run.info)]
+    file.writelines(write_table(columns, (flat_row(result, run.info) for result in run.results), "csv"))
+
+
+def flat_columns(info: RunInfo) -> list[str]:
+    """The columns' names; a run's components stand between the score and the reasons."""
+    return [*_FIRST, *info.weights, *_LAST]
+
+
+def flat_row(result: Trial, info: RunInfo) -> list[object]:
+    """A value for each column."""
+    row = result_document(result)
+    reply, error = row["reply"], row["error"] or {}
+    parts = row["components"]
+    return [
+        *(row[name] for name in _FIRST),
+        *(parts[name]["score"] if name in parts else None for name in info.weights),
+        "; ".join(str(loss) for loss in losses_of(result.scorecard)),
+        error.get("kind"),
+        error.get("message"),
+        reply["latency_ms"],
+        ", ".join(reply["tools_used"]),
+        reply["text"],
+        encode(parts).decode(),
+        encode(row["error"]).decode(),
+        encode(row["metrics"]).decode(),
+    ]
+
+
+# JUnit XML: one test case per question and one per gate, for any CI that reads test results.
+
+
+# CI pages show these inline: a reply of a megabyte helps nobody there.
+_LONGEST_TEXT = 4000
+_IN_MEMORY = 8_000_000
+
+
+def write_junit(run: Run, file: BinaryIO) -> None:
+    """Write a run's results; questions are streamed, so that a large run stays small in memory."""
+    tally = _Tally()
+    with SpooledTemporaryFile(max_size=_IN_MEMORY) as body:
+        for case in _cases(run, tally):
+            body.write(case.encode("utf-8"))
+        file.write(_head(run, tally).encode("utf-8"))
+        body.seek(0)
+        shutil.copyfileobj(body, file)
+    file.write(b"</testsuite>\n</testsuites>\n")
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.tests = self.failures = self.errors = self.skipped = 0
+        self.seconds = 0.0
+        # Names so far, with how often: a JUnit reader takes equal names for one case.
+        self.names: dict[str, int] = {}
+
+    def unique(self, name: str) -> str:
+        seen = self.names[name] = self.names.get(name, 0) + 1
+        # A suffix may itself be some question's id.
+        return name if seen == 1 else self.unique(f"{name} ({seen})")
+
+
+def _attribute(text: str) -> str:
+    """A quoted attribute: line breaks and tabs would be lost in one, so they become spaces."""
+    return quoteattr(" ".join(for_xml(text).split()))
+
+
+def _content(text: str) -> str:
+    return escape(for_xml(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …"))
+
+
+def _head(run: Run, tally: _Tally) -> str:
+    info, summary = run.info, run.summary
+    counts = (
+        f'tests="{tally.tests}" failures="{tally.failures}" errors="{tally.errors}" '
+        f'skipped="{tally.skipped}" time="{tally.seconds:.3f}"'
+    )
+    properties = {
+        "answerkey.model.run": info.id,
+        "answerkey.target": info.target,
+        "answerkey.score": score_text(summary.score),
+        "answerkey.grade": summary.grade or "",
+        "answerkey.coverage": f"{summary.coverage:g}",
+        **{
+            f"answerkey.{name}": f"{value:g}"
+            for name, value in {**summary.metrics, **summary.components}.items()
+            if value is not None
+        },
+    }
+    listed = "".join(
+        f"<property name={_attribute(name)} value={_attribute(value)}/>\n"
+        for name, value in properties.items()
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuites name="answerkey" {counts}>\n'
+        f"<testsuite name={_attribute(info.name)} {counts} timestamp={_attribute(info.created_at[:19])}>\n"
+        f"<properties>\n{listed}</properties>\n"
+    )
+
+
+def _cases(run: Run, tally: _Tally) -> Iterator[str]:
+    for gate in run.gates:
+        yield _gate(gate, tally)
+    for _, group in groupby(run.results, key=lambda result: result.question.id):
+        yield _question(list(group), run, tally)
+
+
+def _gate(gate: GateResult, tally: _Tally) -> str:
+    tally.tests += 1
+    name = _attribute(tally.unique(gate.gate))
+    if gate.passed:
+        return f'<testcase classname="answerkey.gates" name={name} time="0"/>\n'
+    tally.failures += 1
+    message = gate_words(gate)
+    return (
+        f'<testcase classname="answerkey.gates" name={name} time="0">'
+        f'<failure type="gate" message={_attribute(message)}/></testcase>\n'
+    )
+
+
+def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
+    question = trials[0].question
+    tally.tests += 1
+    taken = [result.latency_ms for result in trials if result.latency_ms is not None]
+    seconds = fsum(taken) / 1000
+    tally.seconds += seconds
+    # A dot would start another package in the trees that CI pages draw.
+    category = question.category.replace(".", "_")
+    head = (
+        f"<testcase classname={_attribute(f'answerkey.{category}')} "
+        f'name={_attribute(tally.unique(question.id))} time="{seconds:.3f}">'
+    )
+    scores = [result.scorecard.total for result in trials if result.scorecard.total is not None]
+    if not scores:
+        tally.skipped += 1
+        unscored = [str(loss) for loss in losses_of(trials[0].scorecard) if loss.points is None]
+        message = _attribute(": ".join(["not scored", *unscored])[:1000])
+        return f"{head}<skipped message={message}/></testcase>\n"
+    score = round_score(fsum(scores) / len(scores))
+    output = f"<system-out>{_content(_transcript(trials))}</system-out>"
+    if score >= run.info.pass_mark:
+        return f"{head}{output}</testcase>\n"
+    worst = min(trials, key=lambda result: result.scorecard.total or 0.0)
+    failure = worst.scorecard.error
+    element = "error" if failure is not None and failure.kind in SYSTEM_ERRORS else "failure"
+    if element == "error":
+        tally.errors += 1
+    else:
+        tally.failures += 1
+    reasons = [str(loss) for loss in losses_of(worst.scorecard)]
+    kind = failure.kind if failure is not None else "score"
+    message = f"score {score_text(score)} is below {run.info.pass_mark:g}: {'; '.join(reasons)}"
+    return (
+        f"{head}<{element} type={_attribute(kind)} message={_attribute(message[:1000])}>"
+        f"{_content(chr(10).join(reasons))}</{element}>{output}</testcase>\n"
+    )
+
+
+def _transcript(trials: Iterable[Trial]) -> str:
+    lines: list[str] = []
+    for result in trials:
+        for turn, reply in zip(result.question.asks, result.replies, strict=False):
+            called = ", ".join(reply.tools_used) or "none"
+            lines += [f"Question: {turn.question}", f"Tools: {called}", f"Reply: {reply.text}"]
+    return "\n".join(lines)

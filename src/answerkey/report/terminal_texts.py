@@ -1,0 +1,547 @@
+"""A comparison, an experiment and a ranking on the terminal."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from answerkey.comparison.planning import Plan
+from answerkey.evaluation.asking import Asked
+from answerkey.evaluation.audit import Audit
+from answerkey.golden.lint import SEVERITIES, Finding
+from answerkey.judge.calibration import Calibration, Lean, PairBias, Rate
+from answerkey.judge.pairwise import Pairwise
+from answerkey.model.comparison import Comparison, Measure
+from answerkey.model.question import QuestionSet
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Trial
+from answerkey.report.html_file import SheetTable, ranking_sheet
+from answerkey.report.terminal import emit, make_console, plain_table, print_trial
+from answerkey.report.wording import (
+    comparison_facts,
+    comparison_headline,
+    confirmation_lines,
+    count,
+    measure_words,
+    milliseconds,
+    name_words,
+    p_text,
+    percent,
+    points_text,
+    score_text,
+)
+from answerkey.stats.corrected_means import Corrected
+from answerkey.stats.intervals import Confusion, Interval
+from answerkey.text.normalise import for_terminal, one_line
+
+if TYPE_CHECKING:
+    from answerkey.comparison.run_ranking import Ranking
+    from answerkey.evaluation.experiment import Experiment
+
+
+COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
+_FLIPS_SHOWN = 20
+_UNPAIRED_SHOWN = 10
+# Between the columns of a table; and what the names of its rows keep where room is short.
+_GAP = 2
+_SHORTEST_NAMES = 14
+
+
+def print_comparison(
+    comparison: Comparison,
+    *,
+    file: TextIO | None = None,
+    width: int | None = None,
+) -> None:
+    """Print the verdict first, then what it rests on."""
+    console = make_console(file, width=width)
+    base, candidate = comparison.base, comparison.candidate
+    head = _verdict(
+        comparison.verdict, comparison_headline(comparison).removeprefix(comparison.verdict).lstrip(":")
+    )
+    runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
+    emit(console, "", Text(runs, style="dim"), "", head)
+    for line in (*comparison_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
+        emit(console, Text(line))
+    for note in comparison.notes:
+        emit(console, Text(f"! {one_line(note, 200)}", style="yellow"))
+    for title, measures in (("Components", comparison.components), ("Categories", comparison.categories)):
+        if measures:
+            emit(console, "", _table(title, measures))
+    if comparison.flips:
+        flipped = f"Flipped: {comparison.pass_rate['broken']} broken, {comparison.fixed} fixed"
+        emit(console, "", Text(flipped, style="bold"))
+        for flip in comparison.flips[:_FLIPS_SHOWN]:
+            line = f"  {flip.kind:7}{score_text(flip.score_from)} → {score_text(flip.score_to)}  "
+            colour = COLOURS["better" if flip.kind == "fixed" else "worse"]
+            text = Text(line + one_line(flip.id, 60), style=colour)
+            if flip.question:
+                text.append(f"  {one_line(flip.question, 200)}", style="dim")
+            text.truncate(console.width, overflow="ellipsis")
+            emit(console, text)
+        _print_rest(console, len(comparison.flips) - _FLIPS_SHOWN)
+    if comparison.unpaired:
+        emit(console, "", Text(f"Not compared: {count(len(comparison.unpaired), 'question')}", style="bold"))
+        for item in comparison.unpaired[:_UNPAIRED_SHOWN]:
+            emit(console, Text(f"  {one_line(item.id, 60)}: {item.reason}"))
+        _print_rest(console, len(comparison.unpaired) - _UNPAIRED_SHOWN)
+    if comparison.metrics:
+        emit(console, "", _table("Metrics", comparison.metrics))
+    emit(console, "")
+
+
+def _verdict(verdict: str, words: str) -> Text:
+    return Text.assemble((f" {verdict} ", f"bold reverse {COLOURS[verdict]}"), (words, "bold"))
+
+
+def _print_rest(console: Console, left_out: int) -> None:
+    if left_out > 0:
+        emit(console, Text(f"  … and {left_out:,} more; --json lists all", style="dim"))
+
+
+def _table(title: str, measures: Sequence[Measure]) -> Table:
+    change = "change" if any(measure.counted for measure in measures) else "points"
+    table = plain_table(title, "from → to", change, "95% interval", "p", "corrected")
+    for measure in measures:
+        verdict = "" if measure.verdict == "no clear difference" else measure.verdict
+        table.add_row(
+            one_line(measure.name if title == "Categories" else name_words(measure.name), 24),
+            *measure_words(measure),
+            Text(verdict, style=COLOURS[measure.verdict]),
+        )
+    return table
+
+
+def print_experiment(experiment: "Experiment") -> None:
+    """Print how an experiment ended, then the comparison of its two runs."""
+    console = make_console()
+    asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
+    emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
+    emit(console, *(Text(f"! {one_line(note, 300)}", style="yellow") for note in experiment.warnings))
+    found = experiment.sequential
+    if found is not None:
+        words = (
+            f" b − a {points_text(found['mean'])} points over {count(found['differences'], 'unit')}, "
+            f"{percent(found['level'])} interval "
+            f"{points_text(found['low'])} to {points_text(found['high'])}, {p_text(found['p_value'])}"
+        )
+        emit(
+            console,
+            _verdict(experiment.verdict, words),
+            Text(f"{found['method']}; what follows does not allow for having looked early", style="dim"),
+        )
+    print_comparison(experiment.comparison)
+
+
+def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print runs best first, a column for each; runs that share a letter cannot be told apart."""
+    console = make_console(file, width=width)
+    sheet = ranking_sheet(ranking)
+    [matrix] = sheet.tables
+    emit(console, "", Text(sheet.title, style="bold"), "")
+    for table in _fitting_tables(matrix, console.width):
+        emit(console, table, "")
+    emit(console, *(Text(line, style="dim") for line in sheet.lines))
+    emit(console, *(Text(f"! {one_line(note, 400)}", style="yellow") for note in sheet.warnings), "")
+
+
+def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
+    """A matrix in as many tables, one below the other, as it takes: names are cut where room is short, figures never."""
+    columns = list(zip(matrix.heads, *matrix.rows, strict=True))
+    names, runs = columns[0], columns[1:]
+    widths = [max(map(cell_len, column)) + _GAP for column in runs]
+    if max(map(cell_len, names)) + sum(widths) > width:
+        widths = [max(map(cell_len, column[1:])) + _GAP for column in runs]
+    start = 0
+    while start < len(runs):
+        end = start + 1
+        while end < len(runs) and _SHORTEST_NAMES + sum(widths[start : end + 1]) <= width:
+            end += 1
+        shown = [names, *runs[start:end]]
+        table = plain_table(*(column[0] for column in shown))
+        table.columns[0].max_width = max(_SHORTEST_NAMES, width - sum(widths[start:end]))
+        for column, taken in zip(table.columns[1:], widths[start:end], strict=True):
+            column.width = taken - _GAP
+        for row in zip(*(column[1:] for column in shown), strict=True):
+            table.add_row(*row)
+        yield table
+        start = end
+
+
+# What to do next, on the terminal: how many questions to ask, and how to weigh components.
+
+
+def print_plan(plan: Plan) -> None:
+    """Print what there is, what it can show, and what the wanted difference needs."""
+    console = make_console()
+    repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
+    wanted = f"{100 * plan.wanted.difference:.1f} points"
+    grouped = f" in {plan.units:,} units" if plan.units < plan.questions else ""
+    lines = [f"You have {count(plan.questions, 'question')}{grouped}{repeats}."]
+    if plan.detectable is not None:
+        lines.append(
+            f"Comparing two versions on them detects ≥ {100 * plan.detectable:.1f} points with {plan.wanted.power:.0%} power; "
+            f"a difference of {wanted} would show in {plan.power:.0%} of such comparisons."
+        )
+    options = [
+        f"{row.questions:,} questions asked {'once' if row.repeat == 1 else f'{row.repeat} times'}"
+        f"{'' if row.high is None else f' ({row.low:,} to {row.high:,})'}"
+        for row in plan.needed
+        if row.questions
+    ]
+    lines.append(
+        f"A difference of {wanted} needs {' or '.join(options)}."
+        if options
+        else f"No feasible number of questions shows a difference of {wanted}."
+    )
+    if any(row.high is not None for row in plan.needed):
+        lines.append("In brackets: what another pilot of this size would have said, 19 times in 20.")
+    emit(console, "", *(Text(line) for line in lines))
+    between, within = plan.variance.between_questions, plan.variance.between_repeats
+    if within is not None and between is not None and between + within > 0:
+        share = within / (between + within)
+        emit(
+            console,
+            Text(f"{share:.0%} of the variance of scores is between repeats, the rest between questions."),
+        )
+    columns = sorted({row.repeat for row in plan.table})
+    heads = ["asked once" if repeat == 1 else f"{repeat} times" for repeat in columns]
+    table = plain_table("difference", *heads, right=heads)
+    for difference, rows in groupby(plan.table, key=lambda row: row.difference or 0.0):
+        found = {row.repeat: row.questions for row in rows}
+        cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]
+        points = round(100 * difference)
+        table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
+    emit(console, "", Text(f"Questions needed for {plan.wanted.power:.0%} power", style="bold"), table)
+    if plan.flaky:
+        emit(console, "", Text("Flaky questions: their repeats differ most", style="bold"))
+        for question in plan.flaky[:10]:
+            emit(console, Text(f"  ±{question.deviation:.2f}  {one_line(question.id, 60)}"))
+    emit(console, "", *(Text(f"Assumed: {assumption}", style="dim") for assumption in plan.assumptions), "")
+
+
+# A judge's calibration, and its comparison of two runs, as lines of text.
+
+
+# How agreement beyond chance is usually called (Landis and Koch); from each value on.
+_WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
+
+
+def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[str]:
+    """What a person reads, top down: how good the judge is, then what its pass rate is worth."""
+    table = found.confusion
+    yield f"{one_line(judge, 60)} against people · {one_line(run, 60)}"
+    yield (
+        f"{found.labelled} labelled replies ({one_line(found.source, 60)}), {found.unlabelled} only judged"
+        + (f", {found.unjudged} not judged" if found.unjudged else "")
+        + f"; the judge passes from {found.pass_mark:g} on"
+    )
+    yield ""
+    yield f"{'':22}{'people: right':>15}{'people: wrong':>15}"
+    yield f"{'judge passes':22}{table.true_positive:>15}{table.false_positive:>15}"
+    yield f"{'judge fails':22}{table.false_negative:>15}{table.true_negative:>15}"
+    yield ""
+    yield f"{'agreement':22}{_rate(found.agreement)}"
+    if found.kappa is None:
+        yield f"{'Cohen κ':22}cannot be said: {_constant(table)} gave every reply the same verdict"
+    else:
+        word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
+        yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, '.2f')}  {word}"
+    for name, rate in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
+        if rate is not None:
+            yield f"{name:22}{_rate(rate)}"
+    yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
+    if found.verbosity is not None:
+        ends = found.verbosity.interval
+        pays = "length pays with the judge" if ends and ends.low > 0 else "no clear gain from length"
+        if ends is None:
+            pays = "how sure cannot be said: the replies lie on one line"
+        yield f"{'verbosity r':22}{_rate(found.verbosity, form='+.2f')}  {pays}"
+    yield ""
+    yield "Pass rate"
+    yield f"{'  people, labelled':22}{_rate(found.human_rate)}"
+    yield f"{'  judge, all':22}{_rate(found.judge_rate)}"
+    yield f"{'  corrected (PPI++)':22}{_rate(found.prediction_powered, 'needs labelled and unlabelled replies')}"
+    yield f"{'  corrected (R–G)':22}{_rate(found.rogan_gladen, 'the judge is not better than chance')}"
+    yield ""
+    yield "Mean"
+    yield f"{'  judge, all':22}{_rate(found.judge_mean)}"
+    yield f"{'  corrected (PPI++)':22}{_rate(found.corrected_mean, 'needs labelled and unlabelled replies')}"
+    if found.change is not None:
+        change, lacking = found.change, "needs labelled and unlabelled replies of both runs"
+        yield ""
+        yield "Change since the base"
+        yield f"{'  pass rate, judge':22}{change.judge_rate:+.1%}"
+        yield f"{'  corrected (PPI++)':22}{_rate(change.rate, lacking, '+.1%')}"
+        yield f"{'  mean, judge':22}{change.judge_mean:+.1%}"
+        yield f"{'  corrected (PPI++)':22}{_rate(change.mean, lacking, '+.1%')}"
+    yield ""
+    yield _needed(found)
+    for warning in found.warnings:
+        yield f"! {warning}"
+
+
+def _constant(table: Confusion) -> str:
+    """Who gave every reply the same verdict."""
+    passes, right = table.true_positive + table.false_positive, table.true_positive + table.false_negative
+    told = [name for name, yes in (("the judge", passes), ("people", right)) if yes in (0, table.n)]
+    return " and ".join(told)
+
+
+def _needed(found: Calibration) -> str:
+    """How many more labels are wanted."""
+    aim = f"± {100 * found.half_width:g} points"
+    if found.labels_needed is None:
+        return f"A corrected pass rate within {aim} cannot be had from this run: ask more questions."
+    more = found.labels_needed - found.labelled
+    return f"{aim}: " + (f"label about {more} more replies" if more > 0 else "there are labels enough")
+
+
+def pairwise_lines(found: Pairwise) -> Iterator[str]:
+    """The verdict first, then what it rests on."""
+    yield f"Judged by {one_line(found.model, 60)}, in both orders: {found.verdict}"
+    yield f"  candidate wins {found.wins}, loses {found.losses}, ties {found.ties} of {found.pairs} pairs"
+    if found.win_rate is not None and found.interval is not None:
+        p_value = "" if found.p_value is None else f", p = {found.p_value:.3g}"
+        yield f"  win rate {found.win_rate:.1%} {_within(found.interval)}{p_value} (ties count half)"
+    if found.self_consistency is not None:
+        steady = f"{found.self_consistency:.1%} {_within(found.consistency_interval)}"
+        yield f"  self-consistency {steady} (same verdict with the order swapped)"
+    if found.bias is not None:
+        yield from _bias_lines(found.bias)
+    if found.canaries:
+        passed = sum(canary.passed is True for canary in found.canaries)
+        yield f"  canaries: {passed} of {len(found.canaries)} pairs with a known answer decided rightly"
+    cost = "" if found.cost is None else f", cost {found.cost:.4f} so far"
+    yield f"  {found.calls} calls, {found.cached} answers known before{cost}"
+    for warning in found.warnings:
+        yield f"! {one_line(warning, 300)}"
+
+
+def _bias_lines(bias: PairBias) -> Iterator[str]:
+    def told(words: str, lean: Lean) -> str:
+        return f"  {words} {lean.share:.0%} {_within(lean.interval, '.0%')} of {lean.n}"
+
+    if bias.position is not None:
+        preferred = f"; it prefers the {bias.prefers}" if bias.prefers else ""
+        yield told("verdicts by order alone: the first named in", bias.position) + preferred
+    if bias.length is not None:
+        yield told("the longer reply won", bias.length) + " pairs of the same score"
+    for own in bias.self_preference:
+        line = told(f"{one_line(own.judge, 40)} chose its own family ({own.own}) in", own.lean)
+        others = "" if own.others is None else f", the other judges in {own.others.share:.0%}"
+        yield f"{line} pairs of the same score{others}"
+
+
+def _direction(found: Calibration) -> str:
+    if found.bias_p_value is None or found.bias_p_value > 0.05:
+        return "no clear bias"
+    return "the judge is lenient" if found.bias > 0 else "the judge is harsh"
+
+
+def _rate(rate: Rate | Corrected | None, otherwise: str = "", form: str = ".1%") -> str:
+    return otherwise if rate is None else f"{rate.value:{form}} {_within(rate.interval, form)}"
+
+
+def _within(interval: Interval | None, form: str = ".1%") -> str:
+    return "" if interval is None else f"[{interval.low:{form}}, {interval.high:{form}}]"
+
+
+# The findings of `lint` and the result of `audit` on the terminal.
+
+
+_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_LISTED = 20
+
+
+def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
+    """Print findings as `file:line: severity code id: message`, each with its remedy below."""
+    console = make_console()
+    name = one_line(_shown(questions), 200)
+    for finding in findings:
+        where = f"{name}:{finding.line}" if finding.line is not None else name
+        line = Text.assemble(
+            f"{where}: ",
+            (finding.severity, _STYLES[finding.severity]),
+            (f" {finding.code} ", "bold"),
+            ("" if finding.id is None else f"[{one_line(finding.id, 60)}] ", "dim"),
+            finding.message,
+        )
+        remedy = Text(f"    → {finding.remedy}", style="dim")
+        if console.is_terminal:
+            console.print(line, soft_wrap=True)
+            console.print(remedy, soft_wrap=True)
+        else:
+            # A set of ten thousand has as many lines, and a pipe has no colours to work out.
+            console.file.write(f"{line.plain}\n{remedy.plain}\n")
+    counts = Counter(finding.severity for finding in findings)
+    words = [
+        count(counts[severity], severity, severity if severity == "info" else None)
+        for severity in SEVERITIES
+        if counts[severity]
+    ]
+    console.print(f"{', '.join(words) or 'nothing to complain of'} in {count(len(questions), 'question')}")
+
+
+def _shown(questions: QuestionSet) -> str:
+    """The set's file as the user would type it."""
+    if questions.path is None:
+        return questions.name
+    try:
+        return str(Path(questions.path).resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return questions.path
+
+
+def print_audit(audit: Audit, questions: QuestionSet) -> None:
+    """Print the floor, the bots, and the questions that give most away."""
+    console = make_console()
+    passed = [question for question in audit.questions if question.passed]
+    best = max(audit.bots, key=lambda bot: bot.score)
+    passes = f" ({best.name}) and passes {len(best.passed):,} of {count(len(questions), 'question')}."
+    head = Text.assemble("  A bot that knows nothing scores ", (score_text(audit.floor), "bold"), passes)
+    console.print("", head, "", sep="\n", soft_wrap=True)
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(width=0)
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    for bot in audit.bots:
+        table.add_row("", bot.name, score_text(bot.score), f"passes {len(bot.passed):,}")
+    emit(console, table)
+    free = _free(audit)
+    worst = sorted(audit.questions, key=lambda question: -question.floor)
+    worst = [question for question in worst if question.passed or question.floor > free][:_LISTED]
+    if worst:
+        console.print()
+        title = f"Questions that give themselves away ({len(passed):,} can be passed knowing nothing)"
+        console.print(Text(title, style="bold"))
+        for question in worst:
+            floor = (score_text(question.floor), "bold red" if question.passed else "yellow")
+            line = Text.assemble("  ", floor, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
+            console.print(line, soft_wrap=True)
+    console.print()
+    console.print(Text(_verdict_golden_text(audit, len(passed), len(questions)), style="dim"), soft_wrap=True)
+
+
+def _free(audit: Audit) -> float:
+    """What most questions give any bot; only more than this is worth a line."""
+    floors = Counter(question.floor for question in audit.questions)
+    return floors.most_common(1)[0][0] if floors else 1.0
+
+
+def _verdict_golden_text(audit: Audit, passed: int, total: int) -> str:
+    if passed == 0:
+        return "No question can be passed without knowing something."
+    share = passed / total
+    if share > 0.2:
+        return "This set measures little: make keywords specific, and expect tools or keywords of every question."
+    return "Most questions need knowledge; repair those above: `answerkey lint` names remedies."
+
+
+# One question that was asked to look at, on the terminal: the raw reply, and how each part of it was read.
+
+
+# More of a raw reply is shown by --raw.
+_MOST_LINES = 60
+_MOST_UNREAD = 12
+
+
+def raw_text(asked: Asked) -> str:
+    """The raw reply: JSON indented, anything else as it came."""
+    if isinstance(asked.raw, str):
+        return for_terminal(asked.raw)
+    return for_terminal(json.dumps(asked.raw, indent=2, ensure_ascii=False))
+
+
+def print_asked(asked: Asked, console: Console) -> None:
+    """Print what was asked, what came back and what was made of it."""
+    took = milliseconds(asked.reply.timings.latency_ms)
+    asks = one_line(asked.question.asks[-1].question, 200)
+    emit(
+        console,
+        Text.assemble(
+            ("asked   ", "dim"), (asks, "bold"), (f"  {one_line(asked.target, 80)}, {took}", "dim")
+        ),
+    )
+    _print_raw(asked, console)
+    emit(console, Text("read as", style="bold"))
+    for line in _parts(asked):
+        emit(console, Padding(line, (0, 0, 0, 2), expand=False))
+    if asked.unread:
+        emit(console, Text("not read", style="bold"))
+        shown = ", ".join(asked.unread[:_MOST_UNREAD])
+        more = f" and {len(asked.unread) - _MOST_UNREAD} more" if len(asked.unread) > _MOST_UNREAD else ""
+        emit(console, Padding(Text(for_terminal(shown + more), style="dim"), (0, 0, 0, 2), expand=False))
+    if asked.proposed:
+        emit(console, Text("this mapping would read more, in answerkey.toml:", style="bold"))
+        # Never wrapped: it is there to be copied.
+        console.print(
+            "\n".join(f"  {line}" for line in mapping_lines("NAME", asked.proposed)), soft_wrap=True
+        )
+    if asked.scorecard is not None:
+        console.print()
+        print_trial(Trial(asked.question, replies=(asked.reply,), scorecard=asked.scorecard), console)
+
+
+def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
+    """A mapping as answerkey.toml has it."""
+    yield f"[targets.{name}.reply]"
+    for part, expression in expressions.items():
+        yield for_terminal(f"{part} = {json.dumps(expression, ensure_ascii=False)}")
+
+
+def _print_raw(asked: Asked, console: Console) -> None:
+    emit(console, Text("raw reply", style="bold"))
+    lines = raw_text(asked).split("\n") if asked.raw is not None else ["none was seen"]
+    for line in lines[:_MOST_LINES]:
+        console.print(f"  {one_line(line, 500) if len(line) > 500 else line}", style="dim", soft_wrap=True)
+    if len(lines) > _MOST_LINES:
+        console.print(f"  … {len(lines) - _MOST_LINES} more lines; --raw prints them all", style="dim")
+
+
+def _parts(asked: Asked) -> Iterator[Text]:
+    reply, read = asked.reply, asked.read
+    for part, value in _values(reply).items():
+        where = read.get(part, "")
+        style = "red" if part == "error" and reply.failure else "" if value else "yellow"
+        shown = one_line(value, 160) if value else _MISSING.get(part, "not found")
+        yield Text.assemble(
+            (f"{part:<13}", "dim"),
+            (shown, style),
+            (f"  from {one_line(where, 120)}" if where else "", "cyan"),
+        )
+
+
+_MISSING = {
+    "text": "no text was found",
+    "tool_calls": "nothing was found that tells of tools: calls are not observed",
+    "sources": "none were found: sources are not observed",
+}
+
+
+def _values(reply: Reply) -> dict[str, str]:
+    """The parts that everybody wants to see, found or not, and the others that were found."""
+    seen = reply.evidence
+    usage = (
+        "" if reply.usage is None else f"{reply.usage.total_tokens or reply.usage.output_tokens or 0} tokens"
+    )
+    values = {
+        "text": reply.text or "",
+        "tool_calls": ", ".join(reply.tools_used) or ("none was called" if seen.tools_observed else ""),
+        "sources": ", ".join(source.id or source.title or "a passage" for source in reply.sources)
+        or ("none" if seen.sources_observed else ""),
+    }
+    others = {
+        "error": f"{reply.failure.kind}: {reply.failure.message}" if reply.failure else "",
+        "usage": usage,
+        "response_id": reply.response_id or "",
+    }
+    return {**values, **{part: value for part, value in others.items() if value}}

@@ -1,0 +1,373 @@
+"""How reports word numbers: scores never rounded up into a better grade, times in the unit that reads best."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from answerkey.model.comparison import Comparison, Measure
+from answerkey.model.run import GateResult
+from answerkey.model.scorecard import Scorecard, round_down, shown_score
+from answerkey.model.summary import Cost
+from answerkey.stats.intervals import Interval
+from answerkey.text.normalise import one_line
+
+# The standard's own words.
+GRADE_MEANINGS = {
+    "A": "Excellent response",
+    "B": "Good response, minor issues",
+    "C": "Acceptable, needs improvement",
+    "D": "Below acceptable, investigation needed",
+    "F": "Poor response, significant issues",
+}
+
+
+def score_text(score: float | None, digits: int = 3) -> str:
+    """A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900."""
+    return shown_score(score, digits)
+
+
+def score_percent(score: float | None) -> str:
+    """A score as 86.4%, rounded down for the same reason."""
+    return "–" if score is None else _percent(round_down(score, 3), 1)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as 86.7%; only the whole is 100%."""
+    if share is None:
+        return "–"
+    return _percent(min(share, 1 - 10 ** -(digits + 2)) if share < 1 else share, digits)
+
+
+def _percent(share: float, digits: int) -> str:
+    value = f"{share * 100:.{digits}f}"
+    return f"{value.rstrip('0').rstrip('.') if '.' in value else value}%"
+
+
+def points(lost: float | None) -> str:
+    """Lost points as (−0.08); nothing where the loss is not known."""
+    if lost is None:
+        return ""
+    digits = 2 if lost >= 0.005 else 3
+    return f"(−{lost:.{digits}f})"
+
+
+def range_text(interval: Interval | None) -> str:
+    """An interval as 0.812–0.901."""
+    return "" if interval is None else f"{score_text(interval.low)}–{score_text(interval.high)}"
+
+
+def metric_range_text(interval: Interval | None) -> str:
+    """An interval of a metric or a count, in brackets behind it."""
+    return "" if interval is None else f" ({metric_text(interval.low)}–{metric_text(interval.high)})"
+
+
+def rate_range_text(interval: Interval | None) -> str:
+    """An interval of a rate, as ", 95% interval 71%–93%"."""
+    if interval is None:
+        return ""
+    return f", {interval.level:.0%} interval {percent(interval.low, 0)}–{percent(interval.high, 0)}"
+
+
+def milliseconds(taken: float | None) -> str:
+    """A time in milliseconds, seconds or minutes."""
+    if taken is None:
+        return "–"
+    if taken < 10:
+        return f"{taken:.1f} ms" if taken >= 0.1 or taken == 0 else f"{taken:.2f} ms"
+    if taken < 1000:
+        return f"{taken:.0f} ms"
+    if taken < 120_000:
+        return f"{taken / 1000:.{2 if taken < 10_000 else 1}f} s"
+    return f"{taken / 60_000:.1f} min"
+
+
+def time_range_text(interval: Interval | None) -> str:
+    """An interval of a time as 280–344 ms; – where it is not known."""
+    if interval is None:
+        return "–"
+    low, high = milliseconds(interval.low), milliseconds(interval.high)
+    alike = low.split()[-1] == high.split()[-1]
+    return f"{low.split()[0] if alike else low}–{high}"
+
+
+def points_change(change: float | None) -> str:
+    """A difference of scores as +3.2 or −0.5 points of a hundred."""
+    if change is None:
+        return "–"
+    points = change * 100
+    if abs(points) < 0.05:
+        return "±0"
+    return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
+
+
+def change_text(value: float, digits: int = 3) -> str:
+    """A difference of a metric as +0.203 or −0.048."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def milliseconds_change(change: float) -> str:
+    """A difference of times as +120 ms or −1.20 s."""
+    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{milliseconds(abs(change))}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """`1 question`, `75 questions`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def list_words(counts: Mapping[str, int]) -> str:
+    """`2 timeout, 1 empty`, most first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number:,} {name_words(name)}" for name, number in ordered if number)
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """`a, b, c and 4 more`."""
+    listed = ", ".join(one_line(name, 60) for name in names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+
+
+def name_words(name: str) -> str:
+    """A component's or an error kind's name as words."""
+    return name.replace("_", " ")
+
+
+def metric_text(value: float | None) -> str:
+    """A metric's value: few digits, whatever its size, and rounded as scores are."""
+    return score_text(value) if value is None or abs(value) < 10 else f"{value:,.1f}"
+
+
+def gate_value(value: Any) -> str:
+    """What a gate saw: a number as everywhere else, of several slices each with its name."""
+    if isinstance(value, Mapping):
+        return one_line(", ".join(f"{name} {gate_value(part)}" for name, part in value.items()), 120)
+    return metric_text(value) if isinstance(value, float) else one_line(str(value), 60)
+
+
+def gate_words(gate: GateResult) -> str:
+    """A gate with what it saw: `score >= 0.9: the value is 0.866`."""
+    return f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}"
+
+
+def money(amount: float) -> str:
+    """A cost in dollars, with enough digits to see it."""
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}" if amount >= 0.001 or not amount else f"${amount:.6f}"
+
+
+def money_change(change: float) -> str:
+    """A difference of costs as +$0.0012."""
+    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{money(abs(change))}"
+
+
+def cost_line(cost: Cost | None) -> str:
+    """`$0.0021 a question (0.0019–0.0023), $0.0025 a point`; empty where no cost is known."""
+    if cost is None:
+        return ""
+    low_high = "" if cost.interval is None else f" ({money(cost.interval.low)}–{money(cost.interval.high)})"
+    point = "" if cost.point is None else f", {money(cost.point)} a point"
+    return f"{money(cost.question)} a question{low_high}{point}"
+
+
+def used_text(amount: float, name: str) -> str:
+    """What a run used of something: money, or so many of it."""
+    return money(amount) if name == "cost" else f"{amount:,.0f}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with two digits, never rounded to zero."""
+    if p is None:
+        return "no p-value"
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+
+
+def judge_line(judge: Mapping[str, Any]) -> str:
+    """`judged by gpt-4o-mini: 106 of 106 replies, 110 calls, cost $0.0213, canaries passed`; empty without a judge."""
+    if not judge:
+        return ""
+    judged, unscored = int(judge.get("judged", 0)), int(judge.get("unscored", 0))
+    parts = [
+        f"{judged:,} of {count(judged + unscored, 'reply', 'replies')}",
+        count(int(judge.get("calls", 0)), "call"),
+    ]
+    if judge.get("cached"):
+        parts.append(f"{judge['cached']:,} known before")
+    if judge.get("cost") is not None:
+        parts.append(f"cost {money(judge['cost'])}")
+    alpha = (judge.get("agreement") or {}).get("judge")
+    if alpha is not None:
+        parts.append(f"Krippendorff α {alpha:.2f}")
+    if judge.get("canaries"):
+        words = {True: "canaries passed", False: "UNRELIABLE: canaries failed"}
+        parts.append(words.get(judge.get("reliable"), "canaries not all judged"))  # type: ignore[arg-type]
+    return f"judged by {one_line(str(judge.get('model', '')), 80)}: {', '.join(parts)}"
+
+
+# A comparison in words: its verdict in a line, a measure's change, what was confirmed, what changed between two replies.
+
+
+_BROKEN_NAMED = 5
+
+
+def points_text(value: float, digits: int = 1) -> str:
+    """A difference of scores in points: +8.5."""
+    return f"{100 * value:+.{digits}f}"
+
+
+def comparison_headline(comparison: Comparison) -> str:
+    """The verdict in one line."""
+    difference = comparison.difference
+    margin = "" if comparison.verdict != "same" else f" within ±{100 * (comparison.margin or 0.0):g} points"
+    return (
+        f"{comparison.verdict}{margin}: {points_text(difference.mean)} points "
+        f"({difference.level:.0%} interval {points_text(difference.low)} to {points_text(difference.high)}, "
+        f"{p_text(difference.p_value)})"
+    )
+
+
+def comparison_facts(comparison: Comparison) -> Iterator[str]:
+    """What both runs come to: score, passes, time, money and errors, each change with its interval."""
+    rate = comparison.pass_rate
+    base, candidate = comparison.base, comparison.candidate
+    grouped = f", {count(comparison.units, 'unit')}" if comparison.units < comparison.paired else ""
+    yield (
+        f"score {score_text(base.score)} → {score_text(candidate.score)} "
+        f"over {count(comparison.paired, 'question')} in both{grouped}"
+    )
+    yield (
+        f"passed {percent(rate['base'])} → {percent(rate['candidate'])} "
+        f"({rate['fixed']} fixed, {rate['broken']} broken, "
+        f"{points_text(rate['low'])} to {points_text(rate['high'])} points, {p_text(rate['p_value'])})"
+    )
+    if (latency := comparison.latency) is not None:
+        before, after = base.latency_ms or {}, candidate.latency_ms or {}
+        yield (
+            f"latency mean {milliseconds(latency.base)} → {milliseconds(latency.candidate)}"
+            f"{_change(latency, milliseconds_change)}, "
+            f"p95 {milliseconds(before.get('p95'))} → {milliseconds(after.get('p95'))}"
+        )
+    if (cost := comparison.cost) is not None:
+        yield f"cost per question {money(cost.base)} → {money(cost.candidate)}{_change(cost, money_change)}"
+    if (errors := comparison.error_rate) is not None and errors.base + errors.candidate > 0:
+        change = _change(errors, points_text).replace(",", " points,")
+        yield f"errors {percent(errors.base)} → {percent(errors.candidate)}{change}"
+    if comparison.new_errors:
+        kinds = ", ".join(f"{n} {name_words(kind)}" for kind, n in comparison.new_errors.items())
+        yield f"new kinds of error: {kinds}"
+
+
+def _change(measure: Measure, shown: Callable[[float], str]) -> str:
+    """The interval of a change of time or money, with its p-value; empty where too little is known to say."""
+    found = measure.difference
+    if found is None or not found.changed:
+        return ""
+    return f" ({shown(found.low)} to {shown(found.high)}, {p_text(found.p_value)})"
+
+
+def measure_words(measure: Measure) -> tuple[str, str, str, str]:
+    """Both values, their difference, its interval and its p-value; shares in points, counts as they are."""
+    difference = measure.difference
+    # As the report of a run has them: only what is graded is never rounded up.
+    value = score_text if measure.graded else metric_text
+    values = f"{value(measure.base)} → {value(measure.candidate)}"
+    if difference is None:
+        return values, "–", "too few to say", p_text(None)
+    shown = plain_text if measure.counted else points_text
+    interval = f"{shown(difference.low)} to {shown(difference.high)}"
+    if difference.pairs == 1:
+        interval = "one question"
+    elif measure.counted and not difference.changed:
+        # Nothing bounds how far a count could have moved.
+        interval = "no change seen"
+    return values, shown(difference.mean), interval, p_text(difference.p_value)
+
+
+def plain_text(value: float) -> str:
+    """A difference of counts: +0.25."""
+    return f"{value:+.2f}" if abs(value) < 10 else f"{value:+,.0f}"
+
+
+def confirmation_lines(comparison: Comparison) -> Iterator[str]:
+    """What asking the flipped questions again showed, in a sentence or two."""
+    found = comparison.confirmation
+    if found is None:
+        return
+    if not found.questions:
+        yield "no question flipped, so none was asked again"
+        return
+    nature = "always answered alike" if found.deterministic else "did not always answer alike"
+    yield f"{count(len(found.questions), 'flipped question')} asked {found.times} times more: they {nature}"
+    broken = [question.id for question in found.questions if question.confirmed]
+    if broken:
+        yield f"a regression whatever the mean, broken for sure: {', '.join(broken[:_BROKEN_NAMED])}" + (
+            f" and {len(broken) - _BROKEN_NAMED} more" if len(broken) > _BROKEN_NAMED else ""
+        )
+
+
+_LISTED = 5
+_SAME = 5e-4
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One thing that is not as it was."""
+
+    # better or worse; empty where that is not known.
+    tone: str
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def changes_between(base: Scorecard | None, candidate: Scorecard | None) -> tuple[Change, ...]:
+    """What the candidate does worse and then what it does better; empty where both do the same."""
+    if base is None or candidate is None:
+        return ()
+    found = dict.fromkeys(_changes(base, candidate))
+    return tuple(sorted(found, key=lambda change: change.tone != "worse"))
+
+
+def _changes(base: Scorecard, candidate: Scorecard) -> Iterator[Change]:
+    before, now = (None if card.error is None else card.error.kind for card in (base, candidate))
+    if before != now:
+        if now is not None:
+            yield Change("worse", f"now ends in an error: {name_words(now)}")
+        elif before is not None:
+            yield Change("better", f"no longer ends in an error: {name_words(before)}")
+    explained = {"error_handling"} if before != now else set()
+    pairs = zip(base.turns or (base,), candidate.turns or (candidate,), strict=False)
+    for old, new in pairs:
+        for name, key, lost, gained in (
+            ("response_quality", "missing", "no longer says", "now says"),
+            (
+                "response_quality",
+                "forbidden",
+                "now says what is forbidden:",
+                "no longer says what is forbidden:",
+            ),
+            ("tool_usage", "missing", "no longer calls", "now calls"),
+            ("tool_usage", "extra", "now also calls", "no longer also calls"),
+        ):
+            had, has = _listed(old, name, key), _listed(new, name, key)
+            if worse := [item for item in has if item not in had]:
+                yield Change("worse", f"{lost} {first_names(worse, _LISTED)}")
+            if better := [item for item in had if item not in has]:
+                yield Change("better", f"{gained} {first_names(better, _LISTED)}")
+            if had != has:
+                explained.add(name)
+    values = [(name, part.value) for name, part in base.components.items() if name not in explained]
+    for name, old_value in [*values, ("judge", base.metrics.get("judge"))]:
+        part = candidate.components.get(name)
+        new_value = candidate.metrics.get(name) if part is None else part.value
+        if old_value is None or new_value is None or abs(new_value - old_value) < _SAME:
+            continue
+        words = f"{name_words(name)} {score_percent(old_value)} → {score_percent(new_value)}"
+        yield Change("better" if new_value > old_value else "worse", words)
+
+
+def _listed(card: Scorecard, component: str, key: str) -> list[str]:
+    part = card.components.get(component)
+    listed: Any = () if part is None else part.details.get(key) or ()
+    return [str(item) for item in listed]

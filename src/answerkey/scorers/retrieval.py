@@ -1,0 +1,548 @@
+"""Citations: which of its sources a reply cites, and which documents it cites that were never retrieved."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from answerkey.errors import ConfigError, MissingExtraError, UnknownNameError
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, Source
+from answerkey.model.scorecard import Score
+from answerkey.protocols import Direction, Need
+
+# [1], [2, 3] and 【4†source】 refer to a source by its number.
+_NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()|【(\d{1,3})(?::\d+)?†[^】]*】")
+# "Source: lease.pdf", "(source: Lease 2024)", "[lease.pdf]": a document called by name.
+_LABELLED = re.compile(r"(?i)\b(?:sources?|according to document)\s*:\s*\**\[?([^\n\]\)\*;,]{2,120})")
+_FILE = re.compile(
+    r"(?<![\w/.])([\w][\w\-.]*\.(?:pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json))(?!\w)", re.IGNORECASE
+)
+
+
+_POINT = re.compile(r"\w\.\w")
+
+
+class Citations(msgspec.Struct, frozen=True):
+    """What a reply cites."""
+
+    # False: neither the sources nor the text say what is cited, so nothing can be told of citations.
+    observed: bool
+    # Sources that are cited, and those that are not, by number (0 is the first).
+    cited: tuple[int, ...]
+    uncited: tuple[int, ...]
+    # Documents that the text cites and that are neither among the sources nor in a tool's result.
+    unretrieved: tuple[str, ...]
+
+
+def find_citations(reply: Reply) -> Citations:
+    """Match the citations in a reply's text, and the flags of its sources, with what was retrieved."""
+    sources = reply.sources
+    text = reply.text or ""
+    cited = {number for number, source in enumerate(sources) if source.cited}
+    observed = any(source.cited is not None for source in sources)
+    unretrieved: dict[str, None] = {}
+    for found in _NUMBERED.finditer(text) if "[" in text or "【" in text else ():
+        for written in re.split(r"\s*,\s*", found[1] or found[2]):
+            number = int(written)
+            observed = True
+            if 1 <= number <= len(sources):
+                cited.add(number - 1)
+            else:
+                unretrieved[f"[{number}]"] = None
+    lowered = text.lower()
+    for number, source in enumerate(sources):
+        for name in (source.id, source.uri, source.title):
+            if name and len(name) > 2 and name.lower() in lowered and _mentions(lowered, name):
+                cited.add(number)
+                observed = True
+                break
+    # A label has the word, a file's name has a point within it.
+    labels = _labels(text) if "source" in lowered or "document" in lowered or _POINT.search(text) else ()
+    retrieved = _retrieved_text(reply) if labels else ""
+    for label in labels:
+        observed = True
+        if (
+            not any(_same(label, name) for source in sources for name in _names(source))
+            and label.lower() not in retrieved
+        ):
+            unretrieved[label] = None
+    return Citations(
+        observed,
+        tuple(sorted(cited)),
+        tuple(number for number in range(len(sources)) if number not in cited),
+        tuple(unretrieved),
+    )
+
+
+def _labels(text: str) -> Sequence[str]:
+    labels = [found[1].strip(" .\"'`“”_") for found in _LABELLED.finditer(text)]
+    labels = [label for label in labels if label and not label[0].isdigit() and "http" not in label.lower()]
+    named = [found[1] for found in _FILE.finditer(text)]
+    # A file's name says more than the words around it.
+    return list(
+        dict.fromkeys(named + [label for label in labels if not any(name in label for name in named)])
+    )
+
+
+def _names(source: Source) -> Sequence[str]:
+    return [name for name in (source.id, source.uri, source.title) if name and len(name) > 2]
+
+
+def _mentions(lowered: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name.lower())}(?!\w)", lowered) is not None
+
+
+def _same(label: str, name: str) -> bool:
+    one, other = label.lower(), name.lower()
+    return one in other or other in one
+
+
+def _retrieved_text(reply: Reply) -> str:
+    """All texts in the tools' results and the sources, lower case: what a citation may refer to."""
+    parts: list[str] = []
+    pending: list[Any] = [call.result for call in reply.tool_calls]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            parts.append(value)
+        elif isinstance(value, dict):
+            pending.extend(value.keys())
+            pending.extend(value.values())
+        elif isinstance(value, list | tuple):
+            pending.extend(value)
+    parts.extend(source.text or "" for source in reply.sources)
+    return "\n".join(parts).lower()
+
+
+# Retrieval measures by name (`nDCG@10`, `P@5`, `F1@3`, `RR`, …), computed by trec_eval's own code in pytrec_eval.
+#
+# Other measures that ir_measures knows (`ERR@20`, `RBP`, `Judged@10`, …) are computed through it.
+
+
+DEFAULT_MEASURES = ("precision", "recall", "F1", "RR", "nDCG@10")
+
+# Measure → its accepted spellings, lower case and without "_", "-" and spaces.
+_SPELLINGS = {
+    "P": ("p", "prec", "precision"),
+    "R": ("r", "recall"),
+    "F1": ("f", "f1", "fmeasure"),
+    "Success": ("success", "hit", "hits", "hitrate"),
+    "RR": ("rr", "mrr", "reciprank"),
+    "AP": ("ap", "map"),
+    "nDCG": ("ndcg",),
+    "Rprec": ("rprec", "rprecision"),
+    "Bpref": ("bpref",),
+}
+_KINDS = {spelling: kind for kind, spellings in _SPELLINGS.items() for spelling in spellings}
+_WRITTEN = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z_\- ]*?[A-Za-z]?1?)(?:\(rel=(?P<rel>\d+)\))?(?:(?:@|_cut_|_)(?P<cutoff>\d+))?"
+)
+_WITHOUT_CUTOFF = ("Rprec", "Bpref")
+# Measure → what trec_eval calls the values that it is made of: with a cut-off, and without one.
+_TREC_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "P": (("P_{}",), ("set_P",)),
+    "R": (("recall_{}",), ("set_recall",)),
+    "F1": (("P_{}", "recall_{}"), ("set_P", "set_recall")),
+    "Success": (("success_{}",), ("recip_rank",)),
+    "AP": (("map_cut_{}",), ("map",)),
+    "nDCG": (("ndcg_cut_{}",), ("ndcg",)),
+    "RR": (("recip_rank",), ("recip_rank",)),
+    "Bpref": ((), ("bpref",)),
+    "Rprec": ((), ("Rprec",)),
+}
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """One retrieval measure."""
+
+    # As the user wrote it: the key under which it is reported.
+    name: str
+    # The measure's own name; None: known to ir_measures only.
+    kind: str | None
+    # Only the first so many documents count; None: all that were retrieved.
+    cutoff: int | None = None
+    # A document counts as relevant from this grade on (nDCG uses the grades themselves).
+    relevant_from: int = 1
+
+
+def parse_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
+    """The measures of a list of names, or of one text with commas between them."""
+    listed = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else list(names)
+    return tuple(parse_measure(name) for name in dict.fromkeys(name.strip() for name in listed) if name)
+
+
+def parse_measure(name: str) -> Measure:
+    """The measure of this name."""
+    written = _WRITTEN.fullmatch(name)
+    kind = _KINDS.get(re.sub(r"[_\- ]", "", written["name"].lower())) if written else None
+    if written is None or kind is None:
+        return _of_ir_measures(name)
+    cutoff = int(written["cutoff"]) if written["cutoff"] else None
+    if cutoff == 0 or (cutoff is not None and cutoff > 1_000_000):
+        raise UnknownNameError(
+            f"retrieval measure {name!r}: the number after @ must be between 1 and 1000000"
+        )
+    if cutoff is not None and kind in _WITHOUT_CUTOFF:
+        raise UnknownNameError(f"retrieval measure {name!r}: {kind} takes no cut-off; write {kind}")
+    return Measure(name, kind, cutoff, int(written["rel"] or 1))
+
+
+def _of_ir_measures(name: str) -> Measure:
+    *_, ir_measures = _libraries()
+    try:
+        measure = ir_measures.parse_measure(name)
+        supported = ir_measures.DefaultPipeline.supports(measure)
+    except (NameError, ValueError, SyntaxError, KeyError, AttributeError, TypeError):
+        known = ["P@5", "R@5", "F1@5", "Success@5", "RR", "AP", "nDCG@10", "Rprec", "Bpref"]
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"use names such as {', '.join(known)}"
+        raise UnknownNameError(f"unknown retrieval measure {name!r}; {hint}") from None
+    if not supported:
+        raise UnknownNameError(
+            f"retrieval measure {name!r} needs a package that is not installed; leave it out"
+        )
+    return Measure(name, None)
+
+
+def _libraries() -> tuple[Any, Any, Any]:
+    try:
+        import ir_measures
+        import pytrec_eval
+        import pytrec_eval_ext
+    except ImportError:
+        raise MissingExtraError("retrieval quality", "retrieval") from None
+    return pytrec_eval, pytrec_eval_ext, ir_measures
+
+
+class Evaluator:
+    """Computes a fixed list of measures for many queries at once or one at a time."""
+
+    def __init__(self, measures: Sequence[Measure]) -> None:
+        self.measures = tuple(measures)
+        pytrec_eval, extension, self._ir_measures = _libraries()
+        self._trec_eval = extension.RelevanceEvaluator
+        # trec_eval has one relevance level per call, so the measures are grouped by it, each with its values' names.
+        self._made: dict[int, list[tuple[Measure, list[str]]]] = defaultdict(list)
+        for measure in self.measures:
+            if measure.kind is not None:
+                cut, whole = _TREC_KEYS[measure.kind]
+                names = [name.format(measure.cutoff) for name in (cut if measure.cutoff else whole)]
+                self._made[measure.relevant_from].append((measure, names))
+        # pytrec_eval's Python layer spends most of its time on taking the names apart; that is done once here.
+        self._combined = {}
+        for level, made in self._made.items():
+            keys = {name for _, names in made for name in names}
+            evaluator = pytrec_eval.RelevanceEvaluator({"": {"": 1}}, keys)
+            self._combined[level] = evaluator._combine_measures(keys)
+        self._others = {
+            self._ir_measures.parse_measure(measure.name): measure.name
+            for measure in self.measures
+            if not measure.kind
+        }
+
+    def evaluate(
+        self, qrels: Mapping[str, dict[str, int]], run: Mapping[str, dict[str, float]]
+    ) -> dict[str, dict[str, float]]:
+        """Query id → measure's name → value, for the queries that both sides have."""
+        values: dict[str, dict[str, float]] = {}
+        # trec_eval's code cannot take a query without judgements.
+        judged = qrels if all(qrels.values()) else {query: found for query, found in qrels.items() if found}
+        for level, keys in self._combined.items():
+            found = self._trec_eval(
+                query_relevance=judged, measures=keys, relevance_level=level, judged_docs_only_flag=False
+            ).evaluate(run)
+            for query, raw in found.items():
+                mine = values.setdefault(query, {})
+                for measure, names in self._made[level]:
+                    mine[measure.name] = _value(measure, [raw[name] for name in names])
+        if self._others:
+            both = {query: qrels[query] for query in run if query in qrels}
+            for metric in self._ir_measures.iter_calc(list(self._others), both, run):
+                values.setdefault(metric.query_id, {})[self._others[metric.measure]] = float(metric.value)
+        return values
+
+
+def _value(measure: Measure, values: Sequence[float]) -> float:
+    """A measure from trec_eval's values; most are one of those themselves."""
+    first = values[0]
+    if measure.kind == "F1":
+        recall = values[1]
+        return 2 * first * recall / (first + recall) if first + recall else 0.0
+    if measure.kind == "Success" and not measure.cutoff:
+        return 1.0 if first > 0 else 0.0
+    if measure.kind == "RR" and measure.cutoff:
+        # 1/rank of the first relevant document, if that rank is within the cut-off.
+        return first if first and round(1 / first) <= measure.cutoff else 0.0
+    return first
+
+
+# The retrieval scorer: measures of a reply's ranked sources against the question's relevant documents.
+
+
+# "doc#3", "doc.pdf#page=4", "doc::chunk-3", "doc_chunk_3", "doc (part 2)": what follows the document's own id.
+CHUNK_PATTERN = (
+    r"(?:#|::)(?:[A-Za-z]+[-_=: ]?)?[0-9]+$"
+    r"|[-_:/. ](?:chunk|part|passage|paragraph|segment|split)s?[-_=: ]?[0-9]+$"
+    r"| \((?:chunk|part|page|passage) [0-9]+\)$"
+)
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """The documents that were retrieved, best first."""
+
+    # Each document once, at its best rank; None: a source that has no id and so can match nothing.
+    documents: tuple[str | None, ...]
+    # Documents that were retrieved more than once, in order of their first rank.
+    duplicates: tuple[str, ...]
+    # Sources beyond the first of their document.
+    repeats: int
+    # Sources without an id, a uri and a title.
+    nameless: int
+
+
+def compile_chunk_pattern(pattern: str) -> "re.Pattern[str] | None":
+    """The pattern of what is cut from a chunk's id; "" switches folding off."""
+    if not pattern:
+        return None
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(
+            f"[scoring] chunk_pattern = {pattern!r}: not a regular expression: {error}"
+        ) from None
+
+
+def source_id(source: Source) -> str | None:
+    """By what a source is known: its id, else its uri, else its title."""
+    return source.id or source.uri or source.title or None
+
+
+def rank_documents(
+    sources: Sequence[Source], known: Container[str], chunk_pattern: "re.Pattern[str] | None"
+) -> Ranking:
+    """Order sources and fold chunks into documents.
+
+    Sources stand in the order of their ranks if every one has a rank, else in the order in which the reply lists
+    them; equal ranks keep the listed order. Scores are not looked at. An id in `known` (the judged documents) is
+    never folded, so that chunks may be judged as well as documents.
+    """
+    documents: list[str | None] = []
+    seen: set[str] = set()
+    duplicates: dict[str, None] = {}
+    nameless = 0
+    for source in _ordered(sources):
+        identifier = source.id or source.uri or source.title
+        if not identifier:
+            nameless += 1
+            documents.append(None)
+            continue
+        if chunk_pattern is not None and identifier not in known:
+            identifier = _folded(chunk_pattern, identifier)
+        if identifier in seen:
+            duplicates[identifier] = None
+            continue
+        seen.add(identifier)
+        documents.append(identifier)
+    return Ranking(tuple(documents), tuple(duplicates), len(sources) - len(documents), nameless)
+
+
+class Ranker:
+    """Ranks the sources of a reply once for all scorers that share it."""
+
+    def __init__(self, chunk_pattern: str = CHUNK_PATTERN) -> None:
+        self.chunk_pattern = chunk_pattern
+        self._compiled = compile_chunk_pattern(chunk_pattern)
+        self._last: tuple[Sequence[Source], Container[str], Ranking] | None = None
+
+    def rank(self, sources: Sequence[Source], known: Container[str]) -> Ranking:
+        """The ranking of sources; that of the last ones is kept."""
+        last = self._last
+        if last is not None and last[0] is sources and last[1] is known:
+            return last[2]
+        ranking = rank_documents(sources, known, self._compiled)
+        self._last = (sources, known, ranking)
+        return ranking
+
+
+def _ordered(sources: Sequence[Source]) -> Sequence[Source]:
+    """Sources by rank if every one has a rank; most come in that order already."""
+    before = None
+    in_order = True
+    for source in sources:
+        rank = source.rank
+        if rank is None:
+            return sources
+        if before is not None and rank < before:
+            in_order = False
+        before = rank
+    return sources if in_order else sorted(sources, key=lambda source: source.rank or 0)
+
+
+# The same documents come up in many replies.
+@lru_cache(maxsize=65_536)
+def _folded(chunk_pattern: "re.Pattern[str]", identifier: str) -> str:
+    return chunk_pattern.sub("", identifier) or identifier
+
+
+# Grades must fit trec_eval's table of grades (see datasets/trec.py).
+_MOST_GRADE = 1000
+# Scores of so many different rankings are kept.
+_MOST_KNOWN = 20_000
+
+
+class RetrievalQuality:
+    """Retrieval measures by name, for questions with `relevant_documents`; all others get no score."""
+
+    name = "retrieval"
+    needs: frozenset[Need] = frozenset({"sources"})
+
+    def __init__(
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        chunk_pattern: str = CHUNK_PATTERN,
+        ranker: Ranker | None = None,
+    ) -> None:
+        names = tuple(DEFAULT_MEASURES if measures is None else measures)
+        self._names = names
+        self.direction: Mapping[str, Direction] = dict.fromkeys(names, "higher")
+        self._ranker = ranker or Ranker(chunk_pattern)
+        self._missing: MissingExtraError | None = None
+        self._evaluator: Evaluator | None = None
+        # Rankings with the same grades in the same places have the same scores, and most have few relevant documents.
+        self._known: dict[tuple[tuple[float | None, ...], tuple[float, ...], int], Sequence[Score]] = {}
+        self.version = f"retrieval/1/{','.join(names)}/{self._ranker.chunk_pattern}"
+        if measures is not None:
+            # Named measures are checked at once: a wrong name or a missing package ends the command, not each score.
+            self._evaluator = Evaluator(parse_measures(names))
+
+    def score(self, question: Question, reply: Reply) -> Sequence[Score]:
+        """One score per measure."""
+        relevant = question.relevant_documents
+        if not relevant:
+            return ()
+        if self._evaluator is None and self._missing is None:
+            try:
+                self._evaluator = Evaluator(parse_measures(self._names))
+            except MissingExtraError as error:
+                self._missing = error
+        if self._evaluator is None:
+            return self._unscored(str(self._missing))
+        problem = _problem(relevant, reply)
+        if problem:
+            return self._unscored(problem)
+        ranking = self._ranker.rank(reply.sources, relevant)
+        if ranking.documents and ranking.nameless == len(ranking.documents):
+            return self._unscored(
+                "no source has an id, a uri or a title to compare with the relevant documents"
+            )
+        return self._scored(relevant, ranking)
+
+    def _unscored(self, reason: str) -> Sequence[Score]:
+        return self._named({}, reason, {"unscored": reason})
+
+    def _scored(self, relevant: dict[str, float], ranking: Ranking) -> Sequence[Score]:
+        # All that a measure looks at: the grades in the order of the ranking (None: not judged), and those of the rest.
+        grade = relevant.get
+        found = tuple(map(grade, ranking.documents))  # type: ignore[arg-type]  # no document is called None
+        pattern = (found, tuple(sorted(relevant.values())), ranking.nameless)
+        scores = self._known.get(pattern)
+        if scores is None:
+            scores = self._evaluated(*pattern)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[pattern] = scores
+        return scores
+
+    def _evaluated(
+        self, found: Sequence[float | None], grades: Sequence[float], nameless: int
+    ) -> Sequence[Score]:
+        """The scores of every reply with these grades in this order, from the library, under made-up names."""
+        missed = Counter(grades)
+        missed.subtract(grade for grade in found if grade is not None)
+        qrels = {f"r{place}": int(grade) for place, grade in enumerate(found) if grade is not None}
+        qrels |= {f"m{place}": int(grade) for place, grade in enumerate(missed.elements())}
+        # trec_eval orders by score.
+        run = {f"r{place}": float(len(found) - place) for place in range(len(found))}
+        evaluator = self._evaluator
+        values = evaluator.evaluate({"q": qrels}, {"q": run}).get("q", {}) if evaluator is not None else {}
+        relevant = sum(grade >= 1 for grade in grades)
+        hits = sum(grade is not None and grade >= 1 for grade in found)
+        reason = f"{hits} of {relevant} relevant documents among {len(found)} retrieved"
+        if not nameless:
+            return self._named(values, reason, {})
+        reason += f"; {nameless} sources without an id count as not relevant"
+        return self._named(values, reason, {"sources_without_id": nameless})
+
+    def _named(self, values: Mapping[str, float], reason: str, details: dict[str, Any]) -> Sequence[Score]:
+        """One score per measure; what there is to say of all of them is listed with the first."""
+        return tuple(
+            Score(name, values.get(name), reason, details={} if place else details)
+            for place, name in enumerate(self._names)
+        )
+
+
+def _problem(relevant: dict[str, float], reply: Reply) -> str | None:
+    """Why a reply's retrieval cannot be measured: unobserved is not zero."""
+    if not reply.sources and not reply.evidence.sources_observed:
+        return "sources were not observed"
+    if not all(map(_GRADES.__contains__, relevant.values())):
+        return _wrong_grade(relevant)
+    return None
+
+
+# What grades may be, but for all of them being 0.
+_GRADES = frozenset(float(grade) for grade in range(1, _MOST_GRADE + 1))
+
+
+def _wrong_grade(relevant: dict[str, float]) -> str | None:
+    for document, grade in relevant.items():
+        if grade != int(grade):
+            return f"the grade {grade:g} of {document!r} is not a whole number, which nDCG and the like need"
+        if grade > _MOST_GRADE:
+            return f"the grade {grade:g} of {document!r} is above {_MOST_GRADE}"
+    if all(grade < 1 for grade in relevant.values()):
+        return "no document is relevant to this question: every grade is 0"
+    return None
+
+
+_NOT_CITED = tuple(
+    Score(name, None, "the reply does not say which sources it cites")
+    for name in ("uncited_sources", "unretrieved_citations")
+)
+
+
+class SourceHygiene:
+    """Counts what is odd about a reply's sources: repeated documents, uncited ones, citations of unseen ones."""
+
+    name = "source_hygiene"
+    version = "source_hygiene/1"
+    direction: Mapping[str, Direction] = dict.fromkeys(
+        ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
+    )
+    needs: frozenset[Need] = frozenset({"sources"})
+
+    def __init__(self, *, chunk_pattern: str = CHUNK_PATTERN, ranker: Ranker | None = None) -> None:
+        self._ranker = ranker or Ranker(chunk_pattern)
+
+    def score(self, question: Question, reply: Reply) -> Sequence[Score]:
+        """Counts per reply; citations that cannot be observed have no value."""
+        if not reply.sources:
+            return ()
+        ranking = self._ranker.rank(reply.sources, question.relevant_documents)
+        duplicates: dict[str, Any] = {"documents": list(ranking.duplicates)} if ranking.duplicates else {}
+        scores = [Score("duplicate_sources", float(ranking.repeats), details=duplicates)]
+        citations = find_citations(reply)
+        if not citations.observed:
+            return (*scores, *_NOT_CITED)
+        names = [source_id(reply.sources[number]) or f"source {number + 1}" for number in citations.uncited]
+        scores.append(
+            Score("uncited_sources", float(len(names)), details={"documents": names} if names else {})
+        )
+        cited: dict[str, Any] = {"citations": list(citations.unretrieved)} if citations.unretrieved else {}
+        scores.append(Score("unretrieved_citations", float(len(citations.unretrieved)), details=cited))
+        return scores

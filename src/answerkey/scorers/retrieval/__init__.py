@@ -1,1 +1,0 @@
-"""Retrieval quality: were the right documents found, in the right order, and does the reply cite what was found?"""

@@ -1,0 +1,349 @@
+"""Roles: who visits, and what they may do. Whatever is not named here needs an admin."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+
+from answerkey.errors import StoreError
+from answerkey.server.rendering import refuse
+from answerkey.server.settings import ServerSettings, client_address, forwarded_scheme, limit_name
+from answerkey.store.people import ROLES, Person, Role, Site
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+# Where chat pages and their servers send to; the only addresses that other origins and sites' keys may use.
+INTAKE = ("/api/feedback", "/api/replies", "/v1/traces", "/v1/logs")
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+_PUBLIC = ("/login", "/healthz", "/theme")
+# What changes something and needs less than an admin; the first that an address begins with.
+_CHANGES: tuple[tuple[str, Role], ...] = (
+    ("/logout", "viewer"),
+    # Each has their own.
+    ("/views", "viewer"),
+    ("/api/feedback", "reviewer"),
+    ("/api/review", "reviewer"),
+    ("/review", "reviewer"),
+    # Makes a golden case to download; nothing in the store changes.
+    ("/replies/", "reviewer"),
+)
+
+
+class Visitor(msgspec.Struct, frozen=True):
+    """Who a request comes from."""
+
+    name: str
+    # site: may only add feedback, replies and their spans.
+    role: Role | Literal["site"]
+    # By what name the things that they send are kept: a person and a site may be called the same.
+    sender: str
+
+    def may(self, method: str, path: str) -> bool:
+        """Whether they may ask for this."""
+        if self.role == "site":
+            return method == "POST" and path in INTAKE
+        return ROLES.index(self.role) >= ROLES.index(needed_role(method, path))
+
+
+# Who uses a server that only this machine can reach.
+LOCAL = Visitor("local", "admin", "local")
+
+
+def person_visiting(person: Person | None) -> Visitor | None:
+    """A person as a visitor."""
+    return None if person is None else Visitor(person.name, person.role, f"person:{person.name}")
+
+
+def site_sending(site: Site | None) -> Visitor | None:
+    """A site as a visitor."""
+    return None if site is None else Visitor(site.name, "site", f"site:{site.name}")
+
+
+def is_public(path: str) -> bool:
+    """Whether an address answers to everybody: signing in, how that page is drawn, and whether the server lives."""
+    return path in _PUBLIC or path.startswith("/static/")
+
+
+def needed_role(method: str, path: str) -> Role:
+    """The least role that may ask for this."""
+    if method in SAFE:
+        return "viewer"
+    if method != "POST":
+        return "admin"
+    return next((role for prefix, role in _CHANGES if _begins(path, prefix)), "admin")
+
+
+def _begins(path: str, prefix: str) -> bool:
+    return path == prefix or (prefix.endswith("/") and path.startswith(prefix))
+
+
+# Limits: how often a client and a person may ask, each by a bucket that fills again.
+
+
+# Senders remembered; beyond, the one that was quiet longest is forgotten (and starts with a full bucket again).
+_SENDERS = 10_000
+# A site's key stands in a page that many visitors have open: together they may send more often than one of them.
+_MANY = 10
+
+
+class RateLimit:
+    """Lets every sender send `burst` at once and `per_minute` on average."""
+
+    def __init__(self, per_minute: float, burst: int) -> None:
+        self._per_second = per_minute / 60
+        self._burst = float(burst)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, sender: str) -> float:
+        """0 if the sender may go on (and it is counted), else the seconds to wait."""
+        now = time.monotonic()
+        level, then = self._buckets.pop(sender, (self._burst, now))
+        level = min(self._burst, level + (now - then) * self._per_second)
+        missing = 1 - level
+        self._buckets[sender] = (level if missing > 0 else level - 1, now)
+        if len(self._buckets) > _SENDERS:
+            self._buckets.popitem(last=False)
+        return missing / self._per_second if missing > 0 else 0.0
+
+
+class Limits:
+    """The limits of a server."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        rate, burst = settings.rate_per_minute, settings.burst
+        self._sent_by_client = RateLimit(rate, burst)
+        self._sent_by_name = RateLimit(_MANY * rate, _MANY * burst)
+        # Guessing a token must be slow, whatever the limit for feedback is.
+        self._sign_ins = RateLimit(30, 10)
+        self._asked = RateLimit(settings.requests_per_minute, max(1, int(settings.requests_per_minute / 4)))
+
+    def wait(self, method: str, path: str, client: str, who: Visitor | None) -> float:
+        """The seconds that this visitor must wait first; 0: none."""
+        if method == "POST" and path == "/login":
+            return self._sign_ins.wait(client)
+        if method == "POST" and path in INTAKE:
+            waiting = self._sent_by_client.wait(client)
+            # What the client may not send is not charged to those who share its key.
+            return waiting or (
+                self._sent_by_name.wait(who.sender) if who is not None and who != LOCAL else 0.0
+            )
+        if who == LOCAL or path.startswith("/static/"):
+            return 0.0
+        return self._asked.wait(client if who is None else who.sender)
+
+
+# Gatekeeper: who gets in. Exact Host and Origin, sessions and roles, size and rate limits, and the headers of every answer.
+
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Not no-referrer: a form's Origin header would then read "null".
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+# How someone is recognised: by a secret that a program sends, and by a browser's session.
+Recognise = Callable[[str], Visitor | None]
+
+
+def session_cookie(scheme: str) -> str:
+    """The session's cookie; under https its name keeps other hosts of the domain from setting it."""
+    return "__Host-answerkey" if scheme == "https" else "answerkey"
+
+
+class BodyTooLargeError(Exception):
+    """The body went over the limit while it was read."""
+
+
+class Gatekeeper:
+    """Wraps the application."""
+
+    def __init__(
+        self, app: "ASGIApp", *, settings: ServerSettings, by_secret: Recognise, by_session: Recognise
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._by_secret = by_secret
+        self._by_session = by_session
+        self._limits = Limits(settings)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        # They may send, not read what others have sent: the same paths list that to whoever may look.
+        allowed = (
+            origin in self._settings.allow_origins
+            and scope["path"] in INTAKE
+            and scope["method"] in ("POST", "OPTIONS")
+        )
+
+        async def answer(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                outgoing = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    outgoing.setdefault(name, value)
+                outgoing.setdefault("cache-control", "no-store")
+                outgoing["cross-origin-resource-policy"] = "cross-origin" if allowed else "same-origin"
+                if allowed and origin is not None:
+                    outgoing["access-control-allow-origin"] = origin
+                    outgoing.add_vary_header("Origin")
+            await send(message)
+
+        self._set_address(scope, headers, foreign=allowed)
+        try:
+            refusal = self._refuse_by_address(scope, headers, origin, allowed)
+            refusal = refusal or await self._refuse_by_visitor(scope, headers)
+        except StoreError as error:
+            refusal = refuse(scope, 503, "store_unavailable", str(error))
+        if refusal is not None:
+            await refusal(scope, receive, answer)
+            return
+        try:
+            await self._app(scope, self._limited(receive), answer)
+        except BodyTooLargeError:
+            await self._too_large(scope)(scope, receive, answer)
+
+    def _set_address(self, scope: Any, headers: Headers, *, foreign: bool) -> None:
+        """What later steps must know: under what address the visitor sees the server, and where they are."""
+        trusted = self._settings.trusted_networks
+        scheme = self._settings.public_scheme or forwarded_scheme(scope, headers, trusted)
+        scope["scheme"] = scheme
+        scope.setdefault("state", {}).update(
+            address=self._settings.public_origin or f"{scheme}://{headers.get('host', '')}",
+            client=limit_name(client_address(scope, headers, trusted)),
+            # Whether it is sent by a page of another site.
+            foreign=foreign,
+            needs_token=self._settings.needs_token,
+        )
+
+    def _refuse_by_address(
+        self, scope: Any, headers: Headers, origin: str | None, allowed: bool
+    ) -> Response | None:
+        host = headers.get("host", "")
+        if not self._settings.host_allowed(host):
+            message = (
+                f"this server does not answer to the name {host[:80]!r}; "
+                "its own is given with --public-url, further ones with --allow-host"
+            )
+            return refuse(scope, 421, "wrong_host", message)
+        method = scope["method"]
+        if method == "OPTIONS" and scope["path"] in INTAKE and origin is not None:
+            return self._preflight(scope, allowed)
+        if method not in SAFE and not allowed and not _same_origin(scope, headers, origin):
+            message = (
+                f"requests from {(origin or 'another site')[:80]} are not accepted at "
+                f"{scope['state']['address'][:80]}; behind a proxy, give its address with --public-url, "
+                "and a chat page's origin with --allow-origin"
+            )
+            return refuse(scope, 403, "wrong_origin", message)
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self._settings.body_limit:
+            return self._too_large(scope)
+        return None
+
+    async def _refuse_by_visitor(self, scope: Any, headers: Headers) -> Response | None:
+        method, path, state = scope["method"], scope["path"], scope["state"]
+        who = await self._identify(scope, headers) if self._settings.needs_token else LOCAL
+        state["who"] = who
+        wait = self._limits.wait(method, path, state["client"], who)
+        if wait:
+            return _ask_to_wait(scope, wait)
+        if is_public(path):
+            return None
+        if who is None:
+            return _ask_to_sign_in(scope)
+        if who.may(method, path):
+            return None
+        message = (
+            "a site's key may only send feedback, replies and their spans"
+            if who.role == "site"
+            else f"this is not for a {who.role} to do"
+        )
+        return refuse(scope, 403, "not_allowed", message)
+
+    async def _identify(self, scope: Any, headers: Headers) -> Visitor | None:
+        given = headers.get("authorization", "")
+        if given[:7].lower() == "bearer ":
+            return await run_in_threadpool(self._by_secret, given[7:].strip())
+        session = HTTPConnection(scope).cookies.get(session_cookie(scope["scheme"]))
+        return None if session is None else await run_in_threadpool(self._by_session, session)
+
+    def _preflight(self, scope: Any, allowed: bool) -> Response:
+        if not allowed:
+            return refuse(scope, 403, "wrong_origin", "this origin is not allowed; see --allow-origin")
+        return Response(
+            status_code=204,
+            headers={
+                "access-control-allow-methods": "POST",
+                "access-control-allow-headers": "authorization, content-type, idempotency-key",
+                "access-control-max-age": "600",
+            },
+        )
+
+    def _too_large(self, scope: Any) -> Response:
+        message = f"the request is larger than {self._settings.body_limit:,} bytes; nothing was kept"
+        return refuse(scope, 413, "too_large", message)
+
+    def _limited(self, receive: "Receive") -> "Receive":
+        seen = 0
+
+        async def counted() -> "Message":
+            nonlocal seen
+            message = await receive()
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > self._settings.body_limit:
+                    raise BodyTooLargeError
+            return message
+
+        return counted
+
+
+def _same_origin(scope: Any, headers: Headers, origin: str | None) -> bool:
+    """A browser says where a request comes from; a program that is not one says nothing and holds no cookie of ours."""
+    if origin is not None:
+        return origin.lower() == str(scope["state"]["address"]).lower()
+    return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+
+
+def _ask_to_wait(scope: Any, wait: float) -> Response:
+    seconds = max(1, round(wait + 0.5))
+    refusal = refuse(scope, 429, "too_many_requests", f"too many requests; try again in {seconds} s")
+    refusal.headers["retry-after"] = str(seconds)
+    return refusal
+
+
+def _ask_to_sign_in(scope: Any) -> Response:
+    path = scope["path"]
+    if path.startswith("/api/") or scope["method"] != "GET":
+        message = (
+            "a token is needed: send Authorization: Bearer …; "
+            "`answerkey people add` makes one for a person, `answerkey sites add` a key for a site"
+        )
+        refusal = refuse(scope, 401, "token_needed", message)
+        refusal.headers["www-authenticate"] = "Bearer"
+        return refusal
+    query = scope.get("query_string", b"").decode("latin-1")
+    target = path + (f"?{query}" if query else "")
+    return RedirectResponse(f"/login?next={quote(target, safe='')}", status_code=303)

@@ -1,0 +1,516 @@
+"""How replies and scorecards lie in columns: every text once, numbers apart from long details; and what a run is."""
+
+import sys
+import time
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence, Set
+from hashlib import blake2b
+from itertools import islice
+from math import inf, isnan, nan
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+
+from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Failure, Reply
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Score, Scorecard, Trial, total_latency
+from answerkey.model.summary import Summary
+from answerkey.store.database import TABLES, Connection, Database, insert, signs
+
+_decode_info = msgspec.json.Decoder(RunInfo).decode
+# Between the texts of a conversation's turns.
+_SEPARATOR = "\x1e"
+# What scorecards' details have in common, for their compression; stores hold what was made with it, so it stays.
+_COMMON = (
+    b'"judge":{"reason":"","score":,"arguments":"failed","evidence":"claims":[{"text":"supported":"sources":['
+    b'["no keyword expected",["called no tool",["no tool expected",["missing ","extra "expected tool"'
+    b'"keyword":"alternatives":"number":"missing":[],"extra":[]}],["0 of 1 keywords found"],"missing":['
+    b'[[["called every expected tool",0.4,{"missing":[],"extra":[]}],["3 of 3 keywords found",0.4,{"found":["'
+    b'"],"missing":[],"matches":[{"keyword":"","found":false,"rule":"substring","start":null,"end":null,"text":null'
+    b'"},{"keyword":"","found":true,"rule":"substring","start":10,"end":20,"text":"","why":"occurs in the reply, ignoring case"}'
+    b']}],["no error",0.2,{}]],{},null,[]]'
+)
+_WINDOW = -12
+_COMPRESSOR = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, 5, zlib.Z_DEFAULT_STRATEGY, _COMMON)
+
+_encode = msgspec.json.Encoder().encode
+_decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
+
+
+def storable(text: str) -> str:
+    """Without what databases refuse: PostgreSQL takes no NUL in text, and no database a lone surrogate."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def fold(text: str) -> str | None:
+    """A text without case; None where A to Z are all that changes, which a search does by itself."""
+    if text.isascii():
+        return None
+    folded = text.casefold()
+    return None if folded.encode() == text.encode().lower() else folded
+
+
+def tools_text(replies: Sequence[Reply]) -> str:
+    """The tools that replies called, each between line breaks."""
+    tools = dict.fromkeys([call.name for reply in replies for call in reply.tool_calls])
+    return storable("\n" + "\n".join(tools) + "\n") if tools else ""
+
+
+# Replies
+
+
+def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None, str]:
+    """Tools, text, the text without case and payload of the replies to a question's turns.
+
+    A text that a column cannot hold as it is stays in the payload as well.
+    """
+    texts = [reply.text for reply in replies if reply.text is not None]
+    said = _SEPARATOR.join(texts)
+    kept = storable(said)
+    separable = len(texts) == 1 or said.count(_SEPARATOR) == len(texts) - 1
+    if separable and kept == said and len(texts) == len(replies):
+        replies = [msgspec.structs.replace(reply, text=None) for reply in replies]
+    return tools_text(replies), kept if texts else None, fold(kept), _encode(replies).decode()
+
+
+def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
+    """The replies as they were."""
+    replies = _decode_replies(payload)
+    if text is not None and not any(reply.text is not None for reply in replies):
+        texts = [text] if len(replies) == 1 else text.split(_SEPARATOR)
+        for reply, said in zip(replies, texts, strict=True):
+            # Nobody else has seen it yet.
+            msgspec.structs.force_setattr(reply, "text", said)
+    return replies
+
+
+def reply_checksum(ask_hash: bytes, trial: int, text: str | None, payload: str) -> int:
+    """CRC-32 of what a row of replies says, with a sign: four bytes in either database."""
+    found = zlib.crc32(payload.encode(), zlib.crc32(ask_hash, trial))
+    found = zlib.crc32(b"" if text is None else text.encode(), found)
+    return found - 2**32 if found >= 2**31 else found
+
+
+def reply_digest(replies: Sequence[Reply]) -> int:
+    """Equal for replies that say the same."""
+    said = "\0".join(["\1" if reply.text is None else reply.text for reply in replies])
+    return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=6).digest())
+
+
+def id_hash(kind: str, external_id: str) -> bytes:
+    """Under which a chatbot's own id of a reply is kept."""
+    return blake2b(f"{kind}:{external_id}".encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
+    """Of all ids that replies have."""
+    found = []
+    for reply in replies:
+        if reply.response_id:
+            found.append(id_hash("response", reply.response_id))
+        if reply.trace_id:
+            found.append(id_hash("trace", reply.trace_id))
+        if reply.conversation_id:
+            found.append(id_hash("conversation", reply.conversation_id))
+    return found
+
+
+# Scorecards
+
+
+class Measures(msgspec.Struct, array_like=True, frozen=True):
+    """The names of a scorecard's values, in their order."""
+
+    components: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+class _Part(msgspec.Struct, array_like=True):
+    """A Score without its name and value."""
+
+    reason: str
+    weight: float | None
+    details: dict[str, Any]
+
+
+class _Details(msgspec.Struct, array_like=True):
+    """What a scorecard has beside its columns."""
+
+    components: list[_Part]
+    findings: dict[str, Any]
+    # Of the failure whose kind is a column.
+    error_message: str | None
+    turns: tuple[Scorecard, ...]
+
+
+_decode_details = msgspec.json.Decoder(_Details).decode
+read_measures = msgspec.json.Decoder(Measures).decode
+
+
+class PackedCard(NamedTuple):
+    """What of a scorecard does not fit into plain columns."""
+
+    # Measures as JSON.
+    measures: str
+    # Doubles, little-endian on every machine, so that a store can be moved; a missing value is NaN.
+    measured: bytes
+    details: bytes
+
+
+# What `unpack_card` takes, in its order: `c` are scorecards, `d` their details, `m` the names of their measures.
+CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.payload"
+
+
+def pack_card(card: Scorecard) -> PackedCard:
+    """A scorecard's numbers and its long rest."""
+    parts = [_Part(score.reason, score.weight, score.details) for score in card.components.values()]
+    message = None if card.error is None else card.error.message
+    values = [*[score.value for score in card.components.values()], *card.metrics.values()]
+    # Nobody can average with what is endless; JSON has no name for it either.
+    measured = array("d", [nan if value is None or value in (inf, -inf) else value for value in values])
+    compressor = _COMPRESSOR.copy()
+    details = compressor.compress(_encode(_Details(parts, card.findings, message, card.turns)))
+    return PackedCard(
+        _encode(Measures(tuple(card.components), tuple(card.metrics))).decode(),
+        _little_endian(measured).tobytes(),
+        details + compressor.flush(),
+    )
+
+
+def unpack_card(
+    score: float | None,
+    letter: str | None,
+    passed: int,
+    error_kind: Any,
+    measures: str,
+    measured: bytes,
+    payload: bytes,
+) -> Scorecard:
+    """The scorecard as it was."""
+    names = read_measures(measures)
+    values = [None if isnan(value) else value for value in unpack_values(measured)]
+    details = _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
+    return Scorecard(
+        components={
+            name: Score(name, value, part.reason, part.weight, part.details)
+            for name, value, part in zip(names.components, values, details.components, strict=False)
+        },
+        total=score,
+        grade=letter,
+        passed=bool(passed),
+        metrics=dict(zip(names.metrics, values[len(names.components) :], strict=True)),
+        findings=details.findings,
+        error=None if error_kind is None else Failure(error_kind, details.error_message or ""),
+        turns=details.turns,
+    )
+
+
+def check_details(payload: bytes) -> None:
+    """Raises ValueError for details that cannot be read."""
+    try:
+        _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+
+
+def unpack_values(*measured: bytes) -> "array[float]":
+    """The values of one or several scorecards."""
+    return _little_endian(array("d", b"".join(measured)))
+
+
+def _little_endian(values: "array[float]") -> "array[float]":
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def read_run_info(payload: str | bytes) -> RunInfo:
+    """What a run is, as any version wrote it: settings that have gone since are left out."""
+    try:
+        return _decode_info(payload)
+    except msgspec.ValidationError:
+        return convert_run_info(msgspec.json.decode(payload, type=dict[str, Any]))
+
+
+def convert_run_info(plain: dict[str, Any]) -> RunInfo:
+    """The same from plain values."""
+    return msgspec.convert(_known(plain, RunInfo), RunInfo)
+
+
+def _known(value: Any, kind: Any) -> Any:
+    """A value without the fields that its kind does not have (any more); scores stay as they were given."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = next((part for part in get_args(kind) if _is_struct(part)), None)
+    if not (isinstance(value, dict) and _is_struct(kind)):
+        return value
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    return {name: _known(part, kinds[name]) for name, part in value.items() if name in kinds}
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+# RunWriter: how a run is written, in small durable transactions.
+
+
+# A run's and a hash's number; each takes one value.
+RUN_KEY = "(SELECT key FROM runs WHERE id = ?)"
+NAME_KEY = "(SELECT key FROM names WHERE name = ?)"
+# The scorecards `c` of a run under one scoring.
+OF_RUN = f"c.run = {RUN_KEY} AND c.scoring = {NAME_KEY}"
+
+# Rows looked up or written at a time.
+_BATCH = 500
+
+_encode_writing = msgspec.json.Encoder().encode
+
+
+def of_run(info: RunInfo) -> tuple[str, str]:
+    """The values of OF_RUN."""
+    return info.id, info.scoring_hash
+
+
+class RunWriter:
+    """Writes runs, their questions, replies and scorecards."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
+        """Begin a run: what it is, and the questions it will ask."""
+        with self.database.transaction() as connection:
+            _keep_questions(connection, questions)
+            row = run_row(connection, info)
+            if not connection.run(insert("runs", tuple(row)), tuple(row.values())).rowcount:
+                raise UsageError(f"run {info.id} is in this store already")
+
+    def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
+        """Change what a run is; with `questions`, also which set it asks."""
+        with self.database.transaction() as connection:
+            if questions is not None:
+                _keep_questions(connection, questions)
+            _update_run(connection, info)
+
+    def finish_run(self, info: RunInfo, summary: Summary) -> None:
+        """Keep the run's summary and status."""
+        with self.database.transaction() as connection:
+            _update_run(connection, info, summary=_encode_writing(summary).decode())
+
+    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
+        """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
+        if not trials:
+            return
+        with self.database.transaction() as connection:
+            run, target = run_key(connection, info), name_key(connection, info.target_hash)
+            if with_replies:
+                _check_open(connection, info)
+                write_replies(connection, run, target, trials)
+            write_scorecards(connection, run, name_key(connection, info.scoring_hash), target, trials)
+        self.database.keep_statistics()
+
+    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
+        """Keep replies that are scored later, in one durable transaction."""
+        if trials:
+            with self.database.transaction() as connection:
+                run, target = run_key(connection, info), name_key(connection, info.target_hash)
+                _check_open(connection, info)
+                write_replies(connection, run, target, trials)
+
+    def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
+        """Begin a run with another one's replies, as far as they are of its target, questions and repeats."""
+        asked = (
+            "SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question "
+            f"WHERE i.question_set = {NAME_KEY}"
+        )
+        where = f"run = {RUN_KEY} AND target = {NAME_KEY} AND trial <= ? AND ask_hash IN ({asked})"
+        values = (old.id, new.target_hash, new.repeat, new.question_set_hash)
+        with self.database.transaction() as connection:
+            run = run_key(connection, new)
+            query = f"SELECT {', '.join(TABLES['replies'].columns)} FROM replies WHERE {where}"
+            for rows in connection.batches(query, values):
+                connection.insert("replies", [(run, *row[1:]) for row in rows])
+                # The key, then the text and the payload.
+                ids = [
+                    (found, run, *row[1:4])
+                    for row in rows
+                    for found in id_hashes(unpack_replies(row[6], row[8]))
+                ]
+                connection.insert("reply_ids", ids)
+
+    def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
+        """Forget the scorecards under the run's scoring that are not of these (position, trial): they were of other questions."""
+        where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
+        with self.database.transaction() as connection:
+            listed = connection.run(f"SELECT position, trial FROM scorecards WHERE {where}", of_run(info))
+            stale = [(*of_run(info), *key) for key in listed.fetchall() if tuple(key) not in but]
+            for table in ("scorecards", "scorecard_details"):
+                sql = f"DELETE FROM {table} WHERE {where} AND position = ? AND trial = ?"
+                connection.run_many(sql, stale)
+
+    def delete_run(self, run_id: str) -> int:
+        """Forget a run, its replies, its scorecards and what people said of them; how many verdicts."""
+        with self.database.transaction() as connection:
+            _delete_ids(connection, run_id)
+            for table in ("replies", "scorecards", "scorecard_details"):
+                connection.run(f"DELETE FROM {table} WHERE run = {RUN_KEY}", (run_id,))
+            connection.run("DELETE FROM leases WHERE run_id = ?", (run_id,))
+            connection.run("DELETE FROM baselines WHERE run_id = ?", (run_id,))
+            connection.run("DELETE FROM runs WHERE id = ?", (run_id,))
+            return int(connection.run("DELETE FROM feedback WHERE run_id = ?", (run_id,)).rowcount)
+
+
+def _delete_ids(connection: Connection, run_id: str) -> None:
+    """Forget the chatbot's own ids of a run's replies: found through the replies, since an index by run would take more
+    room in each store than deleting ever saves."""
+    columns = ("id_hash", "run", "ask_hash", "target", "trial")
+    where = " AND ".join(f"{column} = ?" for column in columns)
+    query = f"SELECT run, ask_hash, target, trial, text, payload FROM replies WHERE run = {RUN_KEY}"
+    for rows in connection.batches(query, (run_id,)):
+        found = [
+            (identity, *key)
+            for *key, text, payload in rows
+            for identity in id_hashes(unpack_replies(text, payload))
+        ]
+        connection.run_many(f"DELETE FROM reply_ids WHERE {where}", found)
+
+
+def run_row(connection: Connection, info: RunInfo) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "name": info.name,
+        "status": info.status,
+        "created_at": info.created_at,
+        "target": info.target,
+        "question_set": info.question_set,
+        "scoring": name_key(connection, info.scoring_hash),
+        "info": _encode_writing(info).decode(),
+    }
+
+
+def _update_run(connection: Connection, info: RunInfo, **more: str) -> None:
+    row = {**run_row(connection, info), **more}
+    assignments = ", ".join(f"{name} = ?" for name in row)
+    connection.run(f"UPDATE runs SET {assignments} WHERE id = ?", (*row.values(), info.id))
+
+
+def run_key(connection: Connection, info: RunInfo) -> int:
+    key = connection.value(RUN_KEY.strip("()"), (info.id,))
+    if key is None:
+        raise UnknownNameError(f"run {info.id} is not in this store any more; `answerkey runs` lists them")
+    return int(key)
+
+
+def _check_open(connection: Connection, info: RunInfo) -> None:
+    """A run that is complete is evidence: nothing is added to its replies."""
+    if connection.value("SELECT status FROM runs WHERE id = ?", (info.id,)) == "complete":
+        raise UsageError(f"run {info.id} is complete and can only be read; make a new one: answerkey run")
+
+
+def name_key(connection: Connection, name: str) -> int:
+    """The number of a hash or a list of names, given to it now if it has none."""
+    for _ in range(2):
+        key = connection.value(NAME_KEY.strip("()"), (name,))
+        if key is not None:
+            return int(key)
+        connection.run(insert("names"), (name,))
+    raise UnknownNameError(f"{name[:80]!r} could not be kept")
+
+
+def _question_keys(connection: Connection, questions: Iterable[Question]) -> dict[str, int]:
+    """Content hash → the question's number; those that are not kept yet are written."""
+    wanted = {bytes.fromhex(question.content_hash): question for question in questions}
+    found = known_questions(connection, list(wanted))
+    missing = [content for content in wanted if content not in found]
+    if missing:
+        rows = [question_row(content, wanted[content]) for content in missing]
+        connection.insert("questions", rows)
+        found |= known_questions(connection, missing)
+    return {content.hex(): key for content, key in found.items()}
+
+
+def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for start in range(0, len(hashes), _BATCH):
+        part = hashes[start : start + _BATCH]
+        query = f"SELECT content_hash, key FROM questions WHERE content_hash IN ({signs(part)})"
+        found.update(connection.run(query, part))
+    return found
+
+
+def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
+    """A question as its table has it."""
+    asked = storable("\n".join([question.id, *(turn.question for turn in question.asks)]))
+    named = (storable(question.id), storable(question.category))
+    return (
+        content,
+        bytes.fromhex(question.ask_hash),
+        *named,
+        asked,
+        fold(asked),
+        _encode_writing(question).decode(),
+    )
+
+
+def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
+    number = name_key(connection, questions.hash)
+    known = connection.value("SELECT position FROM set_items WHERE question_set = ? LIMIT 1", (number,))
+    if known is not None:
+        return
+    listed = iter(enumerate(questions))
+    while part := list(islice(listed, _BATCH)):
+        keys = _question_keys(connection, (question for _, question in part))
+        rows = [(number, position, keys[question.content_hash]) for position, question in part]
+        connection.insert("set_items", rows)
+
+
+def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
+    # Whole seconds, which take half the room.
+    now = float(int(time.time()))
+    rows: list[tuple[Any, ...]] = []
+    ids: list[tuple[Any, ...]] = []
+    for trial in trials:
+        ask_hash = bytes.fromhex(trial.question.ask_hash)
+        rows.append(reply_row(run, ask_hash, target, trial.number, now, trial.replies))
+        ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
+    # What is recorded stays: the same trial again is the same trial.
+    connection.insert("replies", rows)
+    connection.insert("reply_ids", ids)
+
+
+def reply_row(
+    run: int, ask_hash: bytes, target: int, trial: int, stored_at: float, replies: Sequence[Reply]
+) -> tuple[Any, ...]:
+    """Replies as their table has them."""
+    tools, text, folded, payload = pack_replies(replies)
+    checksum = reply_checksum(ask_hash, trial, text, payload)
+    return run, ask_hash, target, trial, stored_at, tools, text, folded, payload, checksum
+
+
+def write_scorecards(
+    connection: Connection, run: int, scoring: int, target: int, trials: Sequence[Trial]
+) -> None:
+    questions = _question_keys(connection, {id(t.question): t.question for t in trials}.values())
+    measures: dict[str, int] = {}
+    cards: list[tuple[Any, ...]] = []
+    details: list[tuple[Any, ...]] = []
+    for trial in trials:
+        card, replies = trial.scorecard, trial.replies
+        packed = pack_card(card)
+        if packed.measures not in measures:
+            measures[packed.measures] = name_key(connection, packed.measures)
+        key = (run, scoring, trial.position, trial.number)
+        kind = None if card.error is None else card.error.kind
+        scored = (card.total, card.grade, int(card.passed), kind, total_latency(replies))
+        found = (trial.cost, card.metrics.get("judge"), reply_digest(replies))
+        measured = (measures[packed.measures], packed.measured)
+        cards.append((*key, questions[trial.question.content_hash], target, *scored, *found, *measured))
+        details.append((*key, packed.details))
+    connection.insert("scorecards", cards, replace=True)
+    connection.insert("scorecard_details", details, replace=True)

@@ -1,0 +1,488 @@
+"""Readers for the parts of a reply (text, calls, sources, usage, errors) in the many shapes that chatbots give them."""
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from math import isfinite
+
+import msgspec
+
+from answerkey.model.reply import Json, JsonObject, Source, ToolCall, Usage
+from answerkey.transcripts.json_values import (
+    as_dict,
+    as_str,
+    decode_json,
+    json_text,
+    pick,
+    read_count,
+    read_duration,
+    read_number,
+    read_text,
+    safe_text,
+    spoken_text,
+)
+
+# Sources in the shapes that retrievers report them: ids, passages, or objects of many dialects, best first.
+
+
+_IDS = (
+    *("id", "doc_id", "document_id", "docId", "documentId", "source_id", "sourceId", "_id"),
+    *("file_id", "chunk_id", "documentName", "document_name"),
+)
+_FALLBACK_IDS = ("source", "filename", "file", "path", "document", "uri", "url", "link", "title", "name")
+_TEXTS = ("text", "page_content", "pageContent", "content", "snippet", "chunk", "passage", "body")
+_SCORES = ("score", "similarity", "relevance_score", "relevanceScore", "relevance")
+_NESTS = ("kwargs", "document", "chunk", "node")
+_URIS = ("uri", "url", "link", "href")
+_PLAIN_NAMES = frozenset(["id", "rank", "score", "text"])
+# A string longer than this is a passage, not an id.
+_LONGEST_ID = 200
+
+
+def read_sources(value: object, *, passages: bool = False) -> tuple[Source, ...]:
+    """The sources in a field, in order. `passages`: its strings are texts rather than ids."""
+    if not value:
+        return ()
+    if isinstance(value, str):
+        return (_from_string(value, 1, passages),)
+    if isinstance(value, dict):
+        if not any(key in value for key in (*_IDS, *_FALLBACK_IDS, *_TEXTS)):
+            # {"doc-1": 0.93, …}: ids with their scores.
+            return tuple(
+                Source(id=safe_text(str(key)), rank=rank, score=read_number(part))
+                for rank, (key, part) in enumerate(value.items(), start=1)
+            )
+        return (read_source(value, 1),)
+    if isinstance(value, (list, tuple)):
+        return tuple(
+            [
+                _from_string(item, rank, passages) if isinstance(item, str) else read_source(item, rank)
+                for rank, item in enumerate(value, start=1)
+                if item is not None
+            ],
+        )
+    return (Source(id=json_text(value), rank=1),)
+
+
+def read_source(item: object, rank: int | None) -> Source:
+    """One source: an object, a pair of a document and its score, or a bare id."""
+    if isinstance(item, (list, tuple)) and len(item) == 2:
+        inner = item[0] if isinstance(item[0], (dict, str)) else json_text(item[0])
+        return msgspec.structs.replace(
+            read_source(inner, rank), rank=rank, score=read_number(item[1]), cited=None
+        )
+    if isinstance(item, str):
+        return _from_string(item, rank, False)
+    if type(item) is dict and item.keys() <= _PLAIN_NAMES and (plain := _plain(item, rank)) is not None:
+        return plain
+    if not isinstance(item, dict):
+        return Source(id=json_text(item), rank=rank)
+    # LangChain's serialisation, and {"document": {…}, "score": …}.
+    for nest in _NESTS:
+        inner_item = item.get(nest)
+        if isinstance(inner_item, dict):
+            item = {**item, **inner_item}
+            if item.get(nest) is inner_item:
+                del item[nest]
+    found = item.get("metadata")
+    metadata: JsonObject = found if isinstance(found, dict) else {}
+    identity = _string(item, _IDS) or _string(metadata, (*_IDS, "source")) or _string(item, _FALLBACK_IDS)
+    given_rank = item.get("rank")
+    cited = item.get("cited")
+    score = _number(item, _SCORES)
+    text_value = next((item[key] for key in _TEXTS if item.get(key) is not None), None)
+    return Source(
+        id=identity,
+        rank=given_rank
+        if isinstance(given_rank, int) and not isinstance(given_rank, bool) and abs(given_rank) < 2**62
+        else rank,
+        score=score if score is not None else _number(metadata, _SCORES),
+        text=read_text(text_value),
+        title=_string(item, ("title",)) or _string(metadata, ("title",)),
+        uri=_string(item, _URIS) or _string(metadata, _URIS),
+        cited=cited if isinstance(cited, bool) else None,
+        metadata=metadata,
+    )
+
+
+def read_citation(note: JsonObject, rank: int | None = None) -> Source:
+    """A source that a text cites; its title may be called that of a document or a file."""
+    title = pick(note, "title", "document_title", "filename")
+    return read_source({**note, "title": title, "text": note.get("cited_text"), "cited": True}, rank)
+
+
+def ranked(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Sources that were found one by one, numbered in their order."""
+    return tuple(msgspec.structs.replace(source, rank=rank) for rank, source in enumerate(sources, start=1))
+
+
+def _plain(item: JsonObject, rank: int | None) -> Source | None:
+    """A source whose fields have our own names and types, as logs have by the million; None if one has not."""
+    get = item.get
+    identity, score, text = get("id"), get("score"), get("text")
+    if type(identity) is not str or not identity or not identity.isascii():
+        return None
+    if score is not None and (type(score) is not float or not isfinite(score)):
+        return None
+    if text is not None and (type(text) is not str or not text.isascii()):
+        return None
+    given = get("rank")
+    if given is not None and (type(given) is not int or abs(given) >= 2**62):
+        return None
+    return Source(id=identity, rank=rank if given is None else given, score=score, text=text)
+
+
+def _from_string(text: str, rank: int | None, passages: bool) -> Source:
+    text = safe_text(text)
+    if len(text) > _LONGEST_ID or "\n" in text or (passages and " " in text):
+        return Source(text=text, rank=rank)
+    return Source(id=text, rank=rank)
+
+
+def _string(item: JsonObject, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = item.get(name)
+        if isinstance(value, str) and value:
+            return safe_text(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return None
+
+
+def _number(item: JsonObject, names: tuple[str, ...]) -> float | None:
+    for name in names:
+        if name in item:
+            number = read_number(item[name])
+            if number is not None:
+                return number
+    return None
+
+
+# Tool calls in the shapes that chatbots report them: names, objects of many dialects, or a list as text.
+
+
+# A call that was seen without its name; it can match no expected tool.
+UNNAMED = "(unnamed)"
+
+CALL_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
+ARGUMENT_NAMES = (
+    *("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters"),
+    *("tool_kwargs", "rawInput"),
+)
+RESULT_NAMES = ("result", "output", "response", "tool_output", "observation")
+# A call of the Responses API has an id of its own beside the one that its output refers to.
+_IDS_TOOL_CALLS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_id", "id")
+_RESULT_IDS = ("tool_use_id", *_IDS_TOOL_CALLS)
+# Where a result told apart from its call has what was brought back.
+_BROUGHT = ("content", "output", "result", "response", "errorText", "error")
+# Fields of the dialects that say whether a call failed: there the result's own words are not searched for it.
+_FLAGS = frozenset(
+    {"is_error", "isError", "status", "tool_use_id", "toolUseId", "toolCallId", "part_kind", "outcome"}
+)
+# The words by which a call's status, outcome or kind of part says that it failed.
+# (A tuple, since what is compared with them may be an object, which no set can be asked for.)
+_FAILED = ("error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied")
+_OPENAI, _FUNCTION = {"id", "type", "function"}, {"name", "arguments"}
+_DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
+
+
+@lru_cache(maxsize=4096)
+def _named(name: str) -> ToolCall:
+    """Calls known by name only are all alike; a log of a million replies has a handful of them."""
+    return ToolCall(name=name)
+
+
+def read_calls(value: object) -> tuple[ToolCall, ...]:
+    """The calls in a tools field, in order."""
+    if not value:
+        return ()
+    if isinstance(value, str):
+        return read_calls(_listed(value))
+    if isinstance(value, dict):
+        if any(name in value for name in CALL_NAMES):
+            return (read_call(value),)
+        # {"query_database": {"sql": …}}: the names are the keys.
+        return tuple(
+            ToolCall(name=str(name), arguments=part if isinstance(part, dict) else None)
+            for name, part in value.items()
+        )
+    if isinstance(value, (list, tuple)):
+        return tuple(
+            [_named(item) if type(item) is str and item.isascii() else read_call(item) for item in value]
+        )
+    return (_named(json_text(value)),)
+
+
+def read_call(item: object) -> ToolCall:
+    """One call: a name, an object, or a pair of an action and what came of it."""
+    if isinstance(item, str):
+        return _named(safe_text(item))
+    if isinstance(item, (list, tuple)) and len(item) == 2:
+        call = read_call(item[0])
+        return msgspec.structs.replace(call, result=item[1], result_seen=True)
+    if not isinstance(item, dict):
+        return _named(UNNAMED if item is None else json_text(item))
+    if (
+        len(item) == 3
+        and item.keys() == _OPENAI
+        and type(function := item["function"]) is dict
+        and function.keys() == _FUNCTION
+    ):
+        # The form that most transcripts have.
+        name, identity = function["name"], item["id"]
+        if type(name) is str and name and name.isascii() and type(identity) is str:
+            arguments, arguments_text = read_arguments(function["arguments"])
+            return ToolCall(name=name, id=identity, arguments=arguments, arguments_text=arguments_text)
+    holder = item
+    name = item.get("name")
+    # OpenAI nests {"function": {"name", "arguments"}}, or {"custom": {"name", "input"}}.
+    for nest in ("function", "custom"):
+        inner = item.get(nest)
+        if isinstance(inner, dict):
+            holder = {**item, **inner}
+            if not isinstance(inner.get("name"), str):
+                del holder[nest]
+            name = None
+            break
+    if type(name) is not str or not name:
+        name = next(
+            (holder[key] for key in CALL_NAMES if isinstance(holder.get(key), str) and holder[key]), None
+        )
+    arguments, arguments_text = read_arguments(pick(holder, *ARGUMENT_NAMES))
+    result_key = next((key for key in RESULT_NAMES if key in holder), None)
+    return ToolCall(
+        name=safe_text(name) if name else UNNAMED,
+        id=as_str(pick(holder, *_IDS_TOOL_CALLS)),
+        arguments=arguments,
+        arguments_text=arguments_text,
+        result=None if result_key is None else holder[result_key],
+        result_seen=result_key is not None,
+        error=_error(holder, None if result_key is None else holder[result_key]),
+        start_ms=read_duration(holder.get("start_ms")),
+        duration_ms=read_duration(pick(holder, *_DURATIONS)),
+    )
+
+
+def read_result(item: JsonObject) -> ToolCall:
+    """What came of a call, where that is told apart from it; the call's id and name may each be missing."""
+    value = brought = next((item[key] for key in _BROUGHT if item.get(key) is not None), None)
+    failed = _error(item, value)
+    if isinstance(value, dict):
+        brought, inner = _opened(value)
+        failed = failed or inner
+    elif isinstance(value, list):
+        text = spoken_text(value)
+        # Bedrock has [{"json": …}].
+        brought = as_dict(value[0]).get("json", value) if text is None and len(value) == 1 else text or value
+    if failed is not None and item.get("part_kind") == "retry-prompt":
+        failed = spoken_text(value) or failed
+    if failed is None and _FLAGS.isdisjoint(item):
+        failed = error_in_result(brought)
+    names = [name for key in CALL_NAMES if isinstance(name := item.get(key), str) and name]
+    return ToolCall(
+        name=safe_text(names[0]) if names else UNNAMED,
+        id=as_str(pick(item, *_RESULT_IDS)),
+        result=safe_text(brought) if isinstance(brought, str) else brought,
+        result_seen=True,
+        error=failed,
+        duration_ms=read_duration(pick(item, *_DURATIONS)),
+    )
+
+
+def _opened(value: JsonObject) -> tuple[Json, str | None]:
+    """What an object that wraps a result holds, and its error: the AI SDK's, LlamaIndex's and hosted tools'."""
+    if isinstance(kind := value.get("type"), str) and "value" in value:
+        inner = value["value"]
+        return inner, (error_text(inner) or "the call failed") if kind.startswith("error") else None
+    if value.get("type") == "execution-denied":
+        return None, as_str(value.get("reason")) or "the call was denied"
+    if "raw_output" in value:
+        inner = value["raw_output"]
+        return inner, (spoken_text(inner) or "the call failed") if value.get("is_error") is True else None
+    if isinstance(code := value.get("error_code"), str):
+        return value, code
+    return value, None
+
+
+def error_in_result(result: object) -> str | None:
+    """An error that a tool's result admits by itself, for formats without an error flag."""
+    if isinstance(result, str):
+        if result.startswith(
+            ("Error:", "ERROR:", "Error executing tool", "ToolException", "Traceback (most recent call last)")
+        ):
+            return result
+        if not result.startswith("{") or ('"error"' not in result and '"isError"' not in result):
+            return None
+        try:
+            result = json.loads(result)
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(result, dict):
+        error = result.get("error")
+        if isinstance(error, str) and error:
+            return safe_text(error)
+        if result.get("isError") is True or error is True or isinstance(error, dict):
+            return json_text(result.get("error", result.get("content")))
+    return None
+
+
+def read_arguments(value: object) -> tuple[JsonObject | None, str | None]:
+    """A call's arguments as an object, or else as text. Most APIs send an object written as JSON text."""
+    if value is None:
+        return None, None
+    if isinstance(value, dict):
+        return value, None
+    if isinstance(value, str):
+        if not value.strip():
+            return {}, None
+        try:
+            decoded = decode_json(value)
+        except (ValueError, RecursionError):
+            return None, safe_text(value)
+        return (decoded, None) if isinstance(decoded, dict) else (None, safe_text(value))
+    return None, json_text(value)
+
+
+def looks_like_calls(value: object) -> bool:
+    """Whether a list has more to tell than names."""
+    return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
+
+
+def error_text(value: object) -> str | None:
+    """What a call's error field says; None if there was no error."""
+    if not value:
+        return None
+    if isinstance(value, str):
+        return safe_text(value)
+    if isinstance(value, dict):
+        kind, message = value.get("type"), value.get("message", value.get("content"))
+        if isinstance(message, str):
+            return safe_text(f"{kind}: {message}" if isinstance(kind, str) else message)
+    return "the call failed" if value is True else json_text(value)
+
+
+def _error(item: JsonObject, result: object) -> str | None:
+    said = error_text(item.get("error", item.get("errorText")))
+    if said is not None:
+        return said
+    get = item.get
+    if (
+        get("is_error") is True
+        or get("isError") is True
+        or get("status") in _FAILED
+        or get("outcome") in _FAILED
+    ):
+        return spoken_text(result) or "the call failed"
+    if get("type") in _FAILED or get("part_kind") in _FAILED:
+        return "the call failed"
+    return None
+
+
+def _listed(text: str) -> list[Json]:
+    """A list that a spreadsheet or log holds as text: JSON, or names with commas."""
+    text = text.strip()
+    if text.startswith(("[", "{")):
+        try:
+            decoded = json.loads(text)
+        except (ValueError, RecursionError):
+            decoded = None
+        if isinstance(decoded, list):
+            return decoded
+        if isinstance(decoded, dict):
+            return [decoded]
+    return [name for name in (part.strip() for part in text.split(",")) if name]
+
+
+# Usage in the names that APIs give it: tokens in, out, cached, for reasoning, and what they cost.
+
+
+# The spellings of OpenAI, Anthropic, the AI SDK, LangChain, promptfoo and Ollama, and Gemini's two.
+_COUNTS = {
+    "input_tokens": (
+        *("input_tokens", "prompt_tokens", "inputTokens", "promptTokens", "prompt", "input"),
+        *("prompt_eval_count", "promptTokenCount", "prompt_token_count"),
+    ),
+    "output_tokens": (
+        *("output_tokens", "completion_tokens", "outputTokens", "completionTokens", "completion", "output"),
+        *("eval_count", "candidatesTokenCount", "candidates_token_count"),
+    ),
+    "total_tokens": ("total_tokens", "totalTokens", "total", "totalTokenCount", "total_token_count"),
+    "reasoning_tokens": (
+        *("reasoning_tokens", "reasoningTokens", "reasoning"),
+        *("thoughtsTokenCount", "thoughts_token_count", "output_reasoning_tokens"),
+    ),
+    "cached_tokens": (
+        *("cached_tokens", "cachedTokens", "cached", "cache_read", "cacheReadTokens"),
+        *("cache_read_input_tokens", "cachedContentTokenCount", "cached_content_token_count"),
+        *("cacheReadInputTokens", "cache_read_tokens"),
+    ),
+}
+# Anthropic and Bedrock count cached tokens apart from the input, Gemini its thoughts apart from the output: the field, the
+# name that it has there, and what is added to it.
+_APART = (
+    ("input_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+    ("input_tokens", "inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+    ("input_tokens", "promptTokenCount", "toolUsePromptTokenCount"),
+    ("input_tokens", "prompt_token_count", "tool_use_prompt_token_count"),
+    ("output_tokens", "candidatesTokenCount", "thoughtsTokenCount"),
+    ("output_tokens", "candidates_token_count", "thoughts_token_count"),
+)
+_ADDED = frozenset(name for _, _, *apart in _APART for name in apart)
+_FIELD_OF = {name: (field, rank) for field, names in _COUNTS.items() for rank, name in enumerate(names)}
+# Only these are told in an object of details.
+_DETAILED = ("reasoning_tokens", "cached_tokens")
+_DETAILS = (
+    *("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails"),
+    *("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails"),
+)
+_COST = ("cost", "total_cost", "totalCost", "cost_usd", "total_cost_usd")
+
+
+def read_usage(value: object, cost: object = None) -> Usage | None:
+    """The usage in a field: an object, or a bare number of tokens; None if there is nothing in it."""
+    total_cost = read_number(cost)
+    if not isinstance(value, dict):
+        tokens = read_count(value)
+        return None if tokens is None and total_cost is None else Usage(total_tokens=tokens, cost=total_cost)
+    if total_cost is None:
+        total_cost = next(
+            (number for name in _COST if (number := read_number(value.get(name))) is not None), None
+        )
+    counts = _counts(value)
+    for name in _DETAILS:
+        details = value.get(name)
+        if isinstance(details, dict):
+            told = _counts(details)
+            for field in _DETAILED:
+                if field in told:
+                    counts.setdefault(field, told[field])
+    if not _ADDED.isdisjoint(value):
+        for field, given, *apart in _APART:
+            if given in value and field in counts:
+                counts[field] += sum(read_count(value.get(name)) or 0 for name in apart)
+    usage = Usage(**counts, cost=total_cost)
+    return None if usage == Usage() else usage
+
+
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """What two steps of one reply used together."""
+    if first is None or second is None:
+        return first or second
+    sums = {}
+    for name in Usage.__struct_fields__:
+        one, other = getattr(first, name), getattr(second, name)
+        sums[name] = other if one is None else one if other is None else one + other
+    return Usage(**sums)
+
+
+def _counts(value: JsonObject) -> dict[str, int]:
+    """The counts in an object, by the fields that they are; of two names for one, the one that is listed first."""
+    counts: dict[str, int] = {}
+    ranks: dict[str, int] = {}
+    for name, part in value.items():
+        known = _FIELD_OF.get(name)
+        if known is not None and (count := read_count(part)) is not None:
+            field, rank = known
+            if rank <= ranks.get(field, rank):
+                counts[field], ranks[field] = count, rank
+    return counts

@@ -1,0 +1,391 @@
+"""Untrusted JSON by the shape it should have: a part of another shape, or a number that makes no sense, reads as absent."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from answerkey.model.reply import Failure, Json, JsonObject, Reply
+from answerkey.text.normalise import clean_text
+
+# Some thirty thousand years.
+LONGEST_MS = 1e15
+
+
+def as_dict(value: object) -> JsonObject:
+    """`value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Json]:
+    """`value` if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_dicts(value: object) -> list[JsonObject]:
+    """The objects in an array."""
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
+def as_str(value: object) -> str | None:
+    """`value` if it is text with something in it."""
+    return value if isinstance(value, str) and value else None
+
+
+def pick(item: JsonObject, *names: str) -> Json:
+    """The first of several spellings that is there."""
+    for name in names:
+        value = item.get(name)
+        if value is not None:
+            return value
+    return None
+
+
+def either(item: JsonObject, name: str) -> Json:
+    """A field in camelCase, as it is sent, or in snake_case, as Python SDKs have it."""
+    value = item.get(name)
+    return item.get(_snake(name)) if value is None else value
+
+
+@cache
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def at(value: object, *path: str | int) -> Json:
+    """What stands at the end of a path of names and places; None if it leads nowhere."""
+    found = value
+    for step in path:
+        if isinstance(step, int):
+            found = found[step] if isinstance(found, list) and len(found) > step else None
+        else:
+            found = found.get(step) if isinstance(found, dict) else None
+    return found  # type: ignore[return-value]  # a part of JSON is JSON
+
+
+def read_number(value: object) -> float | None:
+    """A finite number, also written as text (as CSV files do)."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, int):
+        try:
+            value = float(value)
+        except OverflowError:
+            return None
+    return value if isinstance(value, float) and isfinite(value) else None
+
+
+def read_count(value: object) -> int | None:
+    """A number of tokens: whole and not negative."""
+    number = read_number(value)
+    return int(number) if number is not None and 0 <= number < 2**62 else None
+
+
+def read_duration(value: object) -> float | None:
+    """A time span in milliseconds: not negative, and no longer than any can be."""
+    number = read_number(value)
+    return number if number is not None and 0 <= number < LONGEST_MS else None
+
+
+# The text of a reply: the names it stands under, and what content parts amount to; an object is never written out as if said.
+
+
+TEXT_NAMES = (
+    *("answer", "response", "text", "output", "message", "content", "reply"),
+    *("output_text", "final_answer"),
+)
+# A payload with none of these names can only be in a format if its text field is not text.
+FORMAT_MARKS = frozenset(
+    {
+        # OpenAI, Gemini, Ollama and MCP.
+        *("choices", "object", "candidates", "promptFeedback", "prompt_feedback", "contents", "done"),
+        *("isError", "jsonrpc", "structuredContent", "structured_content"),
+        # Transcripts, LangChain, LangGraph and LangSmith.
+        *("messages", "lc", "response_metadata", "values", "run_type"),
+        *("gen_ai.input.messages", "gen_ai.output.messages"),
+        # The AI SDK, CrewAI and A2A.
+        *("parts", "steps", "finishReason", "toolInvocations", "tasks_output"),
+        *("contextId", "context_id"),
+        # Inspect and ADK.
+        *("samples", "conversation", "eval_cases", "evalCases"),
+        *("final_response", "finalResponse", "intermediate_data", "intermediateData"),
+    }
+)
+# Parts of these types are not said to the user.
+_UNSPOKEN = frozenset(
+    {
+        *("thinking", "reasoning", "redacted_thinking"),
+        *("tool_use", "tool_result", "tool_call", "image", "image_url"),
+    }
+)
+_WORDS = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bytes: "bytes",
+    type(None): "null",
+    bool: "true/false",
+    int: "a number",
+    float: "a number",
+}
+
+
+def has_reply_names(value: JsonObject) -> bool:
+    """Whether an object can be a reply: it has a text under a usual name, or a format's mark."""
+    return any(name in value for name in TEXT_NAMES) or not value.keys().isdisjoint(FORMAT_MARKS)
+
+
+def safe_text(text: str) -> str:
+    """`text` as files and databases take it."""
+    return clean_text(text)
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, whatever it is."""
+    try:
+        return safe_text(json.dumps(value, ensure_ascii=False, default=str))
+    except (TypeError, ValueError, RecursionError):
+        return f"<{type(value).__name__}>"
+
+
+def type_in_words(value: object) -> str:
+    """What a value is: its class where that is known, else what JSON calls it."""
+    named = value.get("$type") if isinstance(value, dict) else None
+    if isinstance(named, str):
+        return f"a {named} object"
+    return _WORDS.get(type(value), f"a {type(value).__name__} object")
+
+
+def spoken_text(value: object) -> str | None:
+    """What a content field says: a string, a list of parts ({"type": "text", "text": …}) or a number; else None."""
+    if isinstance(value, str):
+        return safe_text(value)
+    if isinstance(value, (list, dict)):
+        parts = _parts([value] if isinstance(value, dict) else value) if value else None
+        return None if parts is None else "".join(parts)
+    return json_text(value) if isinstance(value, (int, float)) else None
+
+
+def read_text(value: object) -> str | None:
+    """The text of what a tool or a retriever brought, which may be anything: what is no text is shown as JSON."""
+    if value is None:
+        return None
+    said = spoken_text(value)
+    return json_text(value) if said is None else said
+
+
+def _parts(items: list[Json]) -> list[str] | None:
+    """The texts of content parts; None if the list is not one of content parts."""
+    texts: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            texts.append(safe_text(item))
+            continue
+        if not isinstance(item, dict):
+            return None
+        kind = item.get("type")
+        said = item.get("text", item.get("output_text"))
+        if isinstance(said, str) and kind not in _UNSPOKEN and item.get("thought") is not True:
+            texts.append(safe_text(said))
+        elif isinstance(said, dict) and isinstance(value := said.get("value"), str):
+            # The Assistants API wraps a text once more, beside its annotations.
+            texts.append(safe_text(value))
+        elif not isinstance(kind, str) and "thought" not in item:
+            return None
+    # Images and the like say nothing.
+    return texts or None
+
+
+# Plain JSON out of anything: SDKs' and users' objects, JSON text as chatbots write it, and replies before they are kept.
+#
+# Every reply passes `admit_reply` before it is scored or stored. It can then be written as JSON: no lone surrogate or NUL
+# in any text, no value that JSON lacks, no nesting beyond the limit, and no text beyond the size limit.
+
+
+# Nobody's reply is nested deeper; an object that holds itself would be.
+DEEPEST = 50
+_MOST_VISITS = 100_000
+
+
+# What frameworks' results are made of, by the attributes that only they have: no framework is imported for it.
+_RESULTS: tuple[tuple[tuple[str, ...], Callable[[Any], Mapping[str, object]]], ...] = (
+    # openai-agents.
+    (
+        ("to_input_list", "final_output"),
+        lambda run: {"messages": run.to_input_list(), "answer": run.final_output},
+    ),
+    # pydantic-ai.
+    (("all_messages", "output"), lambda run: {"messages": run.all_messages(), "answer": run.output}),
+    # dspy and others that keep what they store apart.
+    (("toDict", "keys"), lambda held: held.toDict()),
+)
+
+
+def as_builtin(value: object) -> object:
+    """An SDK's or a user's object as the dict that it would be in JSON; one that nobody knows stays as it is."""
+    return _Plain().plain(value, 0)
+
+
+class _Plain:
+    """Makes objects plain: each visit counts, so that a web of objects that hold each other ends."""
+
+    def __init__(self) -> None:
+        self._visits = 0
+        # The objects that the one under way is inside of.
+        self._within: set[int] = set()
+
+    def plain(self, value: object, depth: int) -> object:
+        if value is None or isinstance(value, (str, bytes, int, float, Reply)):
+            return value.value if isinstance(value, Enum) else value
+        self._visits += 1
+        identity = id(value)
+        if depth > DEEPEST or self._visits > _MOST_VISITS or identity in self._within:
+            return "…"
+        self._within.add(identity)
+        made = self._opened(value, depth + 1)
+        self._within.discard(identity)
+        return made
+
+    def _opened(self, value: object, depth: int) -> object:
+        if isinstance(value, Mapping):
+            return {
+                key if type(key) is str else str(key): self.plain(part, depth) for key, part in value.items()
+            }
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
+            return [self.plain(part, depth) for part in value]
+        fields = None if isinstance(value, type) else _fields(value)
+        if fields is None:
+            return value.value if isinstance(value, Enum) else value
+        named = {str(name): self.plain(part, depth) for name, part in fields.items()}
+        # What it was says how it is read where its fields do not.
+        return named if "type" in named else {**named, "$type": type(value).__name__}
+
+
+def _fields(value: Any) -> Mapping[str, object] | None:
+    """An object's fields; None if it is not one that has them for others to see."""
+    for names, made_of in _RESULTS:
+        if all(hasattr(value, name) for name in names):
+            return made_of(value)
+    if isinstance(value, msgspec.Struct):
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    if isinstance(getattr(type(value), "model_fields", None), Mapping):
+        # A pydantic model by its fields: its own dump leaves out what a field's declared type does not have.
+        return {**value.__dict__, **(value.__pydantic_extra__ or {})}
+    for method in ("model_dump", "to_dict", "_asdict", "dict"):
+        dump = getattr(value, method, None)
+        if callable(dump):
+            dumped = dump()
+            if isinstance(dumped, Mapping):
+                return dumped
+    own = getattr(value, "__dict__", None)
+    return own if isinstance(own, dict) and has_reply_names(own) else None
+
+
+def as_json(value: object, within: tuple[int, ...] = ()) -> Json:
+    """`value` in types that JSON has; what is unknown, nested too deep or inside itself becomes text."""
+    if isinstance(value, str):
+        return safe_text(str(value))
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if id(value) in within or len(within) > DEEPEST:
+        return "…"
+    inside = (*within, id(value))
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, Mapping):
+        return {safe_text(str(key)): as_json(part, inside) for key, part in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [as_json(part, inside) for part in value]
+    plain = as_builtin(value)
+    return as_json(plain, inside) if plain is not value else safe_text(str(value))
+
+
+def decode_json(text: str) -> Json:
+    """JSON as chatbots write it: msgspec first, Python's laxer reader (NaN, lone surrogates) when that refuses."""
+    try:
+        decoded: Json = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return as_json(json.loads(text))
+    return decoded
+
+
+# The size limit of a reply, for all kinds of targets that do not say otherwise.
+MOST_MEGABYTES = 16.0
+_MEGABYTE = 1024 * 1024
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Reply).decode
+
+
+def admit_reply(reply: Reply, most_megabytes: float | None = None) -> Reply:
+    """The reply as it may be kept, mostly as it is; one that is larger than the limit is a failure instead."""
+    try:
+        encoded = _encode(reply)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _rebuilt(reply, most_megabytes)
+    if most_megabytes is not None and len(encoded) > most_megabytes * _MEGABYTE:
+        return msgspec.structs.replace(too_large(most_megabytes), timings=reply.timings)
+    if b"\\u0000" in encoded:
+        return _rebuilt(reply, most_megabytes)
+    if not (reply.tool_calls or reply.sources):
+        # Nothing in it can be nested or be a number that JSON lacks: a million recorded replies go this way.
+        return reply
+    if encoded.count(b"[") + encoded.count(b"{") > DEEPEST and _is_deep(reply):
+        return _rebuilt(reply, most_megabytes)
+    # A number that JSON lacks is written as null; what is scored is what will be read again.
+    return plain_reply(reply) if b"null" in encoded else reply
+
+
+def plain_reply(reply: Reply) -> Reply:
+    """The reply as it is read again: with lists for tuples, texts for other keys, and nothing for NaN."""
+    try:
+        return _decode(_encode(reply))
+    except msgspec.ValidationError:
+        return _rebuilt(reply, None)
+
+
+def too_large(most_megabytes: float) -> Reply:
+    """What stands in the place of a reply that is larger than the limit."""
+    message = f"the reply is larger than {most_megabytes:g} MB; raise max_reply_mb if that is right"
+    return Reply(failure=Failure("malformed", message))
+
+
+def _rebuilt(reply: Reply, most_megabytes: float | None) -> Reply:
+    plain = as_json(msgspec.structs.asdict(reply))
+    try:
+        rebuilt = msgspec.convert(plain, Reply, strict=False)
+        encoded = _encode(rebuilt)
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
+        return Reply(failure=Failure("malformed", f"the reply cannot be kept: {type(error).__name__}"))
+    if most_megabytes is not None and len(encoded) > most_megabytes * _MEGABYTE:
+        return msgspec.structs.replace(too_large(most_megabytes), timings=rebuilt.timings)
+    return rebuilt
+
+
+def _is_deep(reply: Reply) -> bool:
+    """Whether what tools took or gave, or a source's metadata, is nested deeper than anybody reads."""
+    values = [part for call in reply.tool_calls for part in (call.arguments, call.result)]
+    level: list[Any] = [[*values, *(source.metadata for source in reply.sources)]]
+    # The reply and its list of calls are levels too.
+    for _ in range(DEEPEST - 2):
+        parts = [part for held in level for part in (held.values() if isinstance(held, dict) else held)]
+        level = [part for part in parts if isinstance(part, (dict, list, tuple))]
+        if not level:
+            return False
+    return True
