@@ -1,44 +1,16 @@
-"""The house as docs/architecture.md draws it: the tree, the walks, and names that occur once."""
+"""The house as docs/architecture.md draws it: the tree, and the files that one question goes through."""
 
-import ast
 import json
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "answerkey"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-STEPS = sorted(set(re.findall(r"`([\w/]+\.py):([\w.]+)`", PAGE)))
-# Replaced as a whole by the next change to the text decisions.
-_TEXT_WING = ("match", "detect", "grounded")
-
-
-def defined(path: Path) -> set[str]:
-    """Functions, classes and methods of a file, methods as Class.name."""
-    found: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        if isinstance(node, ast.ClassDef):
-            methods = (item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef))
-            found |= {f"{node.name}.{method.name}" for method in methods}
-    return found
-
-
-def test_there_are_four_walks() -> None:
-    assert len(STEPS) > 25
-
-
-@pytest.mark.parametrize(("file", "name"), STEPS, ids=lambda value: str(value))
-def test_every_step_of_a_walk_exists(file: str, name: str) -> None:
-    assert name in defined(SOURCE / file)
 
 
 def test_the_tree_names_every_folder_once() -> None:
@@ -47,16 +19,6 @@ def test_the_tree_names_every_folder_once() -> None:
     folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     files = {path.stem for path in SOURCE.glob("*.py") if not path.stem.startswith("__")}
     assert sorted(drawn) == sorted(folders | files)
-
-
-def test_a_file_name_occurs_once() -> None:
-    places: dict[str, list[str]] = defaultdict(list)
-    for path in SOURCE.rglob("*.py"):
-        place = path.relative_to(SOURCE)
-        named_for_what_it_serves = place.parts[0] == "cli" or place.parts[:2] == ("server", "views")
-        if path.name != "__init__.py" and not named_for_what_it_serves and place.parts[0] not in _TEXT_WING:
-            places[path.name].append(str(place))
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_one_question_goes_through_no_more_files_than_the_page_says(

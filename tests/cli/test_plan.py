@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+
+import pytest
+
+BOT = """
+import itertools
+TRIAL = itertools.count()
+
+
+def steady(question):
+    return "The answer is " + question.split()[-1].rstrip("?")
+
+
+def moody(question):
+    number = int(question.split()[-1].rstrip("?"))
+    return "No idea." if number % 5 == 0 and next(TRIAL) % 2 else steady(question)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "bot.py").write_text(BOT)
+    questions = [
+        {"id": f"q{i}", "question": f"What is {i}?", "expected_keywords": [str(i)]} for i in range(100, 141)
+    ]
+    (tmp_path / "golden.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions))
+    return tmp_path
+
+
+def test_a_plan_from_a_guess_a_run_and_two_runs(folder: Path, answerkey) -> None:
+    guess = json.loads(answerkey("plan", "golden.jsonl", "--json").stdout)
+    assert (guess["source"], guess["questions"]) == ("guess", 41)
+    assert guess["needed"][0]["questions"] == pytest.approx(285, rel=0.15)
+    run = ("run", "golden.jsonl", "--target", "bot.py:moody", "--repeat", 4, "--concurrency", 1, "--json")
+    for _ in range(2):
+        assert answerkey(*run).returncode == 0
+    one = json.loads(answerkey("plan", "latest", "--json").stdout)
+    assert one["source"] == "one run"
+    assert one["variance"]["between_repeats"] > 0
+    assert {row["id"] for row in one["flaky"]} <= {f"q{i}" for i in range(100, 141, 5)}
+    assert one["flaky"]
+    questions = [row["questions"] for row in one["needed"]]
+    assert questions == sorted(questions, reverse=True)
+    two = json.loads(answerkey("plan", "latest~1", "latest", "--difference", 0.1, "--json").stdout)
+    assert two["source"] == "two runs"
+    shown = answerkey("plan")
+    assert "Questions needed for 80% power" in shown.stdout
+    assert "Flaky questions" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("plan", "golden.jsonl", "--difference", 5), "0.05 is five points"),
+        (("plan", "golden.jsonl", "--power", 1), "--power 1"),
+        (("plan", "missing.jsonl"), "missing.jsonl"),
+        (("plan", "a", "b", "c"), "from one run or from two"),
+    ],
+)
+def test_mistakes(folder: Path, answerkey, arguments: tuple[object, ...], words: str) -> None:
+    done = answerkey(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
