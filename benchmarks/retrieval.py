@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from answerkey.evaluation.recorded import read_trials
+from answerkey.runs.recorded import read_trials
 from answerkey.scorers.retrieval import RetrievalQuality
 
 _TIMES = 3

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from answerkey.comparison.run_comparison import columns_from_store
-from answerkey.evaluation.stored import load_stored_run
+from answerkey.runs.stored import load_stored_run
 from answerkey.store.maintenance import delete_runs
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import PairFilter, Pairs, QuestionList

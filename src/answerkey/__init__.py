@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
     from answerkey.comparison.planning import plan
     from answerkey.comparison.run_ranking import rank
-    from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
-    from answerkey.evaluation.calibrating import calibrate
-    from answerkey.evaluation.experiment import Experiment
-    from answerkey.evaluation.verdicts import check
     from answerkey.model.options import JudgeSettings, Options, Price, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
     from answerkey.model.scorecard import Score, Scorecard, Trial
     from answerkey.model.summary import Summary
+    from answerkey.runs.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.runs.calibrating import calibrate
+    from answerkey.runs.experiment import Experiment
+    from answerkey.runs.verdicts import check
     from answerkey.scorers.own import scorer
 
 __version__ = "0.1.0"
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Comparison": "answerkey.comparison",
     "Evidence": "answerkey.model.reply",
-    "Experiment": "answerkey.evaluation.experiment",
+    "Experiment": "answerkey.runs.experiment",
     "ExpectedTool": "answerkey.model.question",
     "Failure": "answerkey.model.reply",
     "JudgeSettings": "answerkey.model.options",
@@ -52,19 +52,19 @@ _LOCATIONS = {
     "Timings": "answerkey.model.reply",
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
-    "ab": "answerkey.evaluation.api",
-    "calibrate": "answerkey.evaluation.calibrating",
-    "check": "answerkey.evaluation.verdicts",
+    "ab": "answerkey.runs.api",
+    "calibrate": "answerkey.runs.calibrating",
+    "check": "answerkey.runs.verdicts",
     "compare": "answerkey.comparison",
-    "evaluate": "answerkey.evaluation.api",
+    "evaluate": "answerkey.runs.api",
     "plan": "answerkey.comparison.planning",
     "rank": "answerkey.comparison.run_ranking",
-    "evaluate_async": "answerkey.evaluation.api",
-    "rescore": "answerkey.evaluation.api",
-    "resume": "answerkey.evaluation.api",
-    "score": "answerkey.evaluation.api",
+    "evaluate_async": "answerkey.runs.api",
+    "rescore": "answerkey.runs.api",
+    "resume": "answerkey.runs.api",
+    "score": "answerkey.runs.api",
     "scorer": "answerkey.scorers.own",
-    "score_replies": "answerkey.evaluation.api",
+    "score_replies": "answerkey.runs.api",
 }
 
 __all__ = [

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from answerkey.evaluation.assembly import Assembly
     from answerkey.model.question import Question, QuestionSet
     from answerkey.model.run import Run, RunInfo
     from answerkey.model.scorecard import Trial
     from answerkey.protocols import Target
+    from answerkey.runs.assembly import Assembly
 
 _PROPERTY = "answerkey-result"
 # What is wrong with the run of a test, by its gates.
@@ -62,8 +62,8 @@ class _Grading:
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
         from answerkey.datasets.golden_sets import read_questions
-        from answerkey.evaluation.assembly import assemble
-        from answerkey.evaluation.stored import find_baseline
+        from answerkey.runs.assembly import assemble
+        from answerkey.runs.stored import find_baseline
 
         self.config = config
         settings = load_settings()
@@ -166,10 +166,10 @@ class _Grading:
         self.results.clear()
 
     def _conclude(self, session: pytest.Session) -> None:
-        from answerkey.evaluation.bookkeeping import keep_results
-        from answerkey.evaluation.stored import open_configured_store
-        from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
         from answerkey.report.wording import gate_words, range_text, score_text
+        from answerkey.runs.bookkeeping import keep_results
+        from answerkey.runs.stored import open_configured_store
+        from answerkey.runs.verdicts import compare_with_baseline, judge_gates
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -383,7 +383,7 @@ def _marker(node: pytest.Item | pytest.Collector) -> pytest.Mark:
 def _marked_questions(node: Any) -> "QuestionSet":
     """The marker's golden set; a path starts from the test's folder, or else from where pytest is."""
     from answerkey.config import load_settings
-    from answerkey.evaluation.assembly import golden_set
+    from answerkey.runs.assembly import golden_set
 
     given = _marker(node).args[0] if _marker(node).args else None
     if isinstance(given, str | Path):

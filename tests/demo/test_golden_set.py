@@ -8,8 +8,8 @@ import pytest
 
 import answerkey
 from answerkey.datasets.golden_sets import read_questions
-from answerkey.evaluation.audit import audit_document, audit_questions
 from answerkey.golden.lint import lint_questions
+from answerkey.runs.audit import audit_document, audit_questions
 from answerkey_demo import golden_set_path
 from answerkey_demo.knowledge import open_knowledge
 from answerkey_demo.tools import TOOL_SCHEMAS

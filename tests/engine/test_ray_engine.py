@@ -151,9 +151,9 @@ def score(folder: Path, *flags: str) -> dict[str, Any]:
 ROTATED = """
 import sys
 from pathlib import Path
-from answerkey.evaluation.log_blocks import LogBlocks
-from answerkey.evaluation.ray_shards import RayShards
-from answerkey.evaluation.shard import ShardPlan
+from answerkey.runs.log_blocks import LogBlocks
+from answerkey.runs.ray_shards import RayShards
+from answerkey.runs.shard import ShardPlan
 from answerkey.scorers.plan import make_grader
 
 log = Path("log.jsonl")

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from answerkey.config import Settings
-from answerkey.evaluation.api import ab, evaluate_async, resume
 from answerkey.model.options import Price
+from answerkey.runs.api import ab, evaluate_async, resume
 
 from .spans import as_protobuf, model_span, span, tool_span
 from .test_proxy import asking, model_server, served

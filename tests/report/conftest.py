@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from answerkey.evaluation.stored import run_warnings
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, grade, total
 from answerkey.model.tally import summarise
+from answerkey.runs.stored import run_warnings
 
 HOSTILE = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1> \x1b[31mred\x1b]0;title\x07 \u202egnp.exe"

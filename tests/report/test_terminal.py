@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from answerkey.evaluation.stored import run_warnings
 from answerkey.model.run import Run
 from answerkey.report.terminal import bar, print_report
+from answerkey.runs.stored import run_warnings
 
 
 def printed(run: Run, width: int | None = None) -> str:

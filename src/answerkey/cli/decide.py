@@ -38,12 +38,12 @@ from answerkey.model.options import Options
 
 if TYPE_CHECKING:
     from answerkey.comparison.run_comparison import Columns
-    from answerkey.evaluation.experiment import Experiment
     from answerkey.gates import Gate
     from answerkey.judge.pairwise import Pairwise
     from answerkey.judge.session import Judge
     from answerkey.model.run import GateResult, RunInfo
     from answerkey.report.html_file import Sheet
+    from answerkey.runs.experiment import Experiment
     from answerkey.store.sql import SqlStore
 
 
@@ -179,15 +179,15 @@ def _compared(
 ) -> _Shown:
     """Two runs."""
     from answerkey.comparison import compare_runs
-    from answerkey.evaluation.verdicts import gates_of_stored, with_wordings
+    from answerkey.runs.verdicts import gates_of_stored, with_wordings
 
     base, candidate = columns
     comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, infos[1])
     results = gates_of_stored(store, infos[1], gates, comparison)
     judged = None
     if pair_judge is not None:
-        from answerkey.evaluation.pair_judging import judge_runs
-        from answerkey.evaluation.waiting import wait_for
+        from answerkey.runs.pair_judging import judge_runs
+        from answerkey.runs.waiting import wait_for
 
         judged = wait_for(judge_runs(store, infos[0], infos[1], pair_judge))
     document = comparison.to_dict() | {"gates": results} | ({} if judged is None else {"judge": judged})
@@ -200,7 +200,7 @@ def _ranked(
     """Many runs, each with its gates; those on a comparison hold it against the first."""
     from answerkey.comparison import compare_runs
     from answerkey.comparison.run_ranking import rank_runs
-    from answerkey.evaluation.verdicts import gates_of_stored
+    from answerkey.runs.verdicts import gates_of_stored
 
     ranking = rank_runs(columns)
     held = {}
@@ -256,7 +256,7 @@ def ab(
       answerkey ab --a demo --b demo:flaky --early-stop --seed 7 --json
       answerkey ab --resume 4f2a
     """
-    from answerkey.evaluation.api import ab as run_ab
+    from answerkey.runs.api import ab as run_ab
 
     if resume is not None and not (questions is None and first is None and second is None):
         raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
@@ -277,8 +277,8 @@ def ab(
         )
     judged: Pairwise | None = None
     if pair_judge is not None:
-        from answerkey.evaluation.pair_judging import judge_runs
-        from answerkey.evaluation.waiting import wait_for
+        from answerkey.runs.pair_judging import judge_runs
+        from answerkey.runs.waiting import wait_for
 
         a, b = (run.info for run in experiment.runs)
         with opened_store(options.store) as store:

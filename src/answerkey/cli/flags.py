@@ -93,7 +93,7 @@ def print_read_as(read_as: str) -> None:
 
 def opened_store(url: str | None, *, create: bool = False) -> "SqlStore":
     """The store that a command works on: `--store`, the environment's, the configured or the default one."""
-    from answerkey.evaluation.stored import open_configured_store
+    from answerkey.runs.stored import open_configured_store
 
     return open_configured_store(load_settings(), url, create=create)
 

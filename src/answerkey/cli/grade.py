@@ -29,15 +29,15 @@ from answerkey.cli.flags import (
 from answerkey.cli.outcome import conclude, ends_with_run, print_document, stopped_like_ctrl_c
 from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
-from answerkey.evaluation.waiting import Progress
 from answerkey.model.options import Options
 from answerkey.model.run import Run
+from answerkey.runs.waiting import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
-    from answerkey.evaluation.recorded import LogScoring
-    from answerkey.evaluation.waiting import Progress
     from answerkey.model.result_rows import Kept
+    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.waiting import Progress
 
 
 @click.command()
@@ -84,7 +84,7 @@ def run(
       answerkey run golden.jsonl --target http://localhost:8000/chat --traces
       answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "broken == 0"
     """
-    from answerkey.evaluation.api import evaluate
+    from answerkey.runs.api import evaluate
 
     options = msgspec.structs.replace(options, judge=judge.settings(settings.judge))
     return evaluate(questions, target, options, settings=settings, progress=progress)
@@ -126,7 +126,7 @@ def resume(
       answerkey resume 4f2a --budget 5.00
       answerkey resume production --accept-changes
     """
-    from answerkey.evaluation.api import resume as resume_run
+    from answerkey.runs.api import resume as resume_run
 
     return resume_run(
         run,
@@ -214,7 +214,7 @@ def score(
     _check_outputs(outputs, replies, questions)
     how = _log_scoring(replies, outputs, processes, engine, ray_address, as_json=as_json)
     from answerkey.cli.outcome import progress_for_terminal
-    from answerkey.evaluation.api import score_replies
+    from answerkey.runs.api import score_replies
 
     # Own scorers and Ray may print; standard output belongs to what is concluded.
     with stopped_like_ctrl_c(), redirect_stdout(sys.stderr):
@@ -238,8 +238,8 @@ def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: 
     """Refuse, before anything is scored, what could not be written or would overwrite the log or the golden set."""
     if not outputs:
         return
-    from answerkey.evaluation.log_blocks import log_files
     from answerkey.report.files import check_output
+    from answerkey.runs.log_blocks import log_files
     from answerkey.transcripts.files import remote_url
 
     # What is elsewhere is looked for once, when it is read.
@@ -258,7 +258,7 @@ def _log_scoring(
     as_json: bool,
 ) -> "LogScoring":
     """How the log is scored: with what is kept of each reply for what will be shown or written of it."""
-    from answerkey.evaluation.recorded import LogScoring
+    from answerkey.runs.recorded import LogScoring
 
     # The terminal shows the summary and the lowest; documents and rows are only written; anything else is read one by one.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
@@ -287,7 +287,7 @@ def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:
 
 
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
-    from answerkey.evaluation.trec_run import TREC_MEASURES, evaluate_trec_run
+    from answerkey.runs.trec_run import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
         raise UsageError("--metrics needs the judgements: give them with --qrels FILE")
@@ -336,7 +336,7 @@ def rescore(
       answerkey rescore production --questions golden-v2.jsonl --json
     """
     from answerkey.datasets.golden_sets import read_questions
-    from answerkey.evaluation.api import rescore as rescore_run
+    from answerkey.runs.api import rescore as rescore_run
 
     return rescore_run(
         run,

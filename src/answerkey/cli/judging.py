@@ -310,9 +310,9 @@ def calibrate(
     """
     if sentences:
         return _calibrate_sentences(sentences, output, judge)
-    from answerkey.evaluation.calibrating import calibrate_stored, calibration_gates
     from answerkey.report.terminal_texts import calibration_lines
     from answerkey.report.wording import gate_words
+    from answerkey.runs.calibrating import calibrate_stored, calibration_gates
 
     with opened_store(store) as opened:
         info = opened.find_run(run)
@@ -380,8 +380,8 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     """Measure whatever gives groundedness on labelled sentences."""
     import asyncio
 
-    from answerkey.evaluation.labelled_sentences import calibrate_judge, calibrate_model
     from answerkey.judge.session import Judge
+    from answerkey.runs.labelled_sentences import calibrate_judge, calibrate_model
 
     if output is not None:
         from answerkey.report.files import refuse_to_overwrite

@@ -44,9 +44,9 @@ def show(
       answerkey show production --question rent-august
       answerkey show latest --json
     """
-    from answerkey.evaluation.verdicts import decided_run
     from answerkey.report.terminal import make_console, print_failures, print_question
     from answerkey.report.view import failures_of, only_failures, only_question
+    from answerkey.runs.verdicts import decided_run
 
     found = decided_run(store, run)
     if question_id is not None:
@@ -248,8 +248,8 @@ def report(run: str, outputs: tuple[Path, ...], site: Path | None, most: int, st
       answerkey report production -o report.html -o results.csv -o junit.junit.xml
       answerkey report --site public --runs 30
     """
-    from answerkey.evaluation.verdicts import decided_run
     from answerkey.report.files import check_output, report_endings, write_report
+    from answerkey.runs.verdicts import decided_run
 
     if site is not None:
         if outputs or run != "latest":

@@ -109,7 +109,7 @@ async def run_set(
     conditions such as "score >= 0.9", "no regression", "broken == 0"; baseline is an earlier run to compare with (id, name,
     latest); confirm asks what flipped so many times more; reuse does not ask again what is unchanged.
     """
-    from answerkey.evaluation.api import evaluate_async
+    from answerkey.runs.api import evaluate_async
 
     settings = load_settings()
     options = settings.options(
@@ -126,7 +126,7 @@ async def run_set(
 
 async def list_failures(run: str = "latest", limit: int = 20, offset: int = 0) -> dict[str, Any]:
     """The results of a run below its pass mark, worst first, each with the reasons for the points it lost and its reply."""
-    from answerkey.evaluation.stored import load_stored_run, open_configured_store
+    from answerkey.runs.stored import load_stored_run, open_configured_store
 
     with open_configured_store(load_settings(), create=False) as store:
         found = load_stored_run(store, run)
@@ -139,8 +139,8 @@ async def list_failures(run: str = "latest", limit: int = 20, offset: int = 0) -
 async def read_case(id: str, run: str = "latest") -> dict[str, Any]:  # noqa: A002  # the document's name
     """One golden case with what it expects, and all that the chatbot said and did: calls, arguments, sources, scores, reasons."""
     from answerkey.datasets.golden_sets import question_row
-    from answerkey.evaluation.stored import open_configured_store
     from answerkey.model.run_document import result_document
+    from answerkey.runs.stored import open_configured_store
 
     with open_configured_store(load_settings(), create=False) as store:
         info = store.find_run(run)
@@ -153,8 +153,8 @@ async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
     """Whether a run is better than another: verdict, difference with its interval, and the questions that flipped."""
     from answerkey.comparison.run_comparison import columns_from_store
     from answerkey.comparison.run_comparison import compare_runs as compare
-    from answerkey.evaluation.stored import open_configured_store
-    from answerkey.evaluation.verdicts import with_wordings
+    from answerkey.runs.stored import open_configured_store
+    from answerkey.runs.verdicts import with_wordings
 
     with open_configured_store(load_settings(), create=False) as store:
         infos = [store.find_run(base), store.find_run(candidate)]
@@ -165,7 +165,7 @@ async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
 
 async def ask_question(question: str, target: str | None = None) -> dict[str, Any]:
     """Ask the chatbot one question: the raw reply, where each part of it was read, and its score if the golden set has it."""
-    from answerkey.evaluation.asking import ask_once, find_case
+    from answerkey.runs.asking import ask_once, find_case
 
     settings = load_settings()
     case = find_case(question, None, settings, {})

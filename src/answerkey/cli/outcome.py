@@ -19,9 +19,9 @@ import msgspec
 from answerkey.cli.flags import json_flag, output_flag
 from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError
-from answerkey.evaluation.waiting import Progress, RunningScore, Silent
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.plugins import load_object
+from answerkey.runs.waiting import Progress, RunningScore, Silent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -89,12 +89,12 @@ def init(
       answerkey init --target bot.py:answer --no-run
     """
     from answerkey.cli.outcome import progress_for_terminal
-    from answerkey.evaluation.api import evaluate
-    from answerkey.evaluation.probing import probe_target
-    from answerkey.evaluation.starter_files import CONFIG, installed_from, starter_files, write_new
-    from answerkey.evaluation.waiting import wait_for
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
+    from answerkey.runs.api import evaluate
+    from answerkey.runs.probing import probe_target
+    from answerkey.runs.starter_files import CONFIG, installed_from, starter_files, write_new
+    from answerkey.runs.waiting import wait_for
 
     folder = Path.cwd()
     if (folder / CONFIG).exists():
@@ -164,10 +164,10 @@ def ask(
       answerkey ask address --target bot.py:answer --questions golden.jsonl
       answerkey ask "Hello!" --raw
     """
-    from answerkey.evaluation.asking import ask_once, find_case
-    from answerkey.evaluation.waiting import wait_for
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked, raw_text
+    from answerkey.runs.asking import ask_once, find_case
+    from answerkey.runs.waiting import wait_for
 
     settings = load_settings()
     case = find_case(question, None if questions is None else str(questions), settings, fields)
@@ -267,8 +267,8 @@ def _tried(check: str, look: Callable[[], tuple[str, str]]) -> Finding:
 
 
 def _golden_set(settings: Settings) -> tuple[str, str]:
-    from answerkey.evaluation.assembly import golden_set
     from answerkey.golden.lint import lint_questions, worst_severity
+    from answerkey.runs.assembly import golden_set
 
     questions = golden_set(None, settings)
     findings = lint_questions(questions)
@@ -278,8 +278,8 @@ def _golden_set(settings: Settings) -> tuple[str, str]:
 
 
 def _chatbot(spec: str, settings: Settings) -> tuple[str, str]:
-    from answerkey.evaluation.assembly import assemble
-    from answerkey.evaluation.waiting import wait_for
+    from answerkey.runs.assembly import assemble
+    from answerkey.runs.waiting import wait_for
 
     async def open_it() -> str:
         async with assemble(settings.options(gates=(), baseline=None), settings).target(spec) as opened:

@@ -131,7 +131,7 @@ class GateResults(tuple[GateResult, ...]):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""
 
-    # Given by `evaluation`, which every run comes from: gates are judged above the model.
+    # Given by `runs`, which every run comes from: gates are judged above the model.
     judge_conditions: ClassVar[Callable[..., GateResults]]
 
     info: RunInfo

@@ -14,8 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from answerkey.comparison.planning import Plan
-from answerkey.evaluation.asking import Asked
-from answerkey.evaluation.audit import Audit
 from answerkey.golden.lint import SEVERITIES, Finding
 from answerkey.judge.calibration import Calibration, Lean, PairBias, Rate
 from answerkey.judge.pairwise import Pairwise
@@ -38,13 +36,15 @@ from answerkey.report.wording import (
     points_text,
     score_text,
 )
+from answerkey.runs.asking import Asked
+from answerkey.runs.audit import Audit
 from answerkey.stats.corrected_means import Corrected
 from answerkey.stats.intervals import Confusion, Interval
 from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:
     from answerkey.comparison.run_ranking import Ranking
-    from answerkey.evaluation.experiment import Experiment
+    from answerkey.runs.experiment import Experiment
 
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}

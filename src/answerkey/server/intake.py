@@ -11,11 +11,11 @@ import msgspec
 from answerkey.datasets.feedback_files import Scale, plain_feedback
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UsageError
-from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import Unread, join_observations
 from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver
+from answerkey.runs.production_grading import ProductionGrading
 from answerkey.server.access import Visitor
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackBook, new_id

@@ -7,13 +7,13 @@ import msgspec
 
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.evaluation.proposals import TAG, case_id, why_proposed
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, FeedbackStats, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.row_files import Table
+from answerkey.runs.proposals import TAG, case_id, why_proposed
 from answerkey.server.rendering import feedback_figures
 from answerkey.server.views.tables import (
     NoQuery,

@@ -7,8 +7,6 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from answerkey.errors import AnswerkeyError, UsageError
-from answerkey.evaluation.stored import run_warnings
-from answerkey.evaluation.verdicts import gates_of_stored
 from answerkey.gates import parse_gate
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run, RunInfo
@@ -18,6 +16,8 @@ from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, 
 from answerkey.report.row_files import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
 from answerkey.report.wording import count, percent, points_change
+from answerkey.runs.stored import run_warnings
+from answerkey.runs.verdicts import gates_of_stored
 from answerkey.server.rendering import compare_stored, feedback_figures
 from answerkey.server.views.tables import (
     NoQuery,

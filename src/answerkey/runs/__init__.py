@@ -1,0 +1,16 @@
+"""Evaluating: a run flows one way, from question set over target and store to scorecards and summary."""
+
+from typing import Any
+
+from answerkey.model.run import GateResults, Run
+
+
+def _judge(run: Run, *conditions: str) -> GateResults:
+    # Loaded where there are conditions.
+    from answerkey.runs.verdicts import check
+
+    return check(run, *conditions)
+
+
+_run: Any = Run
+_run.judge_conditions = staticmethod(_judge)
