@@ -232,7 +232,7 @@ def test_a_random_sample_is_drawn_labelled_and_calibrates(judged_run: Path) -> N
     assert large[:30] == small
     assert set(small[0]) == {"id", "trial", "question", "reference_answer", "reply", "correct"}
     again = CliRunner().invoke(cli, ["judge", "sample", "judged", "-o", "small.jsonl"])
-    assert "is there already" in str(again.exception)
+    assert "already exists" in str(again.exception)
     for row in large[:36]:
         row["correct"] = "Montrose" in row["reply"]
     Path("large.jsonl").write_text("\n".join(map(json.dumps, large)))
