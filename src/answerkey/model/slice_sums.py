@@ -9,7 +9,7 @@ from answerkey.model.question import Question
 from answerkey.model.scorecard import letter_grade, passes, round_score
 from answerkey.model.summary import Cost
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import Interval, UnitMoments, mean_of_wholes
+from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean
 
 # What a scorecard's values are called: its components, its metrics.
 Names = tuple[tuple[str, ...], tuple[str, ...]]
@@ -50,7 +50,7 @@ class Replies:
         for column, (total, size) in sums.items():
             if size:
                 self.moments.setdefault(column, UnitMoments()).add(
-                    total, size, times, bounded=column == ERRORS and mean_of_wholes(total, size) <= 1
+                    total, size, times, bounded=column == ERRORS and fixed_point_mean(total, size) <= 1
                 )
 
     def interval(self, column: str, replies: int) -> Interval | None:
