@@ -285,9 +285,9 @@ def _explain(result: "Trial") -> Sequence[str]:
 
 
 def _reaches(score: float | None, pass_mark: float) -> bool:
-    from answerkey.model.scorecard import round_score
+    from answerkey.model.scorecard import passes
 
-    return score is not None and round_score(score) >= pass_mark
+    return passes(score, pass_mark)
 
 
 # A golden set in tests of one's own

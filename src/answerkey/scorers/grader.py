@@ -12,7 +12,15 @@ from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reply import HARNESS_PROBLEMS, Failure, HarnessProblem, Reply
-from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total, unscored_card
+from answerkey.model.scorecard import (
+    Score,
+    Scorecard,
+    letter_grade,
+    passes,
+    round_score,
+    total,
+    unscored_card,
+)
 from answerkey.model.summary import Summary
 from answerkey.plugins import ScorerRegistry
 from answerkey.plugins import scorers as scorer_registry
@@ -268,8 +276,8 @@ class Grader:
         return Scorecard(
             components=components,
             total=points,
-            grade=None if points is None else grade(points),
-            passed=points is not None and points >= self.scoring.pass_mark,
+            grade=None if points is None else letter_grade(points),
+            passed=passes(points, self.scoring.pass_mark),
             metrics=metrics,
             findings=findings or {},
             error=error,
