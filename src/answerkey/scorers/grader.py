@@ -22,6 +22,8 @@ from answerkey.model.scorecard import (
     unscored_card,
 )
 from answerkey.model.summary import Summary
+from answerkey.plugins import ScorerRegistry
+from answerkey.plugins import scorers as scorer_registry
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
 from answerkey.text.normalise import one_line
@@ -53,6 +55,8 @@ class Grader:
         self.scoring = scoring
         # How to make the same grader in another process; None where a scorer exists in this one only.
         self.recipe: GraderRecipe | None = None
+        # The scorers that checks in rows of a log may name.
+        self.registry: ScorerRegistry = scorer_registry
         self._judge = judge
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
