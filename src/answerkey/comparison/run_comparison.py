@@ -18,7 +18,7 @@ from answerkey.model.comparison import Comparison, Flip, Measure, Side, Unpaired
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import GROUP_FIELDS, group_of
 from answerkey.model.run import LoggedResults, Run, RunInfo
-from answerkey.model.scorecard import ScoreBatch, Trial, round_score
+from answerkey.model.scorecard import ScoreBatch, Trial, lowest_score, round_score
 from answerkey.protocols import Direction, Store
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.paired import LEAST_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
@@ -306,8 +306,6 @@ def joint_units(*runs: tuple[Columns, Ints]) -> Ints | None:
 _COUNTS: dict[str, Direction] = dict.fromkeys(
     ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
 )
-# Scores are compared as rounded to nine decimals.
-_HALF_UNIT = 5e-10
 
 
 class _Part(NamedTuple):
@@ -481,7 +479,7 @@ def _side(columns: Columns, positions: Ints) -> Side:
 
 
 def _passed(scores: Floats, info: RunInfo) -> Any:
-    return scores >= info.pass_mark - _HALF_UNIT
+    return scores >= lowest_score(info.pass_mark)
 
 
 def _counted(part: _Part) -> bool:

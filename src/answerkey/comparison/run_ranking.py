@@ -17,7 +17,7 @@ from answerkey.comparison.run_comparison import (
 )
 from answerkey.errors import UsageError
 from answerkey.model.run import GateResult, Run
-from answerkey.model.scorecard import grade, round_score
+from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, verdict_of
 
@@ -227,7 +227,7 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
         name=run.info.name,
         target=run.info.target,
         score=score.mean,
-        grade=grade(score.mean),
+        grade=letter_grade(score.mean),
         interval=score.interval,
         error_rate=failed.mean,
         error_interval=failed.interval,
