@@ -169,7 +169,7 @@ class _Grading:
         from answerkey.report.wording import gate_words, range_text, score_text
         from answerkey.runs.bookkeeping import keep_results
         from answerkey.runs.stored import open_configured_store
-        from answerkey.runs.verdicts import compare_with_baseline, judge_gates
+        from answerkey.runs.verdicts import compare_with_baseline, with_gates
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -179,7 +179,7 @@ class _Grading:
             )
             if self.baseline is not None:
                 run = compare_with_baseline(run, self.baseline, store)
-            run = judge_gates(run, self.assembly.gates)
+            run = with_gates(run, self.assembly.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.gates import evaluate_gates, parse_gate
+from answerkey.gates import GateSubject, evaluate_gates, flatten, parse_gate
 from answerkey.judge.calibration import (
     Calibration,
     JudgedReplies,
@@ -113,7 +113,7 @@ def calibration_gates(found: Calibration, gates: Sequence[str]) -> list[GateResu
         "kappa": None if found.kappa is None else found.kappa.value,
         "labelled": found.labelled,
     }
-    return evaluate_gates([parse_gate(gate) for gate in gates], {"summary": numbers})
+    return evaluate_gates([parse_gate(gate) for gate in gates], GateSubject(numbers=flatten(numbers)))
 
 
 def _ends(corrected: Corrected | None) -> dict[str, float | None]:
