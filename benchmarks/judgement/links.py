@@ -14,8 +14,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from answerkey.evidence.facts import Words, novelty_of
-from answerkey.evidence.links import describe
+from answerkey.evidence.links import find_links
+from answerkey.evidence.records import Words, novelty
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.text.dates import find_dates
@@ -98,7 +98,7 @@ def random_figure(stated: str, generator: random.Random) -> str:
 def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random) -> None:
     """Count one row's items."""
     spans = supported_spans(row)
-    for item in describe(*reply_of(row))[0]:
+    for item in find_links(*reply_of(row))[0]:
         why = next((why for start, end, why in spans if start <= item.start < end), None)
         if why is None:
             continue
@@ -108,7 +108,7 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
         if item.kind == "figure" and item.text[0].isdigit():
             drawn = random_figure(item.text, generator)
             text = row["answer"][: item.start] + drawn + row["answer"][item.end :]
-            found = [one for one in describe(*reply_of(row, text))[0] if one.start == item.start]
+            found = [one for one in find_links(*reply_of(row, text))[0] if one.start == item.start]
             size = min(4, sum(map(str.isdigit, drawn)))
             for name in ("random figure", f"random figure of {size} digits"):
                 counts[name] += 1
@@ -183,7 +183,7 @@ def novelty_curve(path: Path) -> dict[str, float]:
     parts: dict[str, tuple[list[float], list[float]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        value = novelty_of(Words(row["response"]), Words(row["knowledge"]))
+        value = novelty(Words(row["response"]), Words(row["knowledge"]))
         names = ["all", row["id"].rsplit("-", 1)[0], *(["two labels"] if row["label"] != "Generic" else [])]
         for name in names:
             more, less = parts.setdefault(name, ([], []))
