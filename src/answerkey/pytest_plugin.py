@@ -74,7 +74,7 @@ class _Grading:
             store=config.getoption("--answerkey-store"),
             concurrency=1,
         )
-        self.questions: QuestionSet = read_questions(path)
+        self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
         self.assembly: Assembly = assemble(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
         self.target: BaseTarget = self.assembly.target(self.target_spec)
@@ -285,9 +285,9 @@ def _explain(result: "Trial") -> Sequence[str]:
 
 
 def _reaches(score: float | None, pass_mark: float) -> bool:
-    from answerkey.model.scorecard import round_score
+    from answerkey.model.scorecard import passes
 
-    return score is not None and round_score(score) >= pass_mark
+    return passes(score, pass_mark)
 
 
 # A golden set in tests of one's own

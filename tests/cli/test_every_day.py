@@ -127,7 +127,7 @@ def test_an_output_without_room_is_one_line(command: Callable[..., Any], tmp_pat
     for outcome in (done, schema):
         assert outcome.returncode == 2
         assert outcome.stderr == (
-            "answerkey: the output cannot be written: No space left on device; make room, or write it elsewhere\n"
+            "answerkey: cannot write the output: No space left on device; free some space or write elsewhere\n"
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply, Timings, Usage
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, grade
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, letter_grade
 from answerkey.model.tally import summarise
 
 
@@ -52,7 +52,7 @@ def make_run(
                             c: Score(c, score, "because", DEFAULT_WEIGHTS.get(c, 0.0)) for c in components
                         },
                         total=score,
-                        grade=grade(score),
+                        grade=letter_grade(score),
                         passed=score >= 0.7,
                         metrics={"f1": score},
                         error=failure,

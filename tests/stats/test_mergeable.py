@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from answerkey.stats import durations
 from answerkey.stats.durations import Durations, percentiles
-from answerkey.stats.intervals import UnitMoments, mean_interval, whole
+from answerkey.stats.intervals import UnitMoments, mean_interval, to_fixed_point
 
 UNITS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, max_size=20)
 
@@ -17,7 +17,7 @@ UNITS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, 
 def test_moments_give_the_interval_of_the_values(units: list[list[float]]) -> None:
     moments = UnitMoments()
     for unit in units:
-        moments.add(sum(map(whole, unit)), len(unit), bounded=True)
+        moments.add(sum(map(to_fixed_point, unit)), len(unit), bounded=True)
     values = [value for unit in units for value in unit]
     named = [number for number, unit in enumerate(units) for _ in unit]
     assert moments.mean == pytest.approx(sum(values) / len(values), abs=1e-12)
@@ -32,7 +32,7 @@ def test_moments_merge_in_any_order_to_the_same(units: list[list[float]], chosen
     def merged() -> UnitMoments:
         parts = [UnitMoments() for _ in range(3)]
         for unit in units:
-            chosen.choice(parts).add(sum(map(whole, unit)), len(unit), bounded=True)
+            chosen.choice(parts).add(sum(map(to_fixed_point, unit)), len(unit), bounded=True)
         chosen.shuffle(parts)
         total = UnitMoments()
         for part in parts:

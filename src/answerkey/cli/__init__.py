@@ -1,4 +1,4 @@
-"""The command line: one file per command, each assembling parts that live elsewhere."""
+"""The command line: parse, call `runs`, hand the result to `report`."""
 
 import sys
 
@@ -6,15 +6,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-_before = sys.excepthook
+_default_excepthook = sys.excepthook
 
 
-def _say_interrupted(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
-    """Ctrl-C while the modules of a command are still being loaded is one line, too."""
+def _report_interrupt(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
+    """Print one line for Ctrl-C while a command's modules are still being imported."""
     if issubclass(kind, KeyboardInterrupt):
         sys.stderr.write("answerkey: interrupted\n")
     else:
-        _before(kind, error, trace)
+        _default_excepthook(kind, error, trace)
 
 
-sys.excepthook = _say_interrupted
+sys.excepthook = _report_interrupt

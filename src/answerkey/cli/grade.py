@@ -341,7 +341,7 @@ def rescore(
     return rescore_run(
         run,
         scoring=scoring_for(settings, match),
-        questions=None if questions is None else read_questions(questions),
+        questions=None if questions is None else read_questions(questions, registry=settings.scorer_registry),
         judge=judge.settings,
         store=store,
         settings=settings,

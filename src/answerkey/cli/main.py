@@ -1,71 +1,103 @@
-"""The `answerkey` command: finds commands by name, loads only the one that runs, and turns errors into one line."""
+"""The `answerkey` program: imports only the command that runs, and prints errors as one line."""
 
 import errno
 import gc
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from answerkey.errors import AnswerkeyError
 
-# Name → (module:object, what it does); nothing is imported until a command runs.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("answerkey.cli.start:init", "Set up a project: probe a chatbot, write its files, run."),
-    "run": ("answerkey.cli.grade:run", "Ask a chatbot a golden set and grade it."),
-    "ask": ("answerkey.cli.start:ask", "Ask one question and see how the reply is read."),
-    "resume": ("answerkey.cli.grade:resume", "Ask only what a run is missing."),
-    "score": ("answerkey.cli.grade:score", "Grade recorded replies; nothing is asked."),
-    "rescore": ("answerkey.cli.grade:rescore", "Score a run's stored replies anew."),
-    "runs": ("answerkey.cli.look:runs", "List runs."),
-    "show": ("answerkey.cli.look:show", "Show a run."),
-    "report": ("answerkey.cli.look:report", "Write a run's report to files."),
-    "compare": ("answerkey.cli.decide:compare", "Say whether one run is better than another."),
-    "ab": ("answerkey.cli.decide:ab", "Run an interleaved experiment on two targets."),
-    "plan": ("answerkey.cli.decide:plan", "Say how many questions a difference needs."),
-    "baseline": ("answerkey.cli.decide:baseline", "Name runs to compare with."),
-    "lint": ("answerkey.cli.key:lint", "Check a golden set."),
-    "audit": ("answerkey.cli.key:audit", "Say what bots that know nothing would score."),
-    "schema": ("answerkey.cli.key:schema", "Print JSON Schemas for editors."),
-    "import": ("answerkey.cli.key:import_", "Turn another tool's data into a golden set."),
-    "export": ("answerkey.cli.key:export", "Write a golden set in another tool's form."),
-    "judge": ("answerkey.cli.judging:judge", "Calibrate and run model judges."),
-    "feedback": ("answerkey.cli.judging:feedback", "Collect people's verdicts on replies."),
-    "review": ("answerkey.cli.look:review", "Review borderline replies."),
-    "serve": ("answerkey.cli.serving:serve", "Serve the dashboard and its API."),
-    "mcp": ("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
-    "people": ("answerkey.cli.serving:people", "Say who may use a dashboard that others can reach."),
-    "sites": ("answerkey.cli.serving:sites", "Say which sites may send feedback and replies."),
-    "store": ("answerkey.cli.serving:store", "Check, back up and copy where runs are kept."),
-    "doctor": ("answerkey.cli.start:doctor", "Look whether everything is there that a run needs."),
-    "demo": ("answerkey.cli.start:demo", "Use the reference chatbot."),
+
+class CommandEntry(NamedTuple):
+    """A command that is imported only when it runs."""
+
+    # "module:object".
+    location: str
+    # Its line in `answerkey --help`.
+    summary: str
+
+
+# Section of `answerkey --help` → its commands.
+SECTIONS: dict[str, dict[str, CommandEntry]] = {
+    "Start": {
+        "init": CommandEntry("answerkey.cli.start:init", "Set up a project for a chatbot."),
+        "ask": CommandEntry("answerkey.cli.start:ask", "Ask one question and show how the reply is read."),
+        "doctor": CommandEntry("answerkey.cli.start:doctor", "Check the setup."),
+        "demo": CommandEntry("answerkey.cli.start:demo", "Use the reference chatbot."),
+    },
+    "Grade": {
+        "run": CommandEntry("answerkey.cli.grade:run", "Ask a chatbot a golden set and grade the replies."),
+        "resume": CommandEntry("answerkey.cli.grade:resume", "Finish an interrupted run."),
+        "score": CommandEntry(
+            "answerkey.cli.grade:score", "Grade recorded replies without asking the chatbot."
+        ),
+        "rescore": CommandEntry("answerkey.cli.grade:rescore", "Score a run's stored replies again."),
+    },
+    "Decide": {
+        "compare": CommandEntry("answerkey.cli.decide:compare", "Compare runs, with uncertainty."),
+        "ab": CommandEntry("answerkey.cli.decide:ab", "Run an interleaved experiment on two targets."),
+        "plan": CommandEntry("answerkey.cli.decide:plan", "Estimate how many questions a difference needs."),
+        "baseline": CommandEntry("answerkey.cli.decide:baseline", "Name runs to compare with."),
+    },
+    "Key": {
+        "lint": CommandEntry("answerkey.cli.key:lint", "Check a golden set for mistakes."),
+        "audit": CommandEntry("answerkey.cli.key:audit", "Score trivial baseline bots on a golden set."),
+        "import": CommandEntry("answerkey.cli.key:import_", "Convert another tool's files to a golden set."),
+        "export": CommandEntry("answerkey.cli.key:export", "Convert a golden set to another tool's format."),
+        "schema": CommandEntry("answerkey.cli.key:schema", "Print JSON Schemas for editors."),
+    },
+    "Look": {
+        "show": CommandEntry("answerkey.cli.look:show", "Show a run."),
+        "runs": CommandEntry("answerkey.cli.look:runs", "List, tag and delete runs."),
+        "report": CommandEntry("answerkey.cli.look:report", "Write a run's report to files."),
+        "serve": CommandEntry("answerkey.cli.serving:serve", "Serve the dashboard and its API."),
+        "review": CommandEntry("answerkey.cli.look:review", "Review borderline replies by hand."),
+        "feedback": CommandEntry(
+            "answerkey.cli.judging:feedback", "Collect and summarise people's verdicts."
+        ),
+        "judge": CommandEntry("answerkey.cli.judging:judge", "Calibrate and serve model judges."),
+    },
+    "Serve": {
+        "mcp": CommandEntry("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
+        "people": CommandEntry("answerkey.cli.serving:people", "Manage dashboard users."),
+        "sites": CommandEntry(
+            "answerkey.cli.serving:sites", "Manage keys of sites that send feedback and replies."
+        ),
+        "store": CommandEntry("answerkey.cli.serving:store", "Check, back up and copy the store."),
+    },
 }
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+# Old name → where the command is now. They work in this version, and neither help nor hints mention them.
+RENAMED: dict[str, str] = {}
 
-
-# Where the output goes there is no room, or its disk fails.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+# The output's disk is full or failing.
+_OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LazyCommands(click.Group):
     """A group that imports a command's module only when that command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order in which people meet them."""
+        """The documented commands, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
-        if cmd_name not in COMMANDS:
+        location = COMMANDS[cmd_name].location if cmd_name in COMMANDS else RENAMED.get(cmd_name)
+        if location is None:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        module, _, name = location.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Name the nearest command when one is mistyped."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        """Suggest the nearest command for an unknown one."""
+        known = {**COMMANDS, **RENAMED}
+        if args and args[0] not in known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], COMMANDS, n=1)
@@ -74,9 +106,11 @@ class LazyCommands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        """List the commands by purpose without importing them."""
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in commands.items()])
 
 
 @click.group(
@@ -88,12 +122,18 @@ def cli() -> None:
 
     \b
     Examples:
-      answerkey run                                          the bundled questions, asked of the demo chatbot
+      answerkey run                                  ask the demo chatbot the bundled questions
       answerkey run golden.jsonl --target http://localhost:8000/chat --gate "score >= 0.85"
       answerkey compare production latest
 
-    Exit codes: 0 done and every gate passed; 1 a gate failed or a regression was found; 2 bad usage, configuration
-    or input; 3 the target could not be reached; 4 inconclusive, where asked for; 130 interrupted (resumable).
+    \b
+    Exit codes:
+      0    done, and every gate passed
+      1    a gate failed or a regression was found
+      2    bad usage, configuration or input file
+      3    the target could not be reached, or is configured wrongly
+      4    inconclusive (with --fail-on inconclusive)
+      130  interrupted; continue with `answerkey resume`
     """
 
 
@@ -104,7 +144,7 @@ def main() -> None:
 
 def run_command(arguments: list[str] | None = None) -> int:
     """Run one command (by default the one on the command line) and return its exit code."""
-    # Imports and streams of records make few cycles: looking for them rarely saves a tenth of the time.
+    # Imports and streams of records create few cycles; collecting rarely saves a tenth of the time.
     gc.set_threshold(50_000, 20, 100)
     try:
         result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
@@ -120,15 +160,15 @@ def run_command(arguments: list[str] | None = None) -> int:
         hint = f"; see {context.command_path} --help" if context is not None else ""
         return _fail(error.format_message().rstrip(".") + hint, 2)
     except BrokenPipeError:
-        # The reader (head, less) has had enough.
+        # The reader (head, less) closed the pipe.
         _silence_stdout()
         return 0
     except OSError as error:
-        if error.errno not in _FULL or error.filename is not None:
+        if error.errno not in _OUTPUT_FULL or error.filename is not None:
             return _internal(error)
         _silence_stdout()
-        return _fail(f"the output cannot be written: {error.strerror}; make room, or write it elsewhere", 2)
-    except Exception as error:  # noqa: BLE001  # a bug is one line too
+        return _fail(f"cannot write the output: {error.strerror}; free some space or write elsewhere", 2)
+    except Exception as error:  # noqa: BLE001  # a bug is reported in one line too
         return _internal(error)
     return result if isinstance(result, int) else 0
 
@@ -136,12 +176,12 @@ def run_command(arguments: list[str] | None = None) -> int:
 def _internal(error: Exception) -> int:
     if os.environ.get("ANSWERKEY_DEBUG"):
         raise error
-    what = f"{type(error).__name__}: {error}"
-    return _fail(f"internal error, please report it: {what} (ANSWERKEY_DEBUG=1 shows where)", 70)
+    message = f"{type(error).__name__}: {error}"
+    return _fail(f"internal error, please report it: {message} (ANSWERKEY_DEBUG=1 shows the traceback)", 70)
 
 
 def _silence_stdout() -> None:
-    """What is left in the buffers must not raise again at exit."""
+    """Discard what is still buffered, so that flushing it at exit does not raise again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from answerkey.model.slice_sums import ERRORS, TAKEN, Names, ReplySums, Signature, Values, add_sums
 from answerkey.model.tally import Tally
-from answerkey.stats.intervals import whole
+from answerkey.stats.intervals import to_fixed_point
 
 # In the place of a checksum, where one id stands for several questions.
 SEVERAL = -1
@@ -25,7 +25,7 @@ RareSums = dict[str, tuple[int, int, int]]
 _HALF = 60
 
 
-def halves(total: int) -> tuple[int, int]:
+def split_fixed_point(total: int) -> tuple[int, int]:
     """A sum as two whole numbers that can be packed."""
     return total >> _HALF, total & ((1 << _HALF) - 1)
 
@@ -159,7 +159,7 @@ class _Gathered:
                 if first < known[1]:
                     known[1] = first
         for (signature, value, replies, errors), (questions, first) in alike.items():
-            sums: ReplySums = {ERRORS: [whole(errors), replies]}
+            sums: ReplySums = {ERRORS: [to_fixed_point(errors), replies]}
             added.tally.add_question(signatures[signature], None, first, {values[value]: 1}, questions, sums)
         for (signature, timed), totals in taken.items():
             added.tally.add_taken(signatures[signature], totals, timed)
@@ -184,7 +184,7 @@ class _Gathered:
         sums = dict(self._tools.get(identity, {}))
         for _, _, value, times, _, _, replies, errors, timed, high, low in lines:
             counted[values[value]] = counted.get(values[value], 0) + times
-            add_sums(sums, ERRORS, whole(errors), replies)
+            add_sums(sums, ERRORS, to_fixed_point(errors), replies)
             add_sums(sums, TAKEN, (high << _HALF) + low, timed)
         added.tally.add_question(
             signatures[signature], self._groups.get(identity), first_line[4], counted, replies=sums

@@ -6,10 +6,10 @@ from functools import lru_cache
 import msgspec
 
 from answerkey.model.question import Question
-from answerkey.model.scorecard import grade, round_score
+from answerkey.model.scorecard import letter_grade, passes, round_score
 from answerkey.model.summary import Cost
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import Interval, UnitMoments, mean_of_wholes
+from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean
 
 # What a scorecard's values are called: its components, its metrics.
 Names = tuple[tuple[str, ...], tuple[str, ...]]
@@ -50,7 +50,7 @@ class Replies:
         for column, (total, size) in sums.items():
             if size:
                 self.moments.setdefault(column, UnitMoments()).add(
-                    total, size, times, bounded=column == ERRORS and mean_of_wholes(total, size) <= 1
+                    total, size, times, bounded=column == ERRORS and fixed_point_mean(total, size) <= 1
                 )
 
     def interval(self, column: str, replies: int) -> Interval | None:
@@ -98,8 +98,8 @@ class SliceSums:
     def add_question(self, score: float | None, times: int, pass_mark: float) -> None:
         self.questions += times
         if score is not None:
-            self.grades[grade(score)] += times
-            self.passed += times * (round_score(score) >= pass_mark)
+            self.grades[letter_grade(score)] += times
+            self.passed += times * (passes(score, pass_mark))
 
     def moments(self, column: str) -> UnitMoments:
         found = self._moments.get(column)
@@ -130,7 +130,7 @@ def columns_of(names: Names, values: Values, pass_mark: float) -> list[tuple[str
         if value is not None
     ]
     if values[0] is not None:
-        columns.append(("passed", float(round_score(values[0]) >= pass_mark)))
+        columns.append(("passed", float(passes(values[0], pass_mark))))
         if names[1] and names[1][-1] == COST and values[-1] is not None:
             columns += [(_PAID, values[-1]), (_WORTH, values[0])]
     return columns

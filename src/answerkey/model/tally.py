@@ -10,7 +10,7 @@ from itertools import groupby
 
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
-from answerkey.model.scorecard import PASS_MARK, Trial, grade, round_score
+from answerkey.model.scorecard import PASS_MARK, Trial, letter_grade, round_score
 from answerkey.model.slice_sums import (
     COST,
     ERRORS,
@@ -33,7 +33,7 @@ from answerkey.model.slice_sums import (
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.model.whole_tally import WholeTally
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import UnitMoments, mean_of_wholes, whole
+from answerkey.stats.intervals import UnitMoments, fixed_point_mean, to_fixed_point
 
 GRADES = "ABCDF"
 # More different cells than these are folded.
@@ -191,7 +191,9 @@ class Tally:
                 sums.units += times
                 sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
                 for column, value in columns:
-                    sums.moments(column).add(whole(value), 1, times, bounded=is_bounded(column, value))
+                    sums.moments(column).add(
+                        to_fixed_point(value), 1, times, bounded=is_bounded(column, value)
+                    )
         self._cells.clear()
 
     def _fold_unit(self, cells: Counter[tuple[Signature, Names, Values]]) -> None:
@@ -206,7 +208,7 @@ class Tally:
                 unit = units.setdefault(key, {})
                 for column, value in columns:
                     found = unit.setdefault(column, [0, 0, 1])
-                    found[0] += whole(value) * times
+                    found[0] += to_fixed_point(value) * times
                     found[1] += times
                     found[2] &= is_bounded(column, value)
         for key, unit in units.items():
@@ -281,7 +283,7 @@ class Tally:
             trials=replies.trials,
             replies=replies.replies,
             score=score,
-            grade=None if score is None else grade(score),
+            grade=None if score is None else letter_grade(score),
             interval=interval,
             components={name: means[name][0] for name in components},
             component_intervals={name: means[name][1] for name in components},
@@ -310,12 +312,12 @@ class Tally:
 
 def _add_replies(sums: ReplySums, replies: Sequence[Reply], errors: int, taken: Sequence[float]) -> None:
     """Add replies to the sums of their question."""
-    add_sums(sums, ERRORS, whole(errors), len(replies))
-    add_sums(sums, TAKEN, sum(map(whole, taken)), len(taken))
+    add_sums(sums, ERRORS, to_fixed_point(errors), len(replies))
+    add_sums(sums, TAKEN, sum(map(to_fixed_point, taken)), len(taken))
     for reply in replies:
         for call in reply.tool_calls:
             if call.duration_ms is not None:
-                add_sums(sums, TOOL + call.name, whole(call.duration_ms), 1)
+                add_sums(sums, TOOL + call.name, to_fixed_point(call.duration_ms), 1)
 
 
 def values_of(trial: Trial) -> tuple[Names, Values]:
@@ -349,8 +351,8 @@ def _mean(counted: Sequence[tuple[float, int]]) -> float | None:
     if not counted:
         return None
     # Exact sums, so that the order of the trials does not matter.
-    total = sum(whole(value) * times for value, times in counted)
-    return mean_of_wholes(total, sum(times for _, times in counted))
+    total = sum(to_fixed_point(value) * times for value, times in counted)
+    return fixed_point_mean(total, sum(times for _, times in counted))
 
 
 def _latency(taken: Durations, replies: Replies, column: str) -> Latency:

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from answerkey.model.scorecard import grade
+from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Segment
 from answerkey.report.row_files import cell_text
 from answerkey.report.view import component_words
@@ -268,7 +268,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         first_up=lambda text: text[:1].upper() + text[1:],
         formatted=formatted,
         json_value=_json_value,
-        grade=lambda share: None if share is None else grade(share),
+        grade=lambda share: None if share is None else letter_grade(share),
         metric=metric_text,
         gate_value=gate_value,
         money=money,

@@ -123,7 +123,7 @@ class ShardScorer:
         if plan.kept != "nothing" and self._measuring is not None:
             self._lines = PlainLines.of(grader, self._measuring.quality, plan.kept)
             self._measuring = self._measuring if self._lines is not None else None
-        self._rows = LogRows(plan.questions)
+        self._rows = LogRows(plan.questions, grader.registry)
         self._lowest = Lowest()
 
     def tally(self) -> ShardTally:

@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 
 from answerkey.model.question import UNCATEGORISED, Question, group_of
-from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves, number_runs
+from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, number_runs, split_fixed_point
 from answerkey.model.result_rows import Kept, RowLines, row_line
 from answerkey.model.scorecard import Trial
 from answerkey.model.slice_sums import (
@@ -30,7 +30,7 @@ from answerkey.runs.bad_rows import BadRow
 from answerkey.runs.logged_question import LoggedQuestion
 from answerkey.runs.plain_rows import PlainRow, identity_of, plain_question, told_in
 from answerkey.scorers.measuring import Measured
-from answerkey.stats.intervals import mean_of_wholes, whole
+from answerkey.stats.intervals import fixed_point_mean, to_fixed_point
 
 # Questions are dealt out by the checksum of their unit, so that all that is said of a unit comes together.
 PARTITIONS = 128
@@ -321,15 +321,15 @@ class ShardTally:
                 errors[number] += 1
             if one is not None:
                 timed[number] += 1
-                taken[number] += whole(one)
+                taken[number] += to_fixed_point(one)
         for number, found in enumerate(self._listed):
             if found.sums:
                 (failed, counted), (total, known) = found.sums[ERRORS], found.sums[TAKEN]
                 replies[number] += counted
-                errors[number] += round(mean_of_wholes(failed, 1))
+                errors[number] += round(fixed_point_mean(failed, 1))
                 timed[number] += known
                 taken[number] += total
-        high, low = zip(*map(halves, taken), strict=True) if taken else ((), ())
+        high, low = zip(*map(split_fixed_point, taken), strict=True) if taken else ((), ())
         return list(zip(replies, errors, timed, high, low, strict=True))
 
 
@@ -360,7 +360,7 @@ class _Deal:
         if found.numbers is not None:
             self.numbered[found.id] = (len(found.numbers), number_runs(found.numbers))
         tools = {
-            column: (*halves(total), size)
+            column: (*split_fixed_point(total), size)
             for column, (total, size) in found.sums.items()
             if column not in (ERRORS, TAKEN)
         }

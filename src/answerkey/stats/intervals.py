@@ -125,13 +125,13 @@ _SHIFT = 60
 _SCALE = float(1 << _SHIFT)
 
 
-def whole(value: float) -> int:
-    """A value as a whole number of 2⁻⁶⁰."""
+def to_fixed_point(value: float) -> int:
+    """Convert a value to fixed point: a multiple of 2⁻⁶⁰. Sums of these do not depend on their order."""
     return int(value * _SCALE)
 
 
-def mean_of_wholes(total: int, count: int) -> float:
-    """The mean of so many values with this sum."""
+def fixed_point_mean(total: int, count: int) -> float:
+    """Return the mean of `count` values from their fixed-point sum."""
     return total / (count << _SHIFT)
 
 
@@ -195,7 +195,7 @@ class UnitMoments:
     @property
     def mean(self) -> float:
         """The mean of all values."""
-        return mean_of_wholes(self.total, self.count)
+        return fixed_point_mean(self.total, self.count)
 
     def interval(self) -> Interval | None:
         """The interval of the mean over units."""

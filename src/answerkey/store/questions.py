@@ -10,7 +10,7 @@ import msgspec
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import ReplyKey
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Scorecard, Trial, grade, round_score
+from answerkey.model.scorecard import Scorecard, Trial, letter_grade, passes, round_score
 from answerkey.model.summary import QuestionRow
 from answerkey.store.database import EPSILON, Connection, Row, Where, signs
 from answerkey.store.feedback import ShortText
@@ -236,8 +236,8 @@ class QuestionList:
                     created_at=info.created_at,
                     target=info.target,
                     score=score,
-                    grade=None if score is None else grade(score),
-                    passed=score is not None and score >= info.pass_mark,
+                    grade=None if score is None else letter_grade(score),
+                    passed=passes(score, info.pass_mark),
                     trials=trials,
                     lowest=lowest,
                     highest=highest,
@@ -274,8 +274,8 @@ def _row(info: RunInfo, trials: Sequence[Trial]) -> QuestionRow:
         persona=asked.question.persona,
         tags=asked.question.tags,
         score=score,
-        grade=None if score is None else grade(score),
-        passed=score is not None and score >= info.pass_mark,
+        grade=None if score is None else letter_grade(score),
+        passed=passes(score, info.pass_mark),
         trials=len(trials),
         trials_passed=sum(card.passed for card in cards),
         lowest=min(scores, default=None),

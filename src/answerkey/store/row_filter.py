@@ -8,6 +8,7 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import lowest_score
 from answerkey.store.database import EPSILON, Database, Where
 from answerkey.store.feedback import ShortText
 
@@ -172,9 +173,9 @@ def of_questions(wanted: RowFilter, info: RunInfo, value: Any) -> Where:
         low, high = _BOUNDS[wanted.grade]
         where.add(f"{score} >= ? AND {score} < ?", low - EPSILON, high - EPSILON)
     if wanted.result == "failed":
-        where.add(f"{score} IS NULL OR {score} < ?", info.pass_mark - EPSILON)
+        where.add(f"{score} IS NULL OR {score} < ?", lowest_score(info.pass_mark))
     elif wanted.result == "passed":
-        where.add(f"{score} >= ?", info.pass_mark - EPSILON)
+        where.add(f"{score} >= ?", lowest_score(info.pass_mark))
     elif wanted.result == "lost":
         where.add(f"{score} IS NULL OR {score} < ?", 1 - EPSILON)
     for limit in wanted.ranges:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import grade, round_score
+from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
 from answerkey.store.database import Where, signs
@@ -229,7 +229,7 @@ class RunList:
             done=done,
             planned=max(questions * (1 if info.is_log else info.repeat), done),
             score=None if score is None else round_score(score),
-            grade=None if score is None else grade(score),
+            grade=None if score is None else letter_grade(score),
             passed=int(passed or 0),
             errors=int(errors),
         )

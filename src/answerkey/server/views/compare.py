@@ -10,7 +10,7 @@ from answerkey.comparison.run_ranking import Ranking
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import grade
+from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Summary
 from answerkey.report.row_files import Column, Table
 from answerkey.report.view import component_words
@@ -388,7 +388,7 @@ def _runs(store: SqlStore, query: CompareQuery) -> list[RunInfo]:
 
 
 def _side(info: RunInfo, score: float | None) -> Side:
-    return Side(info, score, None if score is None else grade(score))
+    return Side(info, score, None if score is None else letter_grade(score))
 
 
 def _cut(found: Comparison) -> Comparison:
@@ -424,7 +424,7 @@ def _row(row: PairRow) -> CompareRow:
         category=row.category,
         question=row.question,
         scores=row.scores,
-        grades=tuple(None if score is None else grade(score) for score in row.scores),
+        grades=tuple(None if score is None else letter_grade(score) for score in row.scores),
         changes=tuple(None if score is None or first is None else score - first for score in row.scores[1:]),
         replies=tuple(shown),
         why=changes_between(*row.cards[:2]),

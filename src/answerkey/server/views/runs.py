@@ -10,7 +10,7 @@ from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import parse_gate
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import grade
+from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
 from answerkey.report.row_files import Table
@@ -258,7 +258,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
             # The end of a step belongs to the next one; the last has both.
             end = high if step == 9 else high - 1e-6
             words = f"{step * 10}–{step * 10 + 10}%: {count(number, 'question')}"
-            bars.append([(float(number), grade(low), words, f"{address}{low:g}..{end:g}#questions")])
+            bars.append([(float(number), letter_grade(low), words, f"{address}{low:g}..{end:g}#questions")])
         return bar_chart(bars, [f"{step * 10}%" for step in range(10)])
 
     @property

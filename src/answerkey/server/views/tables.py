@@ -10,7 +10,7 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import grade
+from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Loss
 from answerkey.report.row_files import Column, Kind, Table, TableRow
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
@@ -387,7 +387,7 @@ def reply_row(item: ProductionReply, feedback: Sequence[Feedback]) -> ReplyRow:
         version=item.version,
         sender=item.sender,
         score=item.score,
-        grade=None if item.score is None else grade(item.score),
+        grade=None if item.score is None else letter_grade(item.score),
         error=None if card is None or card.error is None else card.error.kind,
         latency_ms=item.reply.timings.latency_ms,
         tools=tuple(dict.fromkeys(item.reply.tools_used)),

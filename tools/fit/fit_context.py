@@ -1,4 +1,4 @@
-"""Fits the model of the words around a keyword (answerkey.match.smart) for `benchmarks/fit_smart.py`.
+"""Fits the model of the words around a keyword (answerkey.match.smart) for `tools/fit/fit_smart.py`.
 
 A word is known by its side and distance, by its side and whether a break lies between, and by the same two of its class
 (`denies`, `doubts` or `contrasts` of vocabulary.toml), so that words of a class which no labelled reply has are not unknown.

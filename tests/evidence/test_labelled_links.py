@@ -1,27 +1,18 @@
-"""Links and novelty on replies labelled by people who do not know the code, and by random figures."""
+"""Links on replies that were labelled without knowledge of the code, and on random figures."""
 
-import importlib.util
 import random
 from collections import Counter
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from labelled_links import labelled_rows, measure
 
 
 @pytest.fixture(scope="module")
 def counts() -> Counter[str]:
-    path = ROOT / "benchmarks" / "judgement" / "links.py"
-    spec = importlib.util.spec_from_file_location("links_benchmark", path)
-    assert spec is not None
-    assert spec.loader is not None
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
     found: Counter[str] = Counter()
     generator = random.Random(1)
-    for _, row in benchmark.labelled_rows(ROOT / "labelled"):
-        benchmark.measure(row, found, generator)
+    for _, row in labelled_rows():
+        measure(row, found, generator)
     return found
 
 

@@ -1,6 +1,6 @@
 """Are the verdicts right at their stated rate? Seeded simulation of every test and interval that answerkey reports.
 
-    benchmarks/statistics [--trials N] [--sizes 15,20,50,200,1000] [--only SECTION] [--seed S]
+    python tools/simulate [--trials N] [--sizes 15,20,50,200,1000] [--only SECTION] [--seed S]
 
 Sections: differences-STRUCTURE (false alarms, coverage and power, beside Student's t over units) and means-STRUCTURE (coverage of
 one run's score), of units alone, in fives and in conversations; plan (power at the planned size), early (false alarms of
@@ -18,9 +18,7 @@ from sections import SECTIONS
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="benchmarks/statistics", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog="tools/simulate", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--trials", type=int, default=1000, help="simulated experiments per row (1000)")
     parser.add_argument("--sizes", default="15,20,50,200,1000", help="numbers of units")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="one section; may be repeated")

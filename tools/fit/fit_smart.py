@@ -1,17 +1,17 @@
-"""Fits the trees of `smart` matching: `python benchmarks/fit_smart.py TRIVIA [--write]`; needs scikit-learn.
+"""Fits the trees of `smart` matching: `python tools/fit/fit_smart.py TRIVIA [--write]`; needs scikit-learn.
 
-TRIVIA has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}; the business replies are
-labelled/keywords_*.jsonl. Prints held-out figures: business replies by models that saw none of their author's, trivia answers by
-models that saw none of their questions. With --write, stores the model of all rows and its thresholds in
-src/answerkey/match/smart.json and context.json.gz, and the model without each author in benchmarks/smart_folds.json.gz, by
-which the tests measure without scikit-learn. Every fit also has labelled/surroundings.jsonl, which no figure counts.
+TRIVIA has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}. The business replies are
+labelled/keywords. Every fit also uses labelled/fit_only/keywords_short_sentences.jsonl, which is never evaluated on.
 
-A row counts by its best candidate, so the fit and the choice of the best take turns.
+Prints held-out accuracy: each business reply by a model fitted without its author, each trivia answer by a model fitted
+without its question. --write stores the model of all rows in src/answerkey/match/smart.json and context.json.gz, and the
+models without each author in smart_held_out.json.gz, so that tests can measure without scikit-learn.
+
+A row counts by its best candidate, so the fit and the choice of the best candidate alternate.
 """
 
 import argparse
 import gzip
-import json
 import random
 import zlib
 from functools import lru_cache
@@ -21,14 +21,16 @@ from typing import Any
 import msgspec
 import numpy as np
 from fit_context import export_around, fit_around, read_place
+from labelled_sets import LABELLED, author_of, labelled_files
+from labelled_sets import read_rows as read_lines
 
 from answerkey.match.keywords import ReplyText
 from answerkey.match.smart import DIRECTIONS, Around, Reply, SmartKeyword, Trees, in_steps, prepare_asked
 from answerkey.text.normalise import Alternatives
 
-ROOT = Path(__file__).resolve().parents[1]
-STORED_FOLDS = ROOT / "benchmarks/smart_folds.json.gz"
-AUTHORS = "".join(sorted(path.stem[-1] for path in (ROOT / "labelled").glob("keywords_?.jsonl")))
+ROOT = Path(__file__).resolve().parents[2]
+STORED_FOLDS = Path(__file__).with_name("smart_held_out.json.gz")
+AUTHORS = "".join(map(author_of, labelled_files("keywords/*")))
 FOLDS = 5
 # What a trivia row counts beside a business row. At 0.5 business replies gain a point and trivia answers lose a quarter of one.
 TRIVIA_WEIGHT = 1.0
@@ -75,25 +77,20 @@ class Model(msgspec.Struct, frozen=True):
     trees: Trees
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
-
-
-def business_rows(kind: str = "keywords") -> list[Row]:
-    """The labelled replies: `keywords` are fitted to, `context` and `layouts` never."""
-    paths = sorted((ROOT / "labelled").glob(f"{kind}_?.jsonl"))
-    return [row for path in paths for row in _read_rows(path, path.stem[-1])]
+def business_rows(files: str = "keywords/*") -> list[Row]:
+    """The labelled replies of some files: those below keywords/ are fitted to, those below not_fitted/ are not."""
+    return [row for path in labelled_files(files) for row in _read_rows(path, author_of(path))]
 
 
 @lru_cache(maxsize=1)
 def surroundings_rows() -> list[Row]:
     """Short sentences by the author of the model: every fit has them, no figure counts them."""
-    return _read_rows(ROOT / "labelled/surroundings.jsonl", "surroundings")
+    return _read_rows(LABELLED / "fit_only/keywords_short_sentences.jsonl", "short sentences")
 
 
 def _read_rows(path: Path, author: str) -> list[Row]:
     rows = []
-    for line in _lines(path):
+    for line in read_lines(path):
         keyword = line["expected_keywords"][0]
         options = keyword if isinstance(keyword, list) else [keyword]
         rows.append(Row(author, line["question"], options, line["answer"], line["said"]))
@@ -103,7 +100,7 @@ def _read_rows(path: Path, author: str) -> list[Row]:
 def trivia_rows(path: Path) -> list[Row]:
     return [
         Row("trivia", line["question"], line["accepted"], line["answer"], bool(line["correct"]))
-        for line in _lines(path)
+        for line in read_lines(path)
     ]
 
 
