@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from answerkey.model.question import Question, QuestionSet
     from answerkey.model.run import Run, RunInfo
     from answerkey.model.scorecard import Trial
-    from answerkey.protocols import Target
+    from answerkey.protocols import BaseTarget
     from answerkey.runs.assembly import Assembly
 
 _PROPERTY = "answerkey-result"
@@ -77,7 +77,7 @@ class _Grading:
         self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
         self.assembly: Assembly = assemble(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
-        self.target: Target = self.assembly.target(self.target_spec)
+        self.target: BaseTarget = self.assembly.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
         self.results: dict[int, Trial] = {}

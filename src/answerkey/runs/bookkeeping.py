@@ -15,7 +15,7 @@ from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
-from answerkey.protocols import Target
+from answerkey.protocols import BaseTarget
 from answerkey.runs.assembly import Assembly
 from answerkey.runs.keeping import RunKeeper
 from answerkey.runs.recorder import Recorder
@@ -34,7 +34,7 @@ def new_id() -> str:
 
 def new_run(
     assembly: Assembly,
-    target: Target,
+    target: BaseTarget,
     questions: QuestionSet,
     *,
     run_id: str,
@@ -73,7 +73,7 @@ def going_on(info: RunInfo, assembly: Assembly) -> RunInfo:
 
 
 def changes_since(
-    info: RunInfo, assembly: Assembly, target: Target, questions: QuestionSet | None = None
+    info: RunInfo, assembly: Assembly, target: BaseTarget, questions: QuestionSet | None = None
 ) -> list[str]:
     """What is not any more as it was when a run was asked: what was said then may not hold."""
     changed = []
@@ -120,7 +120,7 @@ def keep_results(
     assembly: Assembly,
     results: Sequence[Trial],
     questions: QuestionSet,
-    target: Target,
+    target: BaseTarget,
     store: SqlStore,
     *,
     target_spec: str | None,

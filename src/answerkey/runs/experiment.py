@@ -22,7 +22,7 @@ from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
+from answerkey.protocols import BaseTarget
 from answerkey.runs.assembly import Assembly
 from answerkey.runs.bookkeeping import (
     changes_since,
@@ -178,7 +178,7 @@ class _Arms:
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
-        target: Target,
+        target: BaseTarget,
         leases: list[Lease],
         link: ExperimentLink,
     ) -> None:
@@ -391,5 +391,4 @@ class _Arms:
                 f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
                 f"answerkey ab --resume {self.infos[0].id} --budget …"
             )
-        observing: list[str] = getattr(self.target, "warnings", list)()
-        yield from observing
+        yield from self.target.warnings()

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
-from answerkey.evidence.facts import Words, meaning
-from answerkey.evidence.links import verify_sentences
+from answerkey.evidence.entailment import load_cross_encoder, verify_sentences
+from answerkey.evidence.records import Words, content_words
 from answerkey.judge.session import ClaimCheck, Judge, open_judging
 from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.scorecard import Trial
@@ -86,4 +85,4 @@ def _by_sentence(labels: Labels, claims: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _content(text: str) -> set[str]:
-    return meaning(Words(text).keys)
+    return content_words(Words(text).keys)
