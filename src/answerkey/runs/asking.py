@@ -113,5 +113,5 @@ def read_by(asked: Asked, expressions: Mapping[str, str]) -> Asked:
 def _decoded(text: str) -> Json:
     try:
         return decode_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
