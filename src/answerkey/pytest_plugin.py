@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from answerkey.model.question import Question, QuestionSet
     from answerkey.model.run import Run, RunInfo
     from answerkey.model.scorecard import Trial
-    from answerkey.protocols import Target
+    from answerkey.protocols import BaseTarget
     from answerkey.runs.context import RunContext
 
 _PROPERTY = "answerkey-result"
@@ -77,7 +77,7 @@ class _Grading:
         self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
         self.assembly: RunContext = make_context(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
-        self.target: Target = self.assembly.target(self.target_spec)
+        self.target: BaseTarget = self.assembly.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
         self.results: dict[int, Trial] = {}
@@ -169,7 +169,7 @@ class _Grading:
         from answerkey.report.wording import gate_words, range_text, score_text
         from answerkey.runs.bookkeeping import keep_results
         from answerkey.runs.stored import open_configured_store
-        from answerkey.runs.verdicts import compare_with_baseline, judge_gates
+        from answerkey.runs.verdicts import compare_with_baseline, with_gates
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -179,7 +179,7 @@ class _Grading:
             )
             if self.baseline is not None:
                 run = compare_with_baseline(run, self.baseline, store)
-            run = judge_gates(run, self.assembly.gates)
+            run = with_gates(run, self.assembly.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [

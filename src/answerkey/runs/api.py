@@ -366,6 +366,6 @@ async def _with_verdicts(run: Run, asking: "Asking", baseline: RunInfo | None) -
 def _with_gates(run: Run, assembly: RunContext) -> Run:
     if not assembly.gates:
         return run
-    from answerkey.runs.verdicts import judge_gates
+    from answerkey.runs.verdicts import with_gates
 
-    return judge_gates(run, assembly.gates)
+    return with_gates(run, assembly.gates)

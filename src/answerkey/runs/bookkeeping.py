@@ -15,7 +15,7 @@ from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
-from answerkey.protocols import Target
+from answerkey.protocols import BaseTarget
 from answerkey.runs.context import RunContext
 from answerkey.runs.durable_writer import DurableWriter
 from answerkey.runs.recorder import Recorder
@@ -34,7 +34,7 @@ def new_id() -> str:
 
 def new_run(
     assembly: RunContext,
-    target: Target,
+    target: BaseTarget,
     questions: QuestionSet,
     *,
     run_id: str,
@@ -73,7 +73,7 @@ def going_on(info: RunInfo, assembly: RunContext) -> RunInfo:
 
 
 def changes_since(
-    info: RunInfo, assembly: RunContext, target: Target, questions: QuestionSet | None = None
+    info: RunInfo, assembly: RunContext, target: BaseTarget, questions: QuestionSet | None = None
 ) -> list[str]:
     """What is not any more as it was when a run was asked: what was said then may not hold."""
     changed = []
@@ -104,7 +104,7 @@ def finish_run(
     stopped: str = "",
 ) -> Run:
     """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
-    judged = judging.document() if judging is not None else {}
+    judged = judging.record() if judging is not None else None
     if status == "complete" and keeper.set_aside:
         status = "partial"
     ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now(), stopped=stopped)
@@ -120,7 +120,7 @@ def keep_results(
     assembly: RunContext,
     results: Sequence[Trial],
     questions: QuestionSet,
-    target: Target,
+    target: BaseTarget,
     store: SqlStore,
     *,
     target_spec: str | None,

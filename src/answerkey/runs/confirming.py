@@ -18,7 +18,7 @@ from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Fli
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
+from answerkey.protocols import BaseTarget
 from answerkey.runs.context import RunContext
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check_confirm(assembly: RunContext) -> None:
 
 
 async def confirm_flips(
-    run: Run, assembly: RunContext, target: Target, baseline: RunInfo, store: "SqlStore"
+    run: Run, assembly: RunContext, target: BaseTarget, baseline: RunInfo, store: "SqlStore"
 ) -> Run:
     """The run, whose comparison says which of the broken questions are broken for sure."""
     comparison, times = run.comparison, assembly.options.confirm
@@ -75,7 +75,7 @@ def _first(comparison: Comparison, kind: str) -> list[Flip]:
 
 
 async def _passes(
-    assembly: RunContext, target: Target, questions: Sequence[Question], times: int
+    assembly: RunContext, target: BaseTarget, questions: Sequence[Question], times: int
 ) -> dict[str, int | None]:
     """How often each question passes; None if one of its replies could not be scored."""
     trials = (

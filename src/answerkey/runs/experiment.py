@@ -17,13 +17,12 @@ import msgspec
 
 from answerkey.comparison.run_comparison import columns_from_store, compare_runs
 from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
-from answerkey.gates import Gate, evaluate_gates
+from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
-from answerkey.model.run_document import run_header
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
+from answerkey.protocols import BaseTarget
 from answerkey.runs.bookkeeping import (
     changes_since,
     finish_run,
@@ -86,17 +85,20 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def with_gates(self, gates: Sequence[Gate]) -> "Experiment":
-        """The experiment with these gates judged: by the verdict of the test that could stop it, where there was one."""
-        document = run_header(self.runs[1])
-        summary = document["summary"]
+        """Return the experiment with gate results; a sequential test's verdict and interval replace the comparison's."""
+        run, comparison, replace = self.runs[1], self.comparison, msgspec.structs.replace
+        summary = run.summary
         if self.stopped_early:
-            # Enough was asked, so that the rest is not missing.
-            asked = summary["trials"] + sum(summary["unscored"].values())
-            summary["coverage"] = summary["trials"] / asked
-        compared = self.comparison.to_dict()
-        compared |= {"verdict": self.verdict, "regression": self.verdict == "worse"}
-        compared["difference"] |= self.sequential or {}
-        return msgspec.structs.replace(self, gates=tuple(evaluate_gates(gates, document, compared)))
+            # Enough was asked: the rest is not missing.
+            asked = summary.trials + sum(summary.unscored.values())
+            summary = replace(summary, coverage=summary.trials / asked)
+        if self.sequential is not None:
+            figures = {name: self.sequential[name] for name in ("mean", "low", "high", "p_value")}
+            score = replace(comparison.score, difference=replace(comparison.difference, **figures))
+            comparison = replace(comparison, score=score)
+        comparison = replace(comparison, verdict=self.verdict)
+        subject = GateSubject.of_run(replace(run, summary=summary, comparison=comparison))
+        return replace(self, gates=tuple(evaluate_gates(gates, subject)))
 
 
 async def run_experiment(
@@ -176,7 +178,7 @@ class _Arms:
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
-        target: Target,
+        target: BaseTarget,
         leases: list[Lease],
         link: ExperimentLink,
     ) -> None:
@@ -389,5 +391,4 @@ class _Arms:
                 f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
                 f"answerkey ab --resume {self.infos[0].id} --budget …"
             )
-        observing: list[str] = getattr(self.target, "warnings", list)()
-        yield from observing
+        yield from self.target.warnings()

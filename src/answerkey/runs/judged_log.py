@@ -55,7 +55,7 @@ async def score_judged(
                     if judging.failure is not None:
                         break
                 await judging.checked()
-                log.info = msgspec.structs.replace(log.info, judge=judging.document())
+                log.info = msgspec.structs.replace(log.info, judge=judging.record())
         return log.run(Here(log.plan, grader))
     except BaseException as error:
         log.stop(error)

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
-from answerkey.evidence.facts import Words, meaning
-from answerkey.evidence.links import verify_sentences
-from answerkey.gates import evaluate_gates, parse_gate
+from answerkey.evidence.entailment import load_cross_encoder, verify_sentences
+from answerkey.evidence.records import Words, content_words
+from answerkey.gates import GateSubject, evaluate_gates, flatten, parse_gate
 from answerkey.judge.calibration import (
     Calibration,
     JudgedReplies,
@@ -126,7 +125,7 @@ def calibration_gates(calibration: Calibration, gates: Sequence[str]) -> list[Ga
         "kappa": None if calibration.kappa is None else calibration.kappa.value,
         "labelled": calibration.labelled,
     }
-    return evaluate_gates([parse_gate(gate) for gate in gates], {"summary": numbers})
+    return evaluate_gates([parse_gate(gate) for gate in gates], GateSubject(numbers=flatten(numbers)))
 
 
 def _bounds(corrected: Corrected | None) -> dict[str, float | None]:
@@ -210,7 +209,7 @@ def _by_sentence(
 
 
 def _content(text: str) -> set[str]:
-    return meaning(Words(text).keys)
+    return content_words(Words(text).keys)
 
 
 # Pairwise judging of two stored runs.
@@ -232,10 +231,17 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
             canaries = asyncio.create_task(ask_pair_canaries(panel, rubric, known, f"canary/{paid_by}"))
             verdicts = await asyncio.gather(*(judge_pair(panel, pair, rubric) for pair in pairs))
             tested = await canaries
-            document = session.document()
-    figures = {name: document[name] for name in ("model", "calls", "cached", "cost")}
+            record = session.record()
     targets: dict[Side, str] = {"base": base.target, "candidate": candidate.target}
-    return sum_up_pairs(verdicts, canaries=tested, targets=targets, **figures)
+    return sum_up_pairs(
+        verdicts,
+        model=record.model,
+        calls=record.calls,
+        cached=record.cached,
+        cost=record.cost,
+        canaries=tested,
+        targets=targets,
+    )
 
 
 def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:

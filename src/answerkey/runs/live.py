@@ -18,7 +18,7 @@ from answerkey.errors import (
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
+from answerkey.protocols import BaseTarget
 from answerkey.runs.bookkeeping import finish_run, going_on, new_id, new_run, store_writer
 from answerkey.runs.context import RunContext
 from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer
@@ -103,7 +103,7 @@ class Asking(msgspec.Struct, frozen=True):
     assembly: RunContext
     questions: QuestionSet
     # Open already.
-    target: Target
+    target: BaseTarget
     # What the target is made from again; None: a Python object.
     target_spec: str | None
     store: SqlStore
@@ -173,8 +173,7 @@ async def _ask(asking: Asking, info: RunInfo, lease: Lease, *, new: bool) -> Run
             try:
                 stopped = await _record(asking, info, recorder, keeper, retry, judging, asked)
                 run = finish("interrupted" if stopped else "complete", stopped=stopped)
-                observing: list[str] = getattr(asking.target, "warnings", list)()
-                return msgspec.structs.replace(run, warnings=(*run.warnings, *observing))
+                return msgspec.structs.replace(run, warnings=(*run.warnings, *asking.target.warnings()))
             except asyncio.CancelledError:
                 finish("interrupted")
                 raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 import msgspec
 
+from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
@@ -36,7 +36,7 @@ async def rescore_run(
         info,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,
         options=assembly.options,
-        judge={},
+        judge=None,
         confirmation=None,
         **assembly.grader.kept,
     )
@@ -60,13 +60,13 @@ async def rescore_run(
 
 async def _judge_again(
     assembly: RunContext, info: RunInfo, store: SqlStore, questions: Iterable[Question]
-) -> dict[str, Any]:
+) -> JudgeRecord | None:
     writer = store_writer()
     async with judging_on(store, assembly.judge, info.id, writer) as judging:
         recorder = Recorder(store, info, assembly.grader, NoProgress(), judging=judging, writer=writer)
         async with recorder.recording():
             await add_stored(recorder, store, info, questions)
-        return {} if judging is None else judging.document()
+        return None if judging is None else judging.record()
 
 
 def score_again(

@@ -254,7 +254,7 @@ on:
   push:
     branches: [main, master]
 env:
-  # Source of answerkey for pip: a repository (git+https://…@v0.1.0), a wheel in this repository, or a package name.
+  # Source of answerkey for pip: a repository (git+https://…@v0.2.0), a wheel in this repository, or a package name.
   ANSWERKEY_INSTALL: %(install)s
 jobs:
   grade:
