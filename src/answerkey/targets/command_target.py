@@ -17,7 +17,7 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
-from answerkey.protocols import Ask, TargetContext
+from answerkey.protocols import Ask, BaseTarget, TargetContext
 from answerkey.targets.http_target import UnderWay, compile_template, encode_body, values_of
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
@@ -432,7 +432,7 @@ def make_command_target(rest: str, context: TargetContext) -> "CommandTarget":
     return CommandTarget(settings, name=context.name, concurrency=context.concurrency)
 
 
-class CommandTarget:
+class CommandTarget(BaseTarget):
     """A program as a chatbot."""
 
     def __init__(

@@ -19,7 +19,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
-from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
 from answerkey.targets.http_reply import read_error, retry_after_seconds
@@ -405,8 +405,10 @@ def make_model_target(rest: str, context: TargetContext) -> "ModelTarget":
     return ModelTarget(KNOWN_APIS[by], kind, str(context.settings[kind]), settings, context=context)
 
 
-class ModelTarget:
+class ModelTarget(BaseTarget):
     """A model with tools as a chatbot."""
+
+    model: str
 
     def __init__(
         self,
@@ -506,8 +508,8 @@ class ModelTarget:
         )
         return self._secrets.redact_reply(admit_reply(reply))
 
-    def so_far(self, ask: Ask) -> Reply | None:
-        """What was done of a turn that was given up."""
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """What was done in a turn that timed out."""
         turn = self._turns.get(ask.conversation_id)
         if turn is None or turn.turn != ask.turn:
             return None
