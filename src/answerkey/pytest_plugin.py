@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from answerkey.model.run import Run, RunInfo
     from answerkey.model.scorecard import Trial
     from answerkey.protocols import BaseTarget
-    from answerkey.runs.assembly import Assembly
+    from answerkey.runs.context import RunContext
 
 _PROPERTY = "answerkey-result"
 # What is wrong with the run of a test, by its gates.
@@ -62,7 +62,7 @@ class _Grading:
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
         from answerkey.datasets.golden_sets import read_questions
-        from answerkey.runs.assembly import assemble
+        from answerkey.runs.context import make_context
         from answerkey.runs.stored import find_baseline
 
         self.config = config
@@ -75,7 +75,7 @@ class _Grading:
             concurrency=1,
         )
         self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
-        self.assembly: Assembly = assemble(options, settings)
+        self.assembly: RunContext = make_context(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
         self.target: BaseTarget = self.assembly.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -383,7 +383,7 @@ def _marker(node: pytest.Item | pytest.Collector) -> pytest.Mark:
 def _marked_questions(node: Any) -> "QuestionSet":
     """The marker's golden set; a path starts from the test's folder, or else from where pytest is."""
     from answerkey.config import load_settings
-    from answerkey.runs.assembly import golden_set
+    from answerkey.runs.context import golden_set
 
     given = _marker(node).args[0] if _marker(node).args else None
     if isinstance(given, str | Path):

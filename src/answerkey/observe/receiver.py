@@ -22,7 +22,7 @@ from answerkey.observe.merging import (
     read_traceparent,
 )
 from answerkey.observe.trace_reading import ReadTrace, read_trace
-from answerkey.transcripts.json_values import as_dict, as_dicts
+from answerkey.transcripts.json_values import as_dict, as_dicts, decode_strict_json
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -64,8 +64,8 @@ def _ids(record: dict[str, Any]) -> tuple[str, str, str]:
 
 def _records(data: bytes, outer: str, middle: str, inner: str) -> list[tuple[str, dict[str, Any]]]:
     try:
-        request = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+        request = decode_strict_json(data)
+    except ValueError as error:
         raise MalformedError(f"it is not JSON: {error}") from None
     if not isinstance(request, dict) or not isinstance(request.get(outer, []), list):
         raise MalformedError(f"there is no list {outer}")

@@ -1,4 +1,4 @@
-"""Assembly: what every flow is put together from, found and checked before the first question is asked."""
+"""RunContext: what every flow is put together from, found and checked before the first question is asked."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
 
 
-class Assembly(msgspec.Struct, frozen=True, kw_only=True):
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one flow."""
 
     settings: Settings
@@ -69,13 +69,13 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
         return ObservedTarget(target, self.options)
 
 
-def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:
+def make_context(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> RunContext:
     """Find the parts; whatever is wrong with one of them is said here."""
     judge = _make_judge(options, settings)
     grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
     if judge is not None:
         judge.touches, judge.weighted = grader.judged_names, frozenset(options.scoring.weights)
-    return Assembly(
+    return RunContext(
         settings=settings,
         options=options,
         grader=grader,
