@@ -40,7 +40,7 @@ from answerkey.runs.stored import open_configured_store, stored_trials
 from answerkey.runs.target_pair import TargetPair, own_trial
 from answerkey.runs.verdicts import with_wordings
 from answerkey.stats.paired import Verdict
-from answerkey.stats.planning import AnytimeTest, PlannedLooks, sequential_document
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike

@@ -19,7 +19,7 @@ from answerkey.model.feedback import (
     ProductionReply,
 )
 from answerkey.model.scorecard import PASS_MARK
-from answerkey.stats.intervals import correlate
+from answerkey.stats.agreement import correlate
 from answerkey.store.database import (
     BATCH,
     EPSILON,
