@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labelled_links import labelled_rows, measure
 
-from answerkey.evidence.facts import Words, novelty_of
+from answerkey.evidence.records import Words, novelty
 
 
 def area_under_curve(positive: list[float], negative: list[float]) -> float:
@@ -25,7 +25,7 @@ def novelty_curve(path: Path) -> dict[str, float]:
     parts: dict[str, tuple[list[float], list[float]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        value = novelty_of(Words(row["response"]), Words(row["knowledge"]))
+        value = novelty(Words(row["response"]), Words(row["knowledge"]))
         names = ["all", row["id"].rsplit("-", 1)[0], *(["two labels"] if row["label"] != "Generic" else [])]
         for name in names:
             more, less = parts.setdefault(name, ([], []))

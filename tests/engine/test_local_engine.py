@@ -168,6 +168,31 @@ class GivesUp:
         return Reply(tool_calls=(ToolCall(name="query_database"),), evidence=Evidence(tools_observed=True))
 
 
+class Broken(GivesUp):
+    """One that cannot tell what it has done, nor what was observed."""
+
+    def so_far(self, ask: Ask) -> Reply:
+        raise KeyError("lost track")
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        raise ValueError("saw nothing")
+
+
+def test_a_target_that_cannot_tell_what_it_has_done_is_data_too() -> None:
+    done = ask(Broken(), questions(3), timeout=0.05)
+    assert len(done) == 3
+    for one in done:
+        assert one.reply.failure is not None
+        assert one.reply.failure.kind == "local_resources"
+        assert "saw nothing" in one.reply.failure.message
+
+    del Broken.observe
+    for one in ask(Broken(), questions(3), timeout=0.05):
+        assert one.reply.failure is not None
+        assert one.reply.failure.kind == "timeout"
+        assert "lost track" in one.reply.failure.message
+
+
 def test_what_was_done_until_a_timeout_counts() -> None:
     (done,) = ask(GivesUp(), questions(1), timeout=0.05)
     assert done.reply.failure is not None

@@ -14,7 +14,7 @@ from typing import Any
 
 from labelled_sets import labelled_files, read_rows
 
-from answerkey.evidence.links import describe
+from answerkey.evidence.links import find_links
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.text.dates import find_dates
@@ -97,7 +97,7 @@ def random_figure(stated: str, generator: random.Random) -> str:
 def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random) -> None:
     """Count one row's items."""
     spans = supported_spans(row)
-    for item in describe(*reply_of(row))[0]:
+    for item in find_links(*reply_of(row))[0]:
         why = next((why for start, end, why in spans if start <= item.start < end), None)
         if why is None:
             continue
@@ -107,7 +107,7 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
         if item.kind == "figure" and item.text[0].isdigit():
             drawn = random_figure(item.text, generator)
             text = row["answer"][: item.start] + drawn + row["answer"][item.end :]
-            found = [one for one in describe(*reply_of(row, text))[0] if one.start == item.start]
+            found = [one for one in find_links(*reply_of(row, text))[0] if one.start == item.start]
             size = min(4, sum(map(str.isdigit, drawn)))
             for name in ("random figure", f"random figure of {size} digits"):
                 counts[name] += 1

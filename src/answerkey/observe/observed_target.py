@@ -8,16 +8,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import OBSERVERS, Event, Observation, Span, join_observations, read_traceparent
 from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
-from answerkey.observe.receiver import Receiver, TraceBook, receiver_app
+from answerkey.observe.receiver import Receiver, TraceBook, load_messages, receiver_app
 from answerkey.observe.trace_reading import read_trace
-from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetWrapper
+from answerkey.transcripts.json_values import admit_reply
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -119,13 +120,13 @@ def _plain(attributes: Any) -> dict[str, Any]:
 # ObservedTarget: any chatbot, with observers that listen for as long as it is open and see each question's calls.
 
 
-class ObservedTarget:
+class ObservedTarget(TargetWrapper):
     """A chatbot whose calls are seen from outside."""
 
-    def __init__(self, target: Target, options: Options) -> None:
+    def __init__(self, target: BaseTarget, options: Options) -> None:
+        super().__init__(target)
         if find_spec("aiohttp") is None:
             raise MissingExtraError("--proxy" if options.traces is None else "--traces", "observe")
-        self._target = target
         self._options = options
         self._open = AsyncExitStack()
         self._spans: TraceBook | None = None
@@ -133,29 +134,15 @@ class ObservedTarget:
         # Where the observers listen, by what they are, once they do.
         self.addresses: dict[str, str] = {}
 
-    @property
-    def name(self) -> str:
-        """The chatbot's own."""
-        return self._target.name
-
-    @property
-    def fingerprint(self) -> str:
-        """The chatbot's own: who watches does not change it."""
-        return self._target.fingerprint
-
-    def __getattr__(self, name: str) -> Any:
-        # What else the engine looks for: capacity, replays, wait_for_room.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._target, name)
-
-    async def __aenter__(self) -> "ObservedTarget":
+    async def __aenter__(self) -> Self:
         options = self._options
         environment: dict[str, str] = {}
         try:
             if options.traces is not None:
                 self._spans = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
-                address = await self._listen("traces", receiver_app(Receiver(self._spans)), options.traces)
+                load_messages()
+                receiver = Receiver(self._spans, self._spans.note_malformed)
+                address = await self._listen("traces", receiver_app(receiver), options.traces)
                 if "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ:
                     environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = address
                     environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
@@ -166,7 +153,7 @@ class ObservedTarget:
                 environment |= upstreams.environment(address)
             token = OBSERVERS.set(environment)
             self._open.callback(OBSERVERS.reset, token)
-            await self._open.enter_async_context(self._target)
+            await self._open.enter_async_context(self.target)
         except BaseException:
             await self._open.aclose()
             raise
@@ -198,7 +185,7 @@ class ObservedTarget:
         if self._exchanges is not None:
             self._exchanges.open(ask)
         try:
-            return await self._target.ask(ask)
+            return await self.target.ask(ask)
         except RetryableError:
             # It is asked again under another trace.
             self._close(ask)
@@ -214,12 +201,13 @@ class ObservedTarget:
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The reply with what was seen of it, once nothing more is to be expected; outside the chatbot's time."""
         try:
+            reply = await self.target.observe(ask, reply)
             for book in reversed(self._books()):
                 await book.settle(ask.traceparent)
         finally:
             seen = self._close(ask)
-        return join_observations(reply, seen)
+        return admit_reply(join_observations(reply, seen))
 
     def warnings(self) -> list[str]:
-        """What a reader of the run must know of the observing."""
-        return [line for book in self._books() for line in book.warnings()]
+        """What may be missing from the observations."""
+        return [*self.target.warnings(), *(line for book in self._books() for line in book.warnings())]

@@ -17,14 +17,12 @@ import msgspec
 
 from answerkey.comparison.run_comparison import columns_from_store, compare_runs
 from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
-from answerkey.gates import Gate, evaluate_gates
+from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
-from answerkey.model.run_document import run_header
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
-from answerkey.runs.assembly import Assembly
+from answerkey.protocols import BaseTarget
 from answerkey.runs.bookkeeping import (
     changes_since,
     finish_run,
@@ -33,13 +31,14 @@ from answerkey.runs.bookkeeping import (
     new_run,
     store_writer,
 )
-from answerkey.runs.keeping import Patience, RunKeeper, keep_run, replay_journal
+from answerkey.runs.context import RunContext
+from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer, replay_journal
 from answerkey.runs.live import Spending
+from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.recorder import Recorder, add_stored, judging_on
 from answerkey.runs.stored import open_configured_store, stored_trials
 from answerkey.runs.target_pair import TargetPair, own_trial
 from answerkey.runs.verdicts import with_wordings
-from answerkey.runs.waiting import Progress, RunningScore, Silent
 from answerkey.stats.paired import Verdict
 from answerkey.stats.planning import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
@@ -86,21 +85,24 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def with_gates(self, gates: Sequence[Gate]) -> "Experiment":
-        """The experiment with these gates judged: by the verdict of the test that could stop it, where there was one."""
-        document = run_header(self.runs[1])
-        summary = document["summary"]
+        """Return the experiment with gate results; a sequential test's verdict and interval replace the comparison's."""
+        run, comparison, replace = self.runs[1], self.comparison, msgspec.structs.replace
+        summary = run.summary
         if self.stopped_early:
-            # Enough was asked, so that the rest is not missing.
-            asked = summary["trials"] + sum(summary["unscored"].values())
-            summary["coverage"] = summary["trials"] / asked
-        compared = self.comparison.to_dict()
-        compared |= {"verdict": self.verdict, "regression": self.verdict == "worse"}
-        compared["difference"] |= self.sequential or {}
-        return msgspec.structs.replace(self, gates=tuple(evaluate_gates(gates, document, compared)))
+            # Enough was asked: the rest is not missing.
+            asked = summary.trials + sum(summary.unscored.values())
+            summary = replace(summary, coverage=summary.trials / asked)
+        if self.sequential is not None:
+            figures = {name: self.sequential[name] for name in ("mean", "low", "high", "p_value")}
+            score = replace(comparison.score, difference=replace(comparison.difference, **figures))
+            comparison = replace(comparison, score=score)
+        comparison = replace(comparison, verdict=self.verdict)
+        subject = GateSubject.of_run(replace(run, summary=summary, comparison=comparison))
+        return replace(self, gates=tuple(evaluate_gates(gates, subject)))
 
 
 async def run_experiment(
-    assembly: Assembly,
+    assembly: RunContext,
     questions: QuestionSet,
     targets: tuple[TargetLike, TargetLike],
     progress: Progress,
@@ -138,7 +140,7 @@ async def run_experiment(
 
 
 async def resume_experiment(
-    assembly: Assembly, info: RunInfo, store: SqlStore, progress: Progress
+    assembly: RunContext, info: RunInfo, store: SqlStore, progress: Progress
 ) -> Experiment:
     """Ask what both runs of an interrupted experiment still lack."""
     link = info.experiment
@@ -172,11 +174,11 @@ async def resume_experiment(
 class _Arms:
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: RunContext,
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
-        target: Target,
+        target: BaseTarget,
         leases: list[Lease],
         link: ExperimentLink,
     ) -> None:
@@ -204,7 +206,7 @@ class _Arms:
             self.test = PlannedLooks(link.looks, len(self.units))
         # Trials of each arm.
         self.planned = len(questions) * self.options.repeat
-        self.keepers: list[RunKeeper] = []
+        self.keepers: list[DurableWriter] = []
         self.recorders: list[Recorder] = []
         self.judging: list[JudgingSession | None] = []
         self.running = RunningScore()
@@ -264,14 +266,14 @@ class _Arms:
         """Ask, and compare; `begin` writes a run down once the judges are known to work."""
         async with AsyncExitStack() as opened:
             writers = [store_writer() for _ in self.infos]
-            patience = Patience(self.options.store_patience)
+            patience = StoreRetry(self.options.store_patience)
             for arm, info in enumerate(self.infos):
                 session = judging_on(
                     self.store, self.assembly.judge, info.id, writers[arm], patience=patience
                 )
                 self.judging.append(await opened.enter_async_context(session))
             for arm, info in enumerate(self.infos):
-                begun = keep_run(self.store, info, self.leases[arm], patience, partial(begin, info))
+                begun = open_writer(self.store, info, self.leases[arm], patience, partial(begin, info))
                 self.keepers.append(opened.enter_context(begun))
                 watch = partial(self._scored, arm, progress)
                 self.recorders.append(
@@ -279,7 +281,7 @@ class _Arms:
                         self.keepers[-1],
                         info,
                         self.assembly.grader,
-                        Silent(),
+                        NoProgress(),
                         judging=self.judging[arm],
                         writer=writers[arm],
                         watch=watch,
@@ -288,7 +290,7 @@ class _Arms:
                     )
                 )
             try:
-                with self.keepers[0].asking(), self.keepers[1].asking():
+                with patience.until_stopped():
                     await self._ask(progress)
             except asyncio.CancelledError:
                 self._finish("interrupted")
@@ -389,5 +391,4 @@ class _Arms:
                 f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
                 f"answerkey ab --resume {self.infos[0].id} --budget …"
             )
-        observing: list[str] = getattr(self.target, "warnings", list)()
-        yield from observing
+        yield from self.target.warnings()

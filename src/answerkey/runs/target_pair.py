@@ -7,33 +7,23 @@ import msgspec
 
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Ask, Target
+from answerkey.protocols import Ask, BaseTarget
 
 
-class TargetPair:
+class TargetPair(BaseTarget):
     """Both targets behind one: odd trials are the first target's, even ones the second's.
 
     So the engine that asks one target asks both, under one limit of concurrency and one rate, and knows nothing of it.
     """
 
-    def __init__(self, targets: list[Target]) -> None:
+    def __init__(self, targets: list[BaseTarget]) -> None:
         self.targets = targets
         self._open = AsyncExitStack()
         self.name = " and ".join(target.name for target in targets)
         self.fingerprint = "+".join(target.fingerprint for target in targets)
-
-    @property
-    def capacity(self) -> int | None:
-        """What the smaller of them can take at once."""
-        known = [
-            capacity for target in self.targets if (capacity := getattr(target, "capacity", None)) is not None
-        ]
-        return min(known) if known else None
-
-    @property
-    def replays(self) -> bool:
-        """Both give back what was recorded."""
-        return all(getattr(target, "replays", False) for target in self.targets)
+        capacities = [target.capacity for target in targets if target.capacity is not None]
+        self.capacity = min(capacities, default=None)
+        self.replays = all(target.replays for target in targets)
 
     async def __aenter__(self) -> "TargetPair":
         try:
@@ -49,14 +39,31 @@ class TargetPair:
 
     async def wait_for_room(self, ask: Ask) -> None:
         """Wait until the chatbot that is asked can take the question."""
-        wait_for_room = getattr(self.targets[_arm_and_trial(ask.trial)[0]], "wait_for_room", None)
-        if wait_for_room is not None:
-            await wait_for_room(ask)
+        target, own = self._arm(ask)
+        await target.wait_for_room(own)
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask the chatbot whose trial it is."""
+        target, own = self._arm(ask)
+        return await target.ask(own)
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        """What the arm's target saw."""
+        target, own = self._arm(ask)
+        return await target.observe(own, reply)
+
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """What the arm's target had done."""
+        target, own = self._arm(ask)
+        return await target.so_far(own)
+
+    def warnings(self) -> list[str]:
+        """Those of both."""
+        return [line for target in self.targets for line in target.warnings()]
+
+    def _arm(self, ask: Ask) -> tuple[BaseTarget, Ask]:
         arm, trial = _arm_and_trial(ask.trial)
-        return await self.targets[arm].ask(msgspec.structs.replace(ask, trial=trial))
+        return self.targets[arm], msgspec.structs.replace(ask, trial=trial)
 
 
 def _arm_and_trial(number: int) -> tuple[Literal[0, 1], int]:

@@ -26,8 +26,7 @@ from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, Usage
 from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.row_files import ENDINGS, write_table
-from answerkey.runs.production_grading import ProductionGrading
-from answerkey.runs.proposals import proposed_cases
+from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, person_visiting, site_sending
 from answerkey.server.actions import GivenBaseline, action_routes
 from answerkey.server.intake import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from answerkey.evidence.links import MOST_REPLY, TooLargeError, describe
+from answerkey.evidence.links import MAX_REPLY_CHARACTERS, TooLargeError, find_links
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 
@@ -18,7 +18,7 @@ ARREARS = [
 def links(text: str, result: object = None, *passages: str, question: str = "?") -> dict[str, Link]:
     calls = () if result is None else (ToolCall(name="query", result=result, result_seen=True),)
     reply = Reply(text=text, tool_calls=calls, sources=tuple(Source(text=passage) for passage in passages))
-    return {item.text: item for item in describe(Question(id="q", question=question), reply)[0]}
+    return {item.text: item for item in find_links(Question(id="q", question=question), reply)[0]}
 
 
 def test_each_thing_is_linked_to_its_cell() -> None:
@@ -123,7 +123,7 @@ def test_a_part_of_a_name_and_what_is_missing_of_it() -> None:
 def test_a_later_turn_may_rest_on_an_earlier_one() -> None:
     question = Question(id="q", question="And how much?")
     before = (question, Reply(text="…", tool_calls=(ToolCall(name="q", result=ARREARS, result_seen=True),)))
-    (found,) = describe(question, Reply(text="It is $655.50."), [before])[0]
+    (found,) = find_links(question, Reply(text="It is $655.50."), [before])[0]
     assert found.where == "turns[0].tool_calls[0].result[1].balance"
 
 
@@ -163,8 +163,8 @@ def test_hostile_text_is_no_crash(text: str) -> None:
         links(text, result, text, question=text or "?")
 
 
-def test_too_large_is_said() -> None:
-    with pytest.raises(TooLargeError, match="more than 50,000"):
-        links("x" * (MOST_REPLY + 1), ARREARS)
+def test_too_large_inputs_are_refused() -> None:
+    with pytest.raises(TooLargeError, match="limit 50,000"):
+        links("x" * (MAX_REPLY_CHARACTERS + 1), ARREARS)
     with pytest.raises(TooLargeError, match="more than 500,000"):
         links("12", None, "x" * 500_001)

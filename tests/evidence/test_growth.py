@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from answerkey.evidence.links import describe
+from answerkey.evidence.links import find_links
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 
@@ -16,7 +16,7 @@ def seconds(text: str, evidence: str) -> float:
     taken = []
     for _ in range(2):
         start = process_time()
-        describe(Question(id="q", question="?"), reply)
+        find_links(Question(id="q", question="?"), reply)
         taken.append(process_time() - start)
     return min(taken)
 

@@ -1,4 +1,4 @@
-"""The door for a real model, with a tiny one: its labels, its batches, its calibration, and groundedness by it."""
+"""Entailment models, with a tiny one: labels, batches, calibration and groundedness."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from answerkey.cli.main import run_command
-from answerkey.entailment import load_cross_encoder
 from answerkey.errors import ConfigError
+from answerkey.evidence.entailment import load_cross_encoder
 
 from .tiny_model import write_model
 
@@ -77,7 +77,7 @@ def test_a_folder_that_lacks_something_is_one_line(project: Path, gone: str, mes
 
 def test_wrong_files_are_one_line(project: Path) -> None:
     (project / "model" / "config.json").write_text('{"id2label": {"0": "yes", "1": "no"}}')
-    with pytest.raises(ConfigError, match="no label of yes, no is called entailment"):
+    with pytest.raises(ConfigError, match="none of the labels yes, no is called entailment"):
         load_cross_encoder("model", project)
     (project / "model" / "model.onnx").write_bytes(b"no model")
     with pytest.raises(ConfigError, match="cannot be loaded"):
