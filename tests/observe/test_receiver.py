@@ -241,17 +241,35 @@ def test_every_prefix_of_a_request_is_read_or_refused() -> None:
     assert {receive(good[:length]) for length in range(len(good))} == {200, 400}
 
 
-async def test_broken_insides_of_a_span_make_the_trace_partial() -> None:
-    broken = (
-        field(1, bytes.fromhex(TRACE))
-        + field(2, b"\x05" * 8)
-        + field(4, bytes.fromhex(ASKED))
-        + field(9, b"\xff\xff")
-    )
-    body = as_protobuf(*WHOLE) + field(1, field(2, field(2, broken)))
-    reply, _ = await asked(lambda send: send(body))
+def deep(levels: int) -> bytes:
+    """An attribute whose value is a list in a list in a list …."""
+    value = field(1, b"x")
+    for _ in range(levels):
+        value = field(5, field(1, value))
+    return field(9, field(1, b"deep") + field(2, value))
+
+
+def own_span(inside: bytes) -> bytes:
+    ids = field(1, bytes.fromhex(TRACE)) + field(2, b"\x05" * 8) + field(4, bytes.fromhex(ASKED))
+    return field(1, field(2, field(2, ids + inside)))
+
+
+async def test_a_span_that_is_nested_too_deeply_makes_the_trace_partial() -> None:
+    reply, _ = await asked(lambda send: send(as_protobuf(*WHOLE) + own_span(deep(42))))
     assert reply.evidence.unread == ("1 spans could not be read",)
     assert not reply.evidence.tools_observed
+
+
+@pytest.mark.parametrize("inside", [field(9, b"\xff\xff"), field(5, b"\xff"), deep(200)])
+async def test_a_request_that_cannot_be_read_makes_every_open_trace_partial(inside: bytes) -> None:
+    async def both(send: Any) -> None:
+        await send(as_protobuf(*WHOLE))
+        assert await send(as_protobuf(*WHOLE) + own_span(inside)) == 400
+
+    reply, warnings = await asked(both)
+    assert reply.evidence.unread == ("an export request could not be read",)
+    assert not reply.evidence.tools_observed
+    assert "traces: 1 export request(s) could not be read" in warnings
 
 
 def test_large_bodies_are_taken_and_bombs_are_not() -> None:

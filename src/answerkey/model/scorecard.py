@@ -101,6 +101,11 @@ def lowest_score(bound: float) -> float:
     return bound - _HALF_UNIT
 
 
+def highest_score(bound: float) -> float:
+    """The highest score, not rounded, that does not exceed a bound; databases and arrays compare with this."""
+    return bound + _HALF_UNIT
+
+
 def passes(score: float | None, pass_mark: float) -> bool:
     """Whether a score reaches the pass mark; what could not be scored does not.
 

@@ -15,7 +15,7 @@ from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import OBSERVERS, Event, Observation, Span, join_observations, read_traceparent
 from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
-from answerkey.observe.receiver import Receiver, TraceBook, receiver_app
+from answerkey.observe.receiver import Receiver, TraceBook, load_messages, receiver_app
 from answerkey.observe.trace_reading import read_trace
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetWrapper
 from answerkey.transcripts.json_values import admit_reply
@@ -141,7 +141,9 @@ class Observers:
         try:
             if options.traces is not None:
                 self.spans = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
-                address = await self._listen("traces", receiver_app(Receiver(self.spans)), options.traces)
+                load_messages()
+                receiver = Receiver(self.spans, self.spans.note_malformed)
+                address = await self._listen("traces", receiver_app(receiver), options.traces)
                 if "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ:
                     environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = address
                     environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"

@@ -118,7 +118,7 @@ def read_by(asked: AskResult, expressions: Mapping[str, str]) -> AskResult:
 def _decoded(text: str) -> Json:
     try:
         return decode_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
 
 

@@ -30,6 +30,7 @@ from answerkey.transcripts.json_values import (
     as_dict,
     as_list,
     decode_json,
+    decode_strict_json,
     too_large,
 )
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
@@ -386,8 +387,8 @@ class LineProgram:
 
 def _decoded(line: bytes) -> object:
     try:
-        return msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode_strict_json(line)
+    except ValueError:
         return msgspec.UNSET
 
 
@@ -575,7 +576,7 @@ class CommandTarget(BaseTarget):
             return Reply(text=text, failure=Failure("malformed", wrong))
         try:
             payload = decode_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             return Reply(text=text)
         if isinstance(payload, dict) and identity is not None and payload.get("id") == identity:
             # Our id of the question, not the chatbot's of its reply.

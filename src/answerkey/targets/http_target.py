@@ -195,7 +195,7 @@ class Login:
         expression = self._settings.token or ""
         try:
             found = jmespath.search(expression, decode_json(content.decode("utf-8", "replace")))
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise ConfigError(
                 f"{self._where} token = {expression!r}: {failure_message(str(error))}"
             ) from None

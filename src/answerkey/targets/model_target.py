@@ -31,7 +31,7 @@ from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.fields import add_usage
-from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json
+from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json, decode_strict_json
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events, decode_event
 
 _CUT_OFF = "the call was cut off at the model's limit of tokens"
@@ -316,8 +316,8 @@ def _http_tool(settings: ToolSettings, url: str, client: HttpClient, secrets: Se
             if response.status >= 300:
                 raise RuntimeError(f"HTTP {response.status}: {failure_message(body, 200)}")
         try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError:
+            return decode_strict_json(body)
+        except ValueError:
             return body
 
     return Tool(_spec(settings), run)
@@ -556,7 +556,7 @@ class ModelTarget(BaseTarget):
         raw = await response.read(_MOST_BYTES)
         try:
             payload: Json = decode_json(decode_text(raw)[0])
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             message = failure_message(f"the reply is not valid JSON: {error}")
             return Step(reply=Reply(failure=Failure("malformed", message))), None
         return read_step(self._api, payload), None
