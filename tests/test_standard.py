@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import answerkey as ak
-from answerkey.model.scorecard import grade, total
+from answerkey.model.scorecard import letter_grade, total
 
 TOOL_ROWS = [
     ("What is our property address?", ["query_database"], ["query_database"], 1.0),
@@ -132,7 +132,7 @@ def test_worked_example(graded: Any) -> None:
 
 @pytest.mark.parametrize(("score", "letter"), GRADES)
 def test_grades(score: float, letter: str) -> None:
-    assert grade(score) == letter
+    assert letter_grade(score) == letter
 
 
 def test_a_score_is_rounded_before_it_is_compared() -> None:
@@ -140,7 +140,7 @@ def test_a_score_is_rounded_before_it_is_compared() -> None:
     weights = {"tool_usage": 0.4, "response_quality": 0.4, "error_handling": 0.2}
     assert 0.4 + 0.3 + 0.2 != 0.9
     assert total(parts, weights) == 0.9
-    assert grade(0.4 + 0.3 + 0.2) == "A"
+    assert letter_grade(0.4 + 0.3 + 0.2) == "A"
 
 
 @pytest.mark.parametrize("mode", ["literal", "standard", "smart"])

@@ -8,7 +8,7 @@ import msgspec
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, Timings, ToolCall
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, grade, total
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, letter_grade, total
 from answerkey.model.tally import summarise
 from answerkey.store.sql import SqlStore
 
@@ -63,7 +63,7 @@ def made_trials(questions: QuestionSet, *, seed: int, skill: float = 0.9) -> Ite
                 for name, value in values.items()
             },
             total=points,
-            grade=grade(points),
+            grade=letter_grade(points),
             passed=points >= 0.7,
             metrics={"tool_f1": values["tool_usage"]},
         )

@@ -48,7 +48,7 @@ def test_two_commands_lead_to_a_graded_report_of_a_nested_chatbot(
     bot = chatbot(nested)
     begun = command("init", "--target", bot.url, "--question", "Where is our house?")
     assert begun.code == 0
-    assert "body.message: Field required; body.session_id: Field required; asking once more" in begun.err
+    assert "body.message: Field required; body.session_id: Field required; trying again" in begun.err
     assert "data.turns[?sender=='bot'] | [-1].text" in begun.out
     assert written(tmp_path) == FILES
     report = command("run", "-o", "report.html", "--json")
@@ -190,4 +190,4 @@ def test_the_ci_job_installs_answerkey_from_where_it_came(
     # Where nothing is said, the job stops and says so.
     script = ["bash", "-ec", step.replace("pip install", "echo")]
     done = subprocess.run(script, env=workflow["env"], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), "say in this file" in done.stderr) == (install, not install)
+    assert (done.stdout.strip(), "define it in this file" in done.stderr) == (install, not install)

@@ -8,7 +8,7 @@ import pytest
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.model.run import GateResult, Run, RunInfo
-from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, grade, total
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, Trial, letter_grade, total
 from answerkey.model.tally import summarise
 from answerkey.runs.stored import run_warnings
 
@@ -54,7 +54,7 @@ def make_card(
             for name in values
         },
         total=points,
-        grade=grade(points),
+        grade=letter_grade(points),
         passed=points >= 0.7,
         metrics={"tool_f1": values["tool_usage"]},
         findings=findings or {},

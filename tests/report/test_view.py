@@ -5,7 +5,7 @@ from collections.abc import Callable
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
-from answerkey.model.scorecard import Score, Scorecard, Trial, grade
+from answerkey.model.scorecard import Score, Scorecard, Trial, letter_grade
 from answerkey.report.view import build_view, failures_of, only_failures, story_sentences
 from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
 
@@ -18,7 +18,7 @@ def result(identity: str, score: float | None, trial: int = 1) -> Trial:
         scorecard=Scorecard(
             components={"response_quality": Score("response_quality", score, "why", 1.0)},
             total=score,
-            grade=None if score is None else grade(score),
+            grade=None if score is None else letter_grade(score),
             passed=score is not None and score >= 0.7,
         ),
     )

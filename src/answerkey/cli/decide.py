@@ -177,8 +177,8 @@ def _judge_pairs(
     """Let a judge pick the better reply of each pair; None without a judge."""
     if pair_judge is None:
         return None
-    from answerkey.runs.pair_judging import judge_runs
-    from answerkey.runs.waiting import wait_for
+    from answerkey.runs.judging import judge_runs
+    from answerkey.runs.progress import wait_for
 
     return wait_for(judge_runs(store, base, candidate, pair_judge))
 
@@ -378,7 +378,7 @@ def plan(
     first = sources[0] if sources else "latest"
     if len(sources) == 1 and (first.endswith(_GOLDEN_SET_ENDINGS) or Path(first).is_file()):
         made = plan_questions(
-            read_questions(first),
+            read_questions(first, registry=load_settings().scorer_registry),
             deviation=deviation,
             correlation=correlation,
             difference=difference,

@@ -34,11 +34,12 @@ from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.run import Run
-from answerkey.runs.waiting import Progress
+from answerkey.runs.progress import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
     from answerkey.model.result_rows import Kept
+    from answerkey.runs.progress import Progress
     from answerkey.runs.recorded import LogScoring
 
 
@@ -319,7 +320,7 @@ def rescore(
     return rescore_run(
         run,
         scoring=scoring_for(settings, match),
-        questions=None if questions is None else read_questions(questions),
+        questions=None if questions is None else read_questions(questions, registry=settings.scorer_registry),
         judge=judge.settings,
         store=store,
         settings=settings,

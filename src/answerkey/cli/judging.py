@@ -65,13 +65,13 @@ def add(
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
     from answerkey.store.feedback import FeedbackBook, new_id
-    from answerkey.store.questions import QuestionList
+    from answerkey.store.questions import find_reply_key
 
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; the limit is {COMMENT_LIMIT:,}")
     verdict = read_value(value)
     info = store.find_run(run)
-    key = QuestionList(store).reply_key(info, question, trial)
+    key = find_reply_key(store, info, question, trial)
     stored, _ = FeedbackBook(store).add(
         Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
     )
@@ -326,7 +326,7 @@ def calibrate(run: str, flags: CalibrateFlags, judge: JudgeFlags) -> Answer:
         return _calibrate_sentences(flags.sentences, flags.output, judge)
     from answerkey.report.terminal_texts import calibration_lines
     from answerkey.report.wording import gate_words
-    from answerkey.runs.calibrating import calibrate_stored, calibration_gates
+    from answerkey.runs.judging import calibrate_stored, calibration_gates
 
     with opened_store(flags.store) as store:
         info = store.find_run(run)
@@ -340,7 +340,7 @@ def calibrate(run: str, flags: CalibrateFlags, judge: JudgeFlags) -> Answer:
             half_width=flags.within,
         )
     gates = calibration_gates(calibration, flags.gate)
-    model = info.judge.get("model")
+    model = None if info.judge is None else info.judge.model
     document = {"run": info.id, "judge": model, **msgspec.to_builtins(calibration), "gates": gates}
     lines = [
         *calibration_lines(calibration, judge=str(model or "judge"), run=info.name),
@@ -395,7 +395,7 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     import asyncio
 
     from answerkey.judge.session import Judge
-    from answerkey.runs.labelled_sentences import calibrate_judge, calibrate_model
+    from answerkey.runs.judging import calibrate_claims, calibrate_entailment
 
     if output is not None:
         from answerkey.report.files import refuse_to_overwrite
@@ -404,10 +404,10 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     settings = load_settings()
     judge_settings = flags.settings(settings.judge)
     if settings.scoring.grounded.model and not flags.model:
-        measured = calibrate_model(paths, settings.scoring.grounded.model, settings.folder)
+        measured = calibrate_entailment(paths, settings.scoring.grounded.model, settings.folder)
     elif judge_settings.models:
         measured = asyncio.run(
-            calibrate_judge(paths, Judge(judge_settings, folder=settings.folder, prices=settings.prices))
+            calibrate_claims(paths, Judge(judge_settings, folder=settings.folder, prices=settings.prices))
         )
     else:
         raise UsageError("nothing measures groundedness; use --judge MODEL, or set [grounded] model")

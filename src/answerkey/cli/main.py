@@ -4,7 +4,6 @@ import errno
 import gc
 import os
 import sys
-from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -140,11 +139,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
-    code = run_command()
-    # What a library or a cluster prints at exit is not part of the result.
-    with suppress(OSError):
-        os.dup2(2, 1)
-    sys.exit(code)
+    sys.exit(run_command())
 
 
 def run_command(arguments: list[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.plugins import load_object
-from answerkey.runs.waiting import Progress, RunningScore, Silent
+from answerkey.runs.progress import NoProgress, Progress, RunningScore
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ def answers(command: Callable[..., Answer]) -> Callable[..., Any]:
         if wants_quiet:
             values["quiet"] = as_json
         if as_json:
-            with reserved_stdout() as stdout:
+            with reserved_stdout(for_document=True) as stdout:
                 answer = command(*args, **values)
                 _write_document(answer.document, stdout)
         else:
@@ -110,7 +110,7 @@ def _input_files(
 
 def conclude(make_run: Callable[[], Run], *, outputs: Sequence[Path] = (), as_json: bool = False) -> int:
     """Make a run, write its reports, print it; returns the exit code."""
-    with interruptible(), reserved_stdout() as stdout:
+    with interruptible(), reserved_stdout(for_document=as_json) as stdout:
         run = make_run()
         if as_json:
             _write_reports(run, outputs)
@@ -195,16 +195,17 @@ def _print_error(message: str) -> None:
 
 
 @contextmanager
-def reserved_stdout() -> Iterator[BinaryIO]:
+def reserved_stdout(*, for_document: bool) -> Iterator[BinaryIO]:
     """Yield the real stdout, and send whatever else is printed meanwhile to stderr.
 
-    This includes what other languages and child processes print: scorers, libraries and clusters must not disturb the
-    one document of `--json`.
+    This includes what native code, threads and child processes print: scorers, libraries and clusters must not disturb
+    the one document of `--json`. After the document, nothing of them may follow until the process ends.
     """
     before = sys.stdout
     before.flush()
     try:
         own = os.dup(before.fileno())
+        is_process_stdout = before.fileno() == 1
     except (OSError, ValueError):
         # A stream in memory.
         with redirect_stdout(sys.stderr):
@@ -217,7 +218,8 @@ def reserved_stdout() -> Iterator[BinaryIO]:
         try:
             yield stream
         finally:
-            os.dup2(saved, 1)
+            if not (for_document and is_process_stdout):
+                os.dup2(saved, 1)
             os.close(saved)
 
 
@@ -255,11 +257,11 @@ _REPORT_MODULES = ("answerkey.report.terminal", "rich.console", "rich.table", "r
 def progress_for_terminal(*, quiet: bool = False, doing: str = "asking") -> Progress:
     """A progress bar if stderr is a terminal, else nothing."""
     if quiet:
-        return Silent()
+        return NoProgress()
     return ProgressBar(doing) if sys.stderr.isatty() else _ReportLoader()
 
 
-class _ReportLoader(Silent):
+class _ReportLoader(NoProgress):
     """Shows nothing, but imports what the report needs while the chatbot is answering."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:

@@ -17,7 +17,7 @@ from answerkey.comparison.run_comparison import (
 )
 from answerkey.errors import UsageError
 from answerkey.model.run import GateResult, Run
-from answerkey.model.scorecard import grade, round_score
+from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, verdict_of
 
@@ -222,13 +222,12 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
     measures = {
         name: _mean(one.of(values), units, level) for name, values in (run.components | run.metrics).items()
     }
-    reliable = run.info.judge.get("reliable") if run.info.judge else None
     return Ranked(
         id=run.info.id,
         name=run.info.name,
         target=run.info.target,
         score=score.mean,
-        grade=grade(score.mean),
+        grade=letter_grade(score.mean),
         interval=score.interval,
         error_rate=failed.mean,
         error_interval=failed.interval,
@@ -238,7 +237,7 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
         cost_per_point=_cost_per_point(costs, one.of(run.scores), units, level),
         categories={name: mean for name, mean in categories.items() if mean is not None},
         measures={name: mean for name, mean in measures.items() if mean is not None},
-        judge_reliable=reliable,
+        judge_reliable=None if run.info.judge is None else run.info.judge.reliable,
     )
 
 

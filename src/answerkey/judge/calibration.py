@@ -14,7 +14,8 @@ from answerkey.errors import InputError, UsageError
 from answerkey.judge.panel import JUDGE
 from answerkey.model.feedback import Feedback, read_value
 from answerkey.model.question import group_of
-from answerkey.model.scorecard import Trial
+from answerkey.model.scorecard import Trial, passes
+from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa, correlate
 from answerkey.stats.corrected_means import (
     Corrected,
     JudgedSample,
@@ -24,11 +25,7 @@ from answerkey.stats.corrected_means import (
     rogan_gladen_rate,
 )
 from answerkey.stats.intervals import (
-    Confusion,
     Interval,
-    Kappa,
-    cohen_kappa,
-    correlate,
     mcnemar_p_value,
     mean_interval,
     newcombe_interval,
@@ -91,7 +88,7 @@ def labels_from_mapping(
         key = named if isinstance(named, tuple) else (str(named), 1)
         if key not in keys:
             raise UsageError(f"labels: the run has no reply {named!r}")
-        right = value if isinstance(value, bool) else value >= pass_mark
+        right = value if isinstance(value, bool) else passes(value, pass_mark)
         found[key] = [(right, float(value))]
     return _majority(found, "labels")
 
@@ -156,7 +153,7 @@ def _verdict(row: Mapping[str, Any], pass_mark: float) -> tuple[bool, float] | N
             raise ValueError(
                 f"{name!r} is {str(value)[:40]!r}; write true or false, pass or fail, or a score from 0 to 1"
             ) from None
-        return number >= (pass_mark if name == "score" else 0.5), number
+        return passes(number, pass_mark if name == "score" else 0.5), number
     if any(name in row for name in _FIELDS):
         return None
     raise ValueError("has no verdict; give one as 'correct', 'verdict' or 'score'")
@@ -318,14 +315,14 @@ class JudgedReplies(msgspec.Struct, frozen=True):
         interval = None if abs(found.r) == 1.0 else Interval(found.low, found.high, 0.95)
         return Rate(found.r, found.pairs, interval)
 
-    def sample(self, labels: Labels, *, passes: bool) -> JudgedSample:
+    def sample(self, labels: Labels, *, as_passes: bool) -> JudgedSample:
         """The labelled replies and the others, as passes or as values; people's label is 0 or 1, or their score."""
         found: dict[Key, float] = {
-            key: float(value >= self.pass_mark - 1e-9) if passes else value
+            key: float(passes(value, self.pass_mark)) if as_passes else value
             for key, value in self.values.items()
             if value is not None
         }
-        people = {key: float(right) for key, right in labels.right.items()} if passes else labels.scores
+        people = {key: float(right) for key, right in labels.right.items()} if as_passes else labels.scores
         known = [key for key in found if key in people]
         rest = [key for key in found if key not in people]
         return JudgedSample(
@@ -424,8 +421,8 @@ def draw_to_label(replies: JudgedReplies, count: int, *, seed: int = 0) -> list[
 def change_between(base: JudgedReplies, candidate: JudgedReplies, labels: tuple[Labels, Labels]) -> Change:
     """What the labels of both runs make of their difference."""
     rates, means = (
-        [run.sample(given, passes=passes) for run, given in zip((base, candidate), labels, strict=True)]
-        for passes in (True, False)
+        [run.sample(given, as_passes=as_passes) for run, given in zip((base, candidate), labels, strict=True)]
+        for as_passes in (True, False)
     )
     return Change(
         judge_rate=_judge_mean(rates[1]) - _judge_mean(rates[0]),
@@ -444,7 +441,7 @@ def calibrate_judge(
     replies: JudgedReplies, labels: Labels, *, half_width: float = 0.05, level: float = 0.95
 ) -> Calibration:
     """Compare a judge's values with people's verdicts; the verdicts should be on a random sample of the replies."""
-    sample = replies.sample(labels, passes=True)
+    sample = replies.sample(labels, as_passes=True)
     pairs = list(zip(map(bool, sample.human), map(bool, sample.judged), strict=True))
     if not pairs:
         raise UsageError("no reply has both a verdict of people and one of the judge; label some replies")
@@ -452,7 +449,7 @@ def calibrate_judge(
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
     passed, judged = int(sum(sample.judged) + sum(sample.rest)), len(pairs) + len(sample.rest)
     units = [*sample.units, *sample.rest_units]
-    scores = replies.sample(labels, passes=False)
+    scores = replies.sample(labels, as_passes=False)
     values = [*scores.judged, *scores.rest]
     needed = labels_needed(sample, half_width, level=level)
     return Calibration(

@@ -43,7 +43,7 @@ def run_header(run: "Run") -> dict[str, Any]:
         "summary": plain,
         "categories": [{"category": part.pop("name"), **part} for part in plain.pop("categories")],
         "slices": plain.pop("slices"),
-        **({"judge": info.judge} if info.judge else {}),
+        **({} if info.judge is None else {"judge": msgspec.to_builtins(info.judge)}),
         "gates": [msgspec.to_builtins(gate) for gate in run.gates],
         "warnings": list(run.warnings),
         **({} if run.comparison is None else {"comparison": run.comparison.to_dict()}),

@@ -13,7 +13,10 @@ COMPONENTS = ("tool_usage", "response_quality", "error_handling")
 DEFAULT_WEIGHTS: dict[str, float] = {"tool_usage": 0.40, "response_quality": 0.40, "error_handling": 0.20}
 PASS_MARK = 0.70
 
-_GRADES = ((0.90, "A"), (0.80, "B"), (0.70, "C"), (0.60, "D"))
+# The letter grades with the lowest score of each, the best first; a lower score than all of them is an F.
+GRADE_BOUNDS = (("A", 0.90), ("B", 0.80), ("C", 0.70), ("D", 0.60))
+# Scores are compared to nine decimals: sums of floating-point numbers may end up below the exact value.
+_HALF_UNIT = 5e-10
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -93,13 +96,37 @@ def shown_score(score: float | None, digits: int = 3) -> str:
     return "–" if score is None else f"{round_down(score, digits):.{digits}f}"
 
 
-def grade(score: float) -> str:
-    """The letter for a score."""
-    rounded = round_score(score)
-    for least, letter in _GRADES:
-        if rounded >= least:
+def lowest_score(bound: float) -> float:
+    """The lowest score, not rounded, that reaches a bound; databases and arrays compare with this."""
+    return bound - _HALF_UNIT
+
+
+def highest_score(bound: float) -> float:
+    """The highest score, not rounded, that does not exceed a bound; databases and arrays compare with this."""
+    return bound + _HALF_UNIT
+
+
+def passes(score: float | None, pass_mark: float) -> bool:
+    """Whether a score reaches the pass mark; what could not be scored does not.
+
+    >>> passes(0.4 + 0.3, 0.7), passes(0.699999, 0.7), passes(None, 0.7)
+    (True, False, False)
+    """
+    return score is not None and score >= lowest_score(pass_mark)
+
+
+def letter_grade(score: float) -> str:
+    """The letter for a score: 0.4 + 0.3 + 0.2 is an A, 0.899999 a B."""
+    for letter, bound in GRADE_BOUNDS:
+        if score >= lowest_score(bound):
             return letter
     return "F"
+
+
+def mean_score(scores: Iterable[float | None]) -> float | None:
+    """The score of a question over its trials: the mean of those that could be scored; None if none could."""
+    known = [score for score in scores if score is not None]
+    return round_score(fsum(known) / len(known)) if known else None
 
 
 def total(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
@@ -128,14 +155,16 @@ class Trial(msgspec.Struct, frozen=True):
     # One for each turn that was reached; a plain question has one.
     replies: tuple[Reply, ...] = ()
     scorecard: Scorecard = UNSCORED
+    # Index of the chatbot that is asked, in a run that asks several.
+    arm: int = 0
 
     def answered(self, replies: tuple[Reply, ...]) -> "Trial":
         """The same trial, now asked."""
-        return Trial(self.question, self.number, self.position, replies, self.scorecard)
+        return Trial(self.question, self.number, self.position, replies, self.scorecard, self.arm)
 
     def scored(self, scorecard: Scorecard) -> "Trial":
         """The same trial, now scored."""
-        return Trial(self.question, self.number, self.position, self.replies, scorecard)
+        return Trial(self.question, self.number, self.position, self.replies, scorecard, self.arm)
 
     @property
     def reply(self) -> Reply:

@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from answerkey.model.question import Question
-from answerkey.model.scorecard import grade, round_score
+from answerkey.model.scorecard import letter_grade, passes, round_score
 from answerkey.model.summary import Cost
 from answerkey.stats.durations import Durations
 from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean
@@ -98,8 +98,8 @@ class SliceSums:
     def add_question(self, score: float | None, times: int, pass_mark: float) -> None:
         self.questions += times
         if score is not None:
-            self.grades[grade(score)] += times
-            self.passed += times * (round_score(score) >= pass_mark)
+            self.grades[letter_grade(score)] += times
+            self.passed += times * (passes(score, pass_mark))
 
     def moments(self, column: str) -> UnitMoments:
         found = self._moments.get(column)
@@ -130,7 +130,7 @@ def columns_of(names: Names, values: Values, pass_mark: float) -> list[tuple[str
         if value is not None
     ]
     if values[0] is not None:
-        columns.append(("passed", float(round_score(values[0]) >= pass_mark)))
+        columns.append(("passed", float(passes(values[0], pass_mark))))
         if names[1] and names[1][-1] == COST and values[-1] is not None:
             columns += [(_PAID, values[-1]), (_WORTH, values[0])]
     return columns

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
-from answerkey.model.scorecard import PASS_MARK, Trial, grade, round_score
+from answerkey.model.scorecard import PASS_MARK, Trial, letter_grade, round_score
 from answerkey.model.slice_sums import (
     COST,
     ERRORS,
@@ -283,7 +283,7 @@ class Tally:
             trials=replies.trials,
             replies=replies.replies,
             score=score,
-            grade=None if score is None else grade(score),
+            grade=None if score is None else letter_grade(score),
             interval=interval,
             components={name: means[name][0] for name in components},
             component_intervals={name: means[name][1] for name in components},

@@ -157,10 +157,10 @@ def links_detail(
     texts = [source.text for one in given for source in one.sources if source.text]
     if not reply.text or not (seen or texts):
         return None
-    from answerkey.evidence.links import TooLargeError, describe  # most replies have no evidence
+    from answerkey.evidence.links import TooLargeError, find_links  # most replies have no evidence
 
     try:
-        links, novelty = describe(question, reply, earlier)
+        links, novelty = find_links(question, reply, earlier)
     except TooLargeError as error:
         return LinksDetail(note=f"not shown: too large: {error}")
     if not links:
@@ -572,7 +572,7 @@ def _json(value: object) -> str:
         return value
     try:
         return msgspec.json.encode(value).decode()
-    except (TypeError, UnicodeEncodeError, RecursionError):
+    except (TypeError, UnicodeEncodeError):
         return repr(value)
 
 

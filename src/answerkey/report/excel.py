@@ -15,7 +15,7 @@ from xlsxwriter.exceptions import FileCreateError
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run
-from answerkey.model.scorecard import grade, round_score
+from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Latency, Slice
 from answerkey.report.html_file import comparison_sheet, trend_table
 from answerkey.report.row_files import flat_columns, flat_row
@@ -143,7 +143,9 @@ def _score_format(score: float) -> str:
     """Excel rounds what it shows: a B of 0.899999 would read 0.900, so that such a score shows all its digits."""
     score = round_score(score)
     shown = round(score + 1e-9, 3)
-    return "exact" if score < shown and (grade(score) != grade(shown) or shown == 1) else "score"
+    return (
+        "exact" if score < shown and (letter_grade(score) != letter_grade(shown) or shown == 1) else "score"
+    )
 
 
 def _cell_text(text: str) -> str:

@@ -12,9 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-import msgspec
-
-from answerkey.model.scorecard import grade
+from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Segment
 from answerkey.report.row_files import cell_text
 from answerkey.report.view import component_words
@@ -39,6 +37,7 @@ from answerkey.report.wording import (
 )
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import for_terminal, one_line
+from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -268,7 +267,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         first_up=lambda text: text[:1].upper() + text[1:],
         formatted=formatted,
         json_value=_json_value,
-        grade=lambda share: None if share is None else grade(share),
+        grade=lambda share: None if share is None else letter_grade(share),
         metric=metric_text,
         gate_value=gate_value,
         money=money,
@@ -350,8 +349,8 @@ def _json_value(text: str) -> object:
     if not text.startswith(("{", "[")):
         return None
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return decode_strict_json(text)
+    except ValueError:
         return None
 
 

@@ -17,7 +17,7 @@ from answerkey.model.reply import SYSTEM_ERRORS
 from answerkey.model.result_rows import encode, result_lines
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import result_document, run_header
-from answerkey.model.scorecard import Trial, round_score
+from answerkey.model.scorecard import Trial, mean_score, passes
 from answerkey.report.detail import losses_of
 from answerkey.report.wording import (
     change_text,
@@ -369,15 +369,14 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
         f"<testcase classname={_attribute(f'answerkey.{category}')} "
         f'name={_attribute(tally.unique(question.id))} time="{seconds:.3f}">'
     )
-    scores = [result.scorecard.total for result in trials if result.scorecard.total is not None]
-    if not scores:
+    score = mean_score(result.scorecard.total for result in trials)
+    if score is None:
         tally.skipped += 1
         unscored = [str(loss) for loss in losses_of(trials[0].scorecard) if loss.points is None]
         message = _attribute(": ".join(["not scored", *unscored])[:1000])
         return f"{head}<skipped message={message}/></testcase>\n"
-    score = round_score(fsum(scores) / len(scores))
     output = f"<system-out>{_content(_transcript(trials))}</system-out>"
-    if score >= run.info.pass_mark:
+    if passes(score, run.info.pass_mark):
         return f"{head}{output}</testcase>\n"
     worst = min(trials, key=lambda result: result.scorecard.total or 0.0)
     failure = worst.scorecard.error

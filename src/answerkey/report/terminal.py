@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import Trial, grade
+from answerkey.model.scorecard import Trial, letter_grade
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
 from answerkey.report.view import QuestionView, ReportView, build_view, loss_shares
@@ -173,7 +173,7 @@ def bar(share: float | None, width: int, *, plain: bool = False) -> str:
 
 def _bar(share: float | None, width: int, console: Console) -> RenderableType:
     plain = not _encodes(console.encoding, "█▏")
-    colour = GRADE_COLOURS[grade(share)] if share is not None else "dim"
+    colour = GRADE_COLOURS[letter_grade(share)] if share is not None else "dim"
     drawn = bar(share, width, plain=plain)
     if plain:
         return Text(drawn, style=colour)

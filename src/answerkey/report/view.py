@@ -9,7 +9,7 @@ import msgspec
 
 from answerkey.errors import UnknownNameError
 from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import Trial, grade, round_score
+from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
 from answerkey.model.summary import QuestionFigures, QuestionRow, Slice, Summary
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
@@ -164,7 +164,7 @@ def _ranked(run: Run, worst: int, rows: int) -> _Found:
         if rank < 1:
             found.imperfect += 1
             _insert(found.lowest, (rank, position, trials), worst)
-        if not _passed(score, run.info.pass_mark):
+        if not passes(score, run.info.pass_mark):
             found.failed += 1
             _insert(found.failures, (rank, position, trials), rows)
         elif len(found.others) < rows:
@@ -178,8 +178,7 @@ def _by_question(run: Run) -> Iterator[list[Trial]]:
 
 
 def _mean_score(trials: Sequence[Trial]) -> float | None:
-    scores = [trial.scorecard.total for trial in trials if trial.scorecard.total is not None]
-    return round_score(fsum(scores) / len(scores)) if scores else None
+    return mean_score(trial.scorecard.total for trial in trials)
 
 
 def _add_losses(lost: dict[str, float], trials: Sequence[Trial]) -> None:
@@ -195,10 +194,6 @@ def _add_losses(lost: dict[str, float], trials: Sequence[Trial]) -> None:
         for cause, points in causes.items():
             if points > 1e-9:
                 lost[cause] = lost.get(cause, 0.0) + points / len(trials)
-
-
-def _passed(score: float | None, pass_mark: float) -> bool:
-    return score is not None and score >= pass_mark
 
 
 def _question(
@@ -217,8 +212,8 @@ def _question(
         question=one_line(question.question, _QUESTION_WIDTH),
         category=one_line(question.category, _NAME_WIDTH),
         score=score,
-        grade=None if score is None else grade(score),
-        passed=_passed(score, pass_mark),
+        grade=None if score is None else letter_grade(score),
+        passed=passes(score, pass_mark),
         trials=len(trials),
         trials_passed=sum(trial.scorecard.passed for trial in trials),
         losses=losses_of(worst[0].scorecard),
@@ -267,7 +262,7 @@ def only_failures(run: Run) -> Run:
 
     def read() -> Iterator[Trial]:
         for trials in _by_question(run):
-            if not _passed(_mean_score(trials), run.info.pass_mark):
+            if not passes(_mean_score(trials), run.info.pass_mark):
                 yield from trials
 
     return msgspec.structs.replace(run, results=StreamedResults(read))

@@ -14,7 +14,7 @@ from answerkey.golden.know_nothing_bots import know_nothing_bots
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Scorecard, round_score
+from answerkey.model.scorecard import Scorecard, passes, round_score
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.measuring import measuring
 from answerkey.scorers.plan import make_grader
@@ -127,7 +127,7 @@ class _Marking:
         found: list[str] = []
         if any(is_found) and "response_quality" in values:
             found = _shown(compress(keyword_names(keywords), is_found))
-        return _Mark(measured.points, measured.points >= self._grader.scoring.pass_mark, values, found)
+        return _Mark(measured.points, passes(measured.points, self._grader.scoring.pass_mark), values, found)
 
 
 def _mark_of(card: Scorecard) -> _Mark:

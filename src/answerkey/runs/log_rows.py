@@ -6,6 +6,7 @@ from typing import Any
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
+from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.plain_rows import PlainRow, PlainRows, plain_question, plain_reply, told_in
 from answerkey.transcripts.payloads import NAMES_READ
 from answerkey.transcripts.recorded_rows import check_messages, reply_in_row
@@ -27,7 +28,9 @@ _SOME_PARSED = 2000
 class LogRows:
     """Makes trials of rows; expectations stand in the row or in the golden set."""
 
-    def __init__(self, questions: tuple[Question, ...] | None) -> None:
+    def __init__(self, questions: tuple[Question, ...] | None, registry: ScorerRegistry = scorers) -> None:
+        # The scorers that the checks of a row may name.
+        self._registry = registry
         self._given = questions is not None
         # What a row asks itself stands behind all that the golden set has.
         self._behind = len(questions or ())
@@ -107,7 +110,7 @@ class LogRows:
         if known is not None and known[1] == told:
             self._repeated += 1
             return self._behind + place, known[0]
-        question = parse_question(told)
+        question = parse_question(told, registry=self._registry)
         self._keep(key, question, told)
         return self._behind + place, question
 

@@ -16,7 +16,7 @@ from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply
 from answerkey.model.result_rows import OPEN, Kept, encode, for_table
 from answerkey.model.run_document import result_document, score_document
-from answerkey.model.scorecard import Trial, grade
+from answerkey.model.scorecard import Trial, letter_grade
 from answerkey.runs.logged_question import LoggedQuestion
 from answerkey.runs.plain_rows import PlainRow, plain_reply
 from answerkey.scorers.error_handling import ErrorHandling
@@ -153,7 +153,7 @@ class PlainLines:
 
     def _grade(self, points: float) -> tuple[bytes, bytes, bytes]:
         passed = points >= self._grader.scoring.pass_mark
-        graded = self._graded[points] = encode(points), encode(grade(points)), encode(passed)
+        graded = self._graded[points] = encode(points), encode(letter_grade(points)), encode(passed)
         return graded
 
 

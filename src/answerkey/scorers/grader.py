@@ -12,8 +12,18 @@ from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reply import HARNESS_PROBLEMS, Failure, HarnessProblem, Reply
-from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total, unscored_card
+from answerkey.model.scorecard import (
+    Score,
+    Scorecard,
+    letter_grade,
+    passes,
+    round_score,
+    total,
+    unscored_card,
+)
 from answerkey.model.summary import Summary
+from answerkey.plugins import ScorerRegistry
+from answerkey.plugins import scorers as scorer_registry
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
 from answerkey.text.normalise import one_line
@@ -45,6 +55,8 @@ class Grader:
         self.scoring = scoring
         # How to make the same grader in another process; None where a scorer exists in this one only.
         self.recipe: GraderRecipe | None = None
+        # The scorers that checks in rows of a log may name.
+        self.registry: ScorerRegistry = scorer_registry
         self._judge = judge
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
@@ -86,9 +98,7 @@ class Grader:
     def prepare(self) -> None:
         """Have the scorers load what their first reply would load, before anything is timed."""
         for scorer in self._scorers:
-            prepare = getattr(scorer, "prepare", None)
-            if prepare is not None:
-                prepare()
+            scorer.prepare()
 
     @property
     def scorers(self) -> tuple[Scorer, ...]:
@@ -264,8 +274,8 @@ class Grader:
         return Scorecard(
             components=components,
             total=points,
-            grade=None if points is None else grade(points),
-            passed=points is not None and points >= self.scoring.pass_mark,
+            grade=None if points is None else letter_grade(points),
+            passed=passes(points, self.scoring.pass_mark),
             metrics=metrics,
             findings=findings or {},
             error=error,

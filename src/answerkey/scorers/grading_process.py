@@ -18,7 +18,6 @@ from answerkey.config import Settings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.plugins import scorers
 from answerkey.protocols import Direction
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import GraderRecipe, make_grader
@@ -65,9 +64,6 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 def grader_by(recipe: GraderRecipe) -> Grader:
     """The grader that a recipe is of."""
     settings = Settings(scoring=recipe.scoring, scorers=recipe.scorers, path=recipe.path)
-    for name, scorer in recipe.scorers.items():
-        if scorer.python is not None:
-            scorers.refer(name, scorer.python, settings.folder)
     judge = None if recipe.judge is None else _JudgeNames(recipe.judge)
     return make_grader(recipe.scoring, settings, judge=judge)
 

@@ -13,7 +13,7 @@ from answerkey.errors import UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.groundedness import has_evidence
 from answerkey.text.normalise import one_line
 
@@ -24,7 +24,7 @@ _NEEDS = frozenset(get_args(Need))
 _GIVES = "a scorer gives true, false, a number, a Score or None"
 
 
-class OwnScorer:
+class OwnScorer(BaseScorer):
     """A user's function as a Scorer; it can still be called as the function that it is."""
 
     def __init__(
@@ -196,10 +196,14 @@ def make_scorer(
     name: str | None = None,
     direction: Direction | None = None,
     arguments: Mapping[str, Any] | None = None,
+    registry: plugins.ScorerRegistry = plugins.scorers,
 ) -> OwnScorer:
-    """A Scorer from what a user may give as one: a function, a class, an object with `score`, a registered name."""
+    """Make a Scorer from a function, a class, an object with `score`, or a name in the registry.
+
+    The registry is the process-wide one unless a configuration's is given.
+    """
     if isinstance(part, str):
-        name, part = name or part, plugins.scorers.get(part)
+        name, part = name or part, registry.get(part)
     if isinstance(part, type):
         try:
             part, arguments = part(**(arguments or {})), None

@@ -11,14 +11,14 @@ from answerkey.match.keywords import Match, MatchMode, Probability, find_keyword
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import Keyword, Threshold, describe_keyword
 
 # Raised where the same reply could get another score.
 _REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 6}
 
 
-class ResponseQuality:
+class ResponseQuality(BaseScorer):
     """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
 
     name = "response_quality"
@@ -49,7 +49,7 @@ class ResponseQuality:
         """How probably a reply says a keyword by the model, which the first reply loads in the process that scores."""
         if not self._model:
             return None
-        from answerkey.entailment import load_cross_encoder
+        from answerkey.evidence.entailment import load_cross_encoder
 
         model = load_cross_encoder(self._model, self._folder)
         return lambda question, keyword, answer: model.probabilities([(answer, f"{question} {keyword}")])[0]

@@ -1,0 +1,205 @@
+"""RunContext: what every flow is put together from, found and checked before the first question is asked."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from answerkey.config import Settings
+from answerkey.datasets.golden_sets import parse_question, read_questions
+from answerkey.errors import InputError, UsageError
+from answerkey.model.options import JudgeSettings, Options, price_of
+from answerkey.model.question import Question, QuestionSet
+from answerkey.plugins import ScorerRegistry, engines, load_object
+from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
+from answerkey.targets.resolve import PricedTarget, TargetLike, resolve_target
+
+if TYPE_CHECKING:
+    from answerkey.gates import Gate
+    from answerkey.judge.session import Judge
+
+JudgeLike = JudgeSettings | str | Sequence[str]
+QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
+
+
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of one flow."""
+
+    settings: Settings
+    options: Options
+    grader: Grader
+    # None: no model grades.
+    judge: "Judge | None"
+    gates: "tuple[Gate, ...]"
+    engine: BaseEngine
+
+    def target(self, spec: TargetLike) -> BaseTarget:
+        """The target of a spec, not open yet, with the observers of these options."""
+        [target] = self.targets([spec])
+        return target
+
+    def targets(self, specs: Sequence[TargetLike]) -> list[BaseTarget]:
+        """The targets of several specs, which share one set of observers."""
+        targets = [self._unobserved(spec) for spec in specs]
+        if self.options.traces is None and self.options.proxy is None:
+            return targets
+        from answerkey.observe.observed_target import ObservedTarget, Observers  # few runs have an observer
+
+        observers = Observers(self.options)
+        return [ObservedTarget(target, observers) for target in targets]
+
+    def _unobserved(self, spec: TargetLike) -> BaseTarget:
+        make = partial(
+            resolve_target,
+            spec,
+            settings=self.settings.targets,
+            concurrency=self.options.concurrency,
+            folder=self.settings.folder,
+            configured=self.settings.target,
+        )
+        target = make()
+        prices = self.options.prices
+        price = prices.get(target.name)
+        if price is None and target.model:
+            price = price_of(target.model, prices, base_url=target.base_url)
+        target = self.engine.place_target(target, make)
+        return target if price is None else PricedTarget(target, price)
+
+
+def make_context(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> RunContext:
+    """Find the parts; whatever is wrong with one of them is said here."""
+    judge = _make_judge(options, settings)
+    grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
+    if judge is not None:
+        judge.touches, judge.weighted = grader.judged_names, frozenset(options.scoring.weights)
+    return RunContext(
+        settings=settings,
+        options=options,
+        grader=grader,
+        judge=judge,
+        gates=_make_gates(options, grader.directions),
+        engine=adapt_engine(engines.get(options.engine)(options)),
+    )
+
+
+def _make_gates(options: Options, measures: Mapping[str, Direction]) -> "tuple[Gate, ...]":
+    """The run's conditions; a name that none of its measures has is refused."""
+    if not options.gates and options.baseline is None:
+        return ()
+    from answerkey.gates import check_gates  # loaded where there are conditions
+
+    return tuple(check_gates(options.gates, measures, baseline=options.baseline))
+
+
+def _make_judge(options: Options, settings: Settings) -> "Judge | None":
+    """The judge of a run, asked as many questions at once as the chatbot unless it is told; None if it has none."""
+    judge, scoring = options.judge, options.scoring
+    if not judge.models and not scoring.needs_judge:
+        # Most runs have none, and need not load what judging takes.
+        return None
+    from answerkey.judge.session import make_judge
+
+    if judge.concurrency is None:
+        judge = msgspec.structs.replace(judge, concurrency=options.concurrency)
+    return make_judge(judge, scoring, folder=settings.folder, prices=options.prices)
+
+
+def make_options(settings: Settings, options: Options | None, changes: Mapping[str, Any]) -> Options:
+    """The options that a caller means: the configured ones or `options`, with `changes` by name on top."""
+    given = dict(changes)
+    if "judge" in given:
+        base = settings.judge if options is None else options.judge
+        given["judge"] = judge_settings(given["judge"], base)
+    if options is None:
+        return settings.options(**given)
+    return msgspec.structs.replace(options, **given) if given else options
+
+
+def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSettings:
+    """A judge as callers name it: settings, or a model (several for a panel) with the configured ones."""
+    if judge is None:
+        return base
+    if isinstance(judge, JudgeSettings):
+        return judge
+    return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
+
+
+def golden_set(
+    questions: QuestionsLike | None, settings: Settings, fields: Mapping[str, str] | None = None
+) -> QuestionSet:
+    """A question set from a path, from objects, from the configuration, or the bundled one.
+
+    `fields` says where a file has its fields; without it, the configuration does.
+    """
+    fields = fields or settings.map
+    if isinstance(questions, QuestionSet):
+        return questions
+    if isinstance(questions, str | Path):
+        return read_questions(questions, fields=fields, registry=settings.scorer_registry)
+    if questions is None:
+        if settings.questions is not None:
+            path = settings.folder / settings.questions
+            return read_questions(path, fields=fields, registry=settings.scorer_registry)
+        return read_questions(load_object("answerkey_demo:golden_set_path")())
+    return _from_objects(questions, settings.scorer_registry)
+
+
+def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: ScorerRegistry) -> QuestionSet:
+    found: list[Question] = []
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, Question):
+            found.append(item)
+            continue
+        try:
+            found.append(parse_question(item, registry=registry))
+        except ValueError as error:
+            raise InputError(f"question {number}: {error}") from None
+    repeated = len(found) - len({question.id for question in found})
+    if repeated:
+        raise UsageError("two questions have the same id; give each its own")
+    if not found:
+        raise UsageError("the golden set holds no question")
+    return QuestionSet(questions=tuple(found))
+
+
+def select_questions(questions: QuestionSet, options: Options) -> QuestionSet:
+    """The questions that meet every condition (`--where`), then a seeded sample of them in the set's order."""
+    where, sample = options.where, options.sample
+    if not where and sample is None:
+        return questions
+    chosen = [question for question in questions if all(_meets(question, condition) for condition in where)]
+    if not chosen:
+        categories = ", ".join(sorted({question.category for question in questions})[:8])
+        raise UsageError(f"no question meets {' and '.join(where)}; categories are {categories}")
+    if sample is not None and sample < len(chosen):
+        kept = set(random.Random(options.seed).sample(range(len(chosen)), sample))
+        chosen = [question for index, question in enumerate(chosen) if index in kept]
+    return questions.subset(chosen)
+
+
+def _meets(question: Question, condition: str) -> bool:
+    field, _, wanted = condition.partition("=")
+    field, wanted = field.strip(), wanted.strip()
+    negated = field.endswith("!")
+    field = field.removesuffix("!")
+    options = {option.strip() for option in wanted.split(",")}
+    return bool(options & _values(question, field)) != negated
+
+
+def _values(question: Question, field: str) -> set[str]:
+    if field in ("tag", "tags"):
+        return set(question.tags)
+    if field in ("tool", "tools", "expected_tools"):
+        return {tool.name for turn in question.asks for tool in turn.expected_tools}
+    if field in ("id", "category", "persona"):
+        value = getattr(question, field)
+    elif field in question.metadata:
+        value = question.metadata[field]
+    else:
+        return set()
+    return {str(item) for item in value} if isinstance(value, list) else {str(value)}
