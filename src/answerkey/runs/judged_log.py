@@ -12,11 +12,11 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Trial
 from answerkey.runs.bookkeeping import new_id, store_writer
+from answerkey.runs.progress import Progress
 from answerkey.runs.recorded import LogRun, LogScoring
 from answerkey.runs.recorder import judging_on
 from answerkey.runs.shard import ShardScorer
 from answerkey.runs.shard_processes import Here
-from answerkey.runs.waiting import Progress
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 

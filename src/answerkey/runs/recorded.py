@@ -25,12 +25,12 @@ from answerkey.model.tally import Tally
 from answerkey.model.whole_tally import WholeTally
 from answerkey.runs.bad_rows import keep_bad_rows
 from answerkey.runs.log_blocks import LogBlocks, log_files
+from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.score_journal import ScoreJournal
 from answerkey.runs.shard import Block, ShardPlan
 from answerkey.runs.shard_processes import Here, OtherProcesses, Shards
 from answerkey.runs.shard_tally import PARTITIONS, ShardPart
 from answerkey.runs.stored import run_warnings
-from answerkey.runs.waiting import Progress, RunningScore
 from answerkey.scorers.grader import Grader
 
 # A log of no more blocks than these is scored before another process has started.

@@ -25,7 +25,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring
 from answerkey.scorers.plan import GraderRecipe
-from answerkey.transcripts.row_files import TOO_DEEP, decode_line
+from answerkey.transcripts.row_files import decode_line
 
 
 class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,13 +161,13 @@ class ShardScorer:
         for place, (number, given) in enumerate(block.rows, start=block.first):
             try:
                 row: PlainRow | dict[str, Any] = plain.convert(given)
-            except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
+            except (msgspec.ValidationError, UnicodeEncodeError):
                 plain.learn(given)
                 row = given
             yield number, place, given, row
         if not block.lines:
             return
-        decode, before = msgspec.json.Decoder().decode, block.line or 0
+        before = block.line or 0
         for index, line in enumerate(block.lines.split(b"\n"), start=1):
             try:
                 row = plain.decode(line)
@@ -175,7 +175,7 @@ class ShardScorer:
                 if not line or line.isspace():
                     continue
                 try:
-                    row = decode_line(line.removeprefix(b"\xef\xbb\xbf"), decode)
+                    row = decode_line(line.removeprefix(b"\xef\xbb\xbf"))
                 except ValueError as error:
                     tally.add_bad(block.path, before + index, str(error), line)
                     continue
@@ -273,9 +273,8 @@ class ShardScorer:
                 tally.scored_before = block.path
             try:
                 trial = self._trial(row, place, raw)
-            except (ValueError, RecursionError) as error:
-                reason = TOO_DEEP if isinstance(error, RecursionError) else str(error)
-                tally.add_bad(block.path, line, reason, raw)
+            except ValueError as error:
+                tally.add_bad(block.path, line, str(error), raw)
                 continue
             yield trial, place
         for line, reason, row_bytes in block.bad:
@@ -287,7 +286,7 @@ class ShardScorer:
         found = None if isinstance(row, dict) else self._rows.read_plain(row, place)
         if found is None:
             if not isinstance(row, dict):
-                row = decode_line(raw, msgspec.json.decode) if isinstance(raw, bytes) else raw
+                row = decode_line(raw) if isinstance(raw, bytes) else raw
             found = self._rows.read(row, place)
         position, question, number, replies = found
         return Trial(question, number, position, replies)

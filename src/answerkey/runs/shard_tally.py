@@ -226,7 +226,7 @@ class ShardTally:
         """Count a row that cannot be scored; `raw` is the row as it stands."""
         try:
             shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
-        except (RecursionError, UnicodeEncodeError):
+        except UnicodeEncodeError:
             # Its reason says what is wrong with it.
             shown = b""
         self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))

@@ -10,10 +10,10 @@ from answerkey.detect.detector import DetectedFailure, detect_failure, failure_k
 from answerkey.model.question import Question
 from answerkey.model.reply import ErrorKind, Failure, Reply
 from answerkey.model.scorecard import Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 
 
-class ErrorHandling:
+class ErrorHandling(BaseScorer):
     """1.0 without an error, 0.0 with one."""
 
     name = "error_handling"
