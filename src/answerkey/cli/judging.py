@@ -49,13 +49,13 @@ def add(
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
     from answerkey.store.feedback import FeedbackBook, new_id
-    from answerkey.store.questions import QuestionList
+    from answerkey.store.questions import find_reply_key
 
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
     verdict = read_value(value)
     info = store.find_run(run)
-    key = QuestionList(store).reply_key(info, question, trial)
+    key = find_reply_key(store, info, question, trial)
     kept, _ = FeedbackBook(store).add(
         Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
     )

@@ -63,7 +63,7 @@ def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     """The run with those before it of the same chatbot on the same golden set."""
-    from answerkey.store.run_list import RunList
+    from answerkey.store.run_list import RunTable
 
     earlier = tuple(
         EarlierRun(
@@ -73,7 +73,7 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
             question_set_hash=row.info.question_set_hash,
             **{name: getattr(row.figures, name) for name in _FIGURES},
         )
-        for row in reversed(RunList(store).earlier(run.info, _EARLIER))
+        for row in reversed(RunTable(store).earlier(run.info, _EARLIER))
     )
     return msgspec.structs.replace(run, earlier=earlier)
 
