@@ -262,6 +262,8 @@ def table_markdown(table: SheetTable) -> Iterator[str]:
 MOST_ROWS = 500
 # With more questions than this, less of each is shown, so that the file stays small enough to mail.
 _MANY = 100
+# The id of a scored log that is not in the store.
+_UNSTORED_LOG = "recorded"
 # Categories in the table of speed.
 _MOST_CATEGORIES = 20
 _SHORT = Limits(reply=3_000, tool_text=400, source_text=300, calls=8, sources=6, turns=8, spans=100)
@@ -295,10 +297,27 @@ def _context(view: ReportView) -> dict[str, object]:
         "policy": policy,
         "categories": sorted({row.category for row in view.rows}),
         "errors": sorted({row.error for row in view.rows if row.error}),
-        "shown_failures": sum(not row.passed for row in view.rows),
+        "rows_left_out": _rows_left_out(view),
         "latencies": _latencies(view),
         "phases": phases_sentence(view.summary.phases_ms),
     }
+
+
+def _rows_left_out(view: ReportView) -> str:
+    """Which rows a large run's page shows, and where the others are; empty if it shows all."""
+    if view.total <= len(view.rows):
+        return ""
+    failures = sum(not row.passed for row in view.rows)
+    which = "all" if failures == view.failed else "the worst"
+    passed = ", then the first that passed" if failures < len(view.rows) else ""
+    # Only a stored run can be reported again.
+    command = "add `-o all.csv` to the same command"
+    if view.info.id != _UNSTORED_LOG:
+        command = f"use `answerkey report {view.info.id} -o all.csv`"
+    return (
+        f"This run has {view.counted(view.total)}; to stay small, this page shows {len(view.rows):,}: "
+        f"{which} {failures:,} of the {view.failed:,} that failed{passed}. To get everything, {command}."
+    )
 
 
 def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
