@@ -271,6 +271,7 @@ def ab(
             early_stop=early_stop,
             looks=looks or 0,
             resume=resume,
+            judge=judge.settings,
             gates=gates_with(fail_on, conditions),
             settings=settings,
             progress=progress_for_terminal(quiet=quiet),

@@ -29,8 +29,8 @@ from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.bookkeeping import store_writer
 from answerkey.runs.log_rows import LogRows
+from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
 from answerkey.store.feedback import FeedbackBook
 from answerkey.store.review import SqlJudgements
@@ -222,9 +222,9 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
         raise UsageError("the runs have no question in common that both answered")
     paid_by = f"{base.id}:{candidate.id}"
     kept = SqlJudgements(store)
-    with store_writer() as writer:
+    with store_executor() as executor:
         async with open_judging(
-            judge, run_id=paid_by, store=kept, executor=writer, canaries=False
+            judge, run_id=paid_by, store=kept, executor=executor, canaries=False
         ) as session:
             panel, rubric = session.panel, judge.pair_rubric
             known = judge.canaries.pair if judge.settings.canaries else ()
