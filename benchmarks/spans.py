@@ -14,7 +14,7 @@ import aiohttp
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from answerkey.model.options import Options
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
 from observe.spans import ASKED, as_protobuf, model_span, span, tool_span
@@ -45,7 +45,9 @@ def batch(trace: str, first: int) -> bytes:
 
 async def main(seconds: float) -> None:
     """Send for so long, over four connections."""
-    target = ObservedTarget(PythonTarget(lambda question: "it"), Options(traces=0, trace_quiet=0.1))
+    target = ObservedTarget(
+        PythonTarget(lambda question: "it"), Observers(Options(traces=0, trace_quiet=0.1))
+    )
     asks = [
         Ask(question="?", conversation_id="c", traceparent=f"00-{n + 1:032x}-{ASKED}-01") for n in range(4)
     ]

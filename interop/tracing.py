@@ -21,7 +21,7 @@ from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.python_target import PythonTarget
 
@@ -149,7 +149,7 @@ class _Agent(BaseTarget):
 
 async def _received(agent: Callable[[str], Any], flush: Callable[[], Any], traceparent: str) -> Reply:
     """The reply with what answerkey's receiver was sent."""
-    target = ObservedTarget(_Agent(agent, flush), Options(traces=0, trace_patience=3))
+    target = ObservedTarget(_Agent(agent, flush), Observers(Options(traces=0, trace_patience=3)))
     async with target:
         _FORWARD.append(target.addresses["traces"])
         ask = Ask(question=QUESTION, conversation_id="c1", traceparent=traceparent)

@@ -281,12 +281,15 @@ class BaseScorer:
 
 
 class Engine(Protocol):
-    """Asks a target many questions, as a plug-in may write it; derive from `BaseEngine` for what is optional."""
+    """Asks targets many questions, as a plug-in may write it; derive from `BaseEngine` for what is optional."""
 
     def ask_all(
-        self, target: BaseTarget, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
-        """Yield trials as they are answered, in any order.
+        """Yield trials as they are answered, in any order. A trial is asked of `targets[trial.arm]`.
 
         Call `journal` for each trial as soon as it is answered, before anything else is awaited: it survives a killed
         process.
@@ -303,7 +306,10 @@ class BaseEngine(ABC):
 
     @abstractmethod
     def ask_all(
-        self, target: BaseTarget, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
         """Yield trials as they are answered, in any order; see `Engine.ask_all`."""
 
@@ -315,10 +321,13 @@ class EngineAdapter(BaseEngine):
         self._engine = engine
 
     def ask_all(
-        self, target: BaseTarget, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
         """Yield what the plug-in yields."""
-        return self._engine.ask_all(target, trials, journal)
+        return self._engine.ask_all(targets, trials, journal)
 
 
 def adapt_engine(engine: Engine) -> BaseEngine:

@@ -130,7 +130,7 @@ class _Grading:
         from answerkey.model.scorecard import Trial
 
         planned = [Trial(question, 1, position)]
-        [asked] = [trial async for trial in self.assembly.engine.ask_all(self.target, planned)]
+        [asked] = [trial async for trial in self.assembly.engine.ask_all([self.target], planned)]
         return asked.scored(self.assembly.grader.grade(question, asked.replies))
 
     # Reporting

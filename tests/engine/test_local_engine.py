@@ -25,7 +25,7 @@ def ask(target: Any, tasks: list[Trial], **options: Any) -> list[Trial]:
     async def run() -> list[Trial]:
         chosen = Options(**options)
         async with resolve_target(target, settings={}, concurrency=chosen.concurrency) as opened:
-            return [exchange async for exchange in LocalEngine(chosen).ask_all(opened, tasks)]
+            return [exchange async for exchange in LocalEngine(chosen).ask_all([opened], tasks)]
 
     return asyncio.run(run())
 

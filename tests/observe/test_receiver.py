@@ -15,7 +15,7 @@ from aiohttp import web
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.observe.receiver import MOST_BYTES, Receiver, TraceBook
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
@@ -49,7 +49,7 @@ async def asked(bot: Callable[[Send], Awaitable[Any]], **more: Any) -> tuple[Rep
             await bot(send)
         return "it"
 
-    target = ObservedTarget(PythonTarget(answer), options(**more))
+    target = ObservedTarget(PythonTarget(answer), Observers(options(**more)))
     async with target:
         reply = await target.observe(ASK, await target.ask(ASK))
     return reply, target.warnings()
@@ -138,7 +138,7 @@ async def test_spans_that_come_after_the_reply_are_waited_for() -> None:
         later.append(asyncio.get_running_loop().create_task(after()))
         return "it"
 
-    target = ObservedTarget(PythonTarget(answer), options(patience=60.0))
+    target = ObservedTarget(PythonTarget(answer), Observers(options(patience=60.0)))
     async with target:
         reply = await target.observe(ASK, await target.ask(ASK))
     assert reply.evidence.completeness == "complete"
@@ -193,7 +193,7 @@ async def test_a_clock_that_is_hours_off_moves_no_call_before_the_question() -> 
 
 
 async def test_a_chatbot_that_sends_nothing_is_waited_for_once() -> None:
-    target = ObservedTarget(PythonTarget(lambda question: "it"), options(patience=0.2))
+    target = ObservedTarget(PythonTarget(lambda question: "it"), Observers(options(patience=0.2)))
     loop = asyncio.get_running_loop()
     async with target:
         begun = loop.time()
@@ -355,6 +355,6 @@ async def test_a_port_that_is_taken_is_said() -> None:
     await site.start()
     port = runner.addresses[0][1]
     with pytest.raises(UsageError, match=f"--traces cannot listen on port {port}"):
-        async with ObservedTarget(PythonTarget(lambda question: ""), Options(traces=port)):
+        async with ObservedTarget(PythonTarget(lambda question: ""), Observers(Options(traces=port))):
             pass
     await runner.cleanup()

@@ -105,6 +105,6 @@ class Model:
             if price is not None:
                 target = PricedTarget(target, price)
             trial = Trial(question or Question(id="q", question="What?"))
-            return [reply async for done in engine.ask_all(target, [trial]) for reply in done.replies]
+            return [reply async for done in engine.ask_all([target], [trial]) for reply in done.replies]
 
         return self.use(run, **settings)

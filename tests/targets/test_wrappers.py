@@ -11,7 +11,7 @@ import pytest
 from answerkey.engine.ray_engine import AskingWorker, SpreadTarget
 from answerkey.model.options import Options, Price
 from answerkey.model.reply import Reply, ToolCall, Usage
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper
 from answerkey.targets.resolve import PricedTarget, TargetAdapter, resolve_target
 
@@ -129,7 +129,7 @@ def wrapper(kind: type, make: Callable[[Any], BaseTarget], inner: type = NotingB
 
 wrapper(TargetWrapper, TargetWrapper)
 wrapper(PricedTarget, lambda target: PricedTarget(target, Price(input=1.0, output=1.0)))
-wrapper(ObservedTarget, lambda target: ObservedTarget(target, Options(traces=0, trace_quiet=0.01)))
+wrapper(ObservedTarget, lambda target: ObservedTarget(target, Observers(Options(traces=0, trace_quiet=0.01))))
 wrapper(SpreadTarget, LocalSpreadTarget)
 wrapper(TargetAdapter, TargetAdapter, inner=Noting)
 

@@ -1,7 +1,10 @@
 """Flags that several commands share, the values behind them, and the store that a command works on."""
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +32,32 @@ def flag(declared: str, text: str, name: str | None = None, **more: Any) -> Adds
     return click.option(*names, *([] if name is None else [name]), metavar=metavar, help=text, **more)
 
 
+def reserve_stdout() -> bool:
+    """Keep standard output for the document: what native code, threads and child processes write goes to stderr.
+
+    Ray's native code writes to file descriptor 1 until the process ends, which `redirect_stdout` cannot prevent. Returns True.
+    """
+    try:
+        if sys.stdout.fileno() != 1:
+            return True
+        sys.stdout.flush()
+        document = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+    except (OSError, ValueError):
+        # Closed, or not a file (a notebook's, a test's).
+        return True
+    sys.stdout = TextIOWrapper(document, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    return True
+
+
 questions_argument = click.argument("questions", required=False, type=FILE)
-json_flag = flag("--json", "Print one JSON document on stdout and nothing else.", "as_json", is_flag=True)
+json_flag = flag(
+    "--json",
+    "Print one JSON document on stdout and nothing else.",
+    "as_json",
+    is_flag=True,
+    callback=lambda context, parameter, as_json: reserve_stdout() if as_json else False,
+)
 store_flag = flag(
     "--store URL", "Where runs are kept: a file or postgresql://… (default .answerkey/answerkey.db)."
 )

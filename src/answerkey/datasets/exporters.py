@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.golden_sets import parse_csv_question, question_row
+from answerkey.datasets.golden_sets import parse_question, question_row
 from answerkey.datasets.import_benchmarks import MOST_GRADE
 from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.judgement import read_check_rubric
@@ -17,6 +17,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Exported
 from answerkey.text.normalise import Keyword, NumberKeyword, PatternKeyword, for_csv
+from answerkey.transcripts.tables import split_cells
 
 # Exports a golden set's relevance judgements: TREC qrels, or a BEIR dataset without its corpus.
 
@@ -148,7 +149,7 @@ def _changes(questions: QuestionSet, rows: list[JsonObject], cells: list[dict[st
 
 def _differences(question: Question, row: JsonObject, written: dict[str, str]) -> list[str]:
     try:
-        again = parse_csv_question({name: cell for name, cell in written.items() if cell != ""})
+        again = parse_question(split_cells({name: cell for name, cell in written.items() if cell != ""}))
     except ValueError:
         return ["everything"]
     if again.content_hash == question.content_hash:

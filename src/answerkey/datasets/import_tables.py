@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, is_field, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, intended_field, parse_question
 from answerkey.errors import InputError
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
@@ -141,7 +141,8 @@ def _notes(row: JsonObject, form: Format, used: set[str], losses: Losses) -> Jso
             losses.add(f"'{name}'")
         else:
             # Under a name of answerkey's it would mean something else.
-            notes[f"{form.name}_{name}" if is_field(name) or name in _REPLY_FIELDS else name] = value
+            is_taken = intended_field(name) is not None or name in _REPLY_FIELDS
+            notes[f"{form.name}_{name}" if is_taken else name] = value
     return notes
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -140,17 +140,19 @@ class LocalEngine(BaseEngine):
         self._ids = random.Random(os.urandom(32))
 
     async def ask_all(
-        self, target: BaseTarget, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
         """Yield trials as they are answered, in any order; `journal` is told of each at once."""
         waiting = iter(trials)
-        at_once = self._options.concurrency
-        if target.capacity is not None:
-            # Waiting for a target that is busy would count as its time.
-            at_once = max(1, min(at_once, target.capacity))
+        # Waiting for a target that is busy would count as its time.
+        capacities = [target.capacity for target in targets if target.capacity is not None]
+        at_once = max(1, min([self._options.concurrency, *capacities]))
         # Bounded, so that a slow reader slows the asking instead of filling the memory.
         done: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=4 * at_once)
-        workers = [asyncio.create_task(self._work(target, waiting, done, journal)) for _ in range(at_once)]
+        workers = [asyncio.create_task(self._work(targets, waiting, done, journal)) for _ in range(at_once)]
         closer = asyncio.create_task(_close_when_done(workers, done))
         try:
             while (trial := await done.get()) is not None:
@@ -163,13 +165,13 @@ class LocalEngine(BaseEngine):
 
     async def _work(
         self,
-        target: BaseTarget,
+        targets: Sequence[BaseTarget],
         waiting: Iterator[Trial],
         done: asyncio.Queue[Trial | None],
         journal: Callable[[Trial], None] | None,
     ) -> None:
         for trial in waiting:
-            answered = trial.answered(await self._converse(target, trial))
+            answered = trial.answered(await self._converse(targets[trial.arm], trial))
             if journal is not None:
                 # Before it waits for anybody: whatever ends the process now, the reply is kept.
                 journal(answered)

@@ -155,14 +155,16 @@ class Trial(msgspec.Struct, frozen=True):
     # One for each turn that was reached; a plain question has one.
     replies: tuple[Reply, ...] = ()
     scorecard: Scorecard = UNSCORED
+    # Index of the chatbot that is asked, in a run that asks several.
+    arm: int = 0
 
     def answered(self, replies: tuple[Reply, ...]) -> "Trial":
         """The same trial, now asked."""
-        return Trial(self.question, self.number, self.position, replies, self.scorecard)
+        return Trial(self.question, self.number, self.position, replies, self.scorecard, self.arm)
 
     def scored(self, scorecard: Scorecard) -> "Trial":
         """The same trial, now scored."""
-        return Trial(self.question, self.number, self.position, self.replies, scorecard)
+        return Trial(self.question, self.number, self.position, self.replies, scorecard, self.arm)
 
     @property
     def reply(self) -> Reply:

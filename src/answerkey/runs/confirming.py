@@ -84,7 +84,7 @@ async def _passes(
         for position, question in enumerate(questions)
     )
     passed: dict[str, int | None] = dict.fromkeys((question.id for question in questions), 0)
-    async for trial in assembly.engine.ask_all(target, trials):
+    async for trial in assembly.engine.ask_all([target], trials):
         card = assembly.grader.grade(trial.question, trial.replies)
         count = passed[trial.question.id]
         passed[trial.question.id] = None if card.total is None or count is None else count + card.passed

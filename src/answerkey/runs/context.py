@@ -39,11 +39,21 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     engine: BaseEngine
 
     def target(self, spec: TargetLike) -> BaseTarget:
-        """The chatbot that a spec means under these settings, with its observers."""
-        return self.observed(self.unobserved(spec))
+        """The target of a spec, not open yet, with the observers of these options."""
+        [target] = self.targets([spec])
+        return target
 
-    def unobserved(self, spec: TargetLike) -> BaseTarget:
-        """The chatbot alone."""
+    def targets(self, specs: Sequence[TargetLike]) -> list[BaseTarget]:
+        """The targets of several specs, which share one set of observers."""
+        targets = [self._unobserved(spec) for spec in specs]
+        if self.options.traces is None and self.options.proxy is None:
+            return targets
+        from answerkey.observe.observed_target import ObservedTarget, Observers  # few runs have an observer
+
+        observers = Observers(self.options)
+        return [ObservedTarget(target, observers) for target in targets]
+
+    def _unobserved(self, spec: TargetLike) -> BaseTarget:
         make = partial(
             resolve_target,
             spec,
@@ -59,14 +69,6 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
             price = price_of(target.model, prices, base_url=target.base_url)
         target = self.engine.place_target(target, make)
         return target if price is None else PricedTarget(target, price)
-
-    def observed(self, target: BaseTarget) -> BaseTarget:
-        """A chatbot with the observers of these options; one that stands for several has one set of them."""
-        if self.options.traces is None and self.options.proxy is None:
-            return target
-        from answerkey.observe.observed_target import ObservedTarget  # few runs have an observer
-
-        return ObservedTarget(target, self.options)
 
 
 def make_context(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> RunContext:
@@ -161,7 +163,7 @@ def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: Score
     if repeated:
         raise UsageError("two questions have the same id; give each its own")
     if not found:
-        raise UsageError("the golden set holds no question")
+        raise UsageError("the golden set has no questions")
     return QuestionSet(questions=tuple(found))
 
 

@@ -37,10 +37,9 @@ from answerkey.runs.live import Spending
 from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.recorder import Recorder, add_stored, judging_on
 from answerkey.runs.stored import open_configured_store, stored_trials
-from answerkey.runs.target_pair import TargetPair, own_trial
 from answerkey.runs.verdicts import with_wordings
 from answerkey.stats.paired import Verdict
-from answerkey.stats.planning import AnytimeTest, PlannedLooks, sequential_document
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
@@ -118,8 +117,7 @@ async def run_experiment(
         raise UsageError("an experiment stops early after any question or at planned looks; choose one")
     options = assembly.options
     async with AsyncExitStack() as opened:
-        pair = TargetPair([assembly.unobserved(target) for target in targets])
-        asked = await opened.enter_async_context(assembly.observed(pair))
+        asked = [await opened.enter_async_context(target) for target in assembly.targets(targets)]
         store = open_configured_store(assembly.settings, options.store)
         link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop, looks=looks)
         infos = [
@@ -132,7 +130,7 @@ async def run_experiment(
                 name=f"{options.name or 'ab'}-{arm}",
                 experiment=link,
             )
-            for run_id, arm, target, given in zip(link.runs, ARMS, pair.targets, targets, strict=True)
+            for run_id, arm, target, given in zip(link.runs, ARMS, asked, targets, strict=True)
         ]
         leases = [opened.enter_context(claim_run(store.database, info.id)) for info in infos]
         arms = _Arms(assembly, store, infos, questions, asked, leases, link)
@@ -156,9 +154,8 @@ async def resume_experiment(
         path=info.question_path,
     )
     async with AsyncExitStack() as opened:
-        pair = TargetPair([assembly.unobserved(spec) for spec in specs])
-        asked = await opened.enter_async_context(assembly.observed(pair))
-        for other, target in zip(infos, pair.targets, strict=True):
+        asked = [await opened.enter_async_context(target) for target in assembly.targets(specs)]
+        for other, target in zip(infos, asked, strict=True):
             if changed := changes_since(other, assembly, target):
                 raise UsageError(
                     f"run {other.id}: {' and '.join(changed)} changed since; put that back, or begin the experiment anew"
@@ -178,7 +175,7 @@ class _Arms:
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
-        target: BaseTarget,
+        targets: list[BaseTarget],
         leases: list[Lease],
         link: ExperimentLink,
     ) -> None:
@@ -187,8 +184,7 @@ class _Arms:
         self.store = store
         self.infos = infos
         self.questions = questions
-        # Both chatbots behind one, perhaps observed.
-        self.target = target
+        self.targets = targets
         self.options = assembly.options
         self.asked = [store.reply_keys(info) for info in infos]
         # Content hash → the scores of each arm's trials so far; None where one could not be scored.
@@ -231,7 +227,7 @@ class _Arms:
                     order.shuffle(arms)
                     for arm in arms:
                         if (question.ask_hash, trial) not in self.asked[arm]:
-                            missing.append(Trial(question, 2 * trial - 1 + arm, position))
+                            missing.append(Trial(question, trial, position, arm=arm))
             # A unit is asked of both or of neither: a budget that ends must not end one of them earlier.
             if missing and not self.spending.begin(len(missing)):
                 return
@@ -319,9 +315,8 @@ class _Arms:
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content.hex(), arm, score)
             self.spending = self._spending()
-            async for trial in self.assembly.engine.ask_all(self.target, self.trials(), self._journal):
-                arm, own = own_trial(trial)
-                await self.recorders[arm].add(own)
+            async for trial in self.assembly.engine.ask_all(self.targets, self.trials(), self._journal):
+                await self.recorders[trial.arm].add(trial)
 
     def _spending(self) -> Spending:
         """What both have cost until now, where there is a budget to keep."""
@@ -332,9 +327,8 @@ class _Arms:
         return Spending(self.options.budget, known, self.judging)
 
     def _journal(self, trial: Trial) -> None:
-        arm, own = own_trial(trial)
-        self.keepers[arm].append(own)
-        self.spending.add(own)
+        self.keepers[trial.arm].append(trial)
+        self.spending.add(trial)
 
     def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
         """A reply has its scorecard, at once or when it has been judged."""
@@ -391,4 +385,4 @@ class _Arms:
                 f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
                 f"answerkey ab --resume {self.infos[0].id} --budget …"
             )
-        yield from self.target.warnings()
+        yield from dict.fromkeys(line for target in self.targets for line in target.warnings())

@@ -221,7 +221,7 @@ async def _record(
                 spending.add(trial)
 
             trials = spending.allowed(_planned(questions, info.repeat, asked))
-            async for trial in asking.assembly.engine.ask_all(asking.target, trials, journal):
+            async for trial in asking.assembly.engine.ask_all([asking.target], trials, journal):
                 await recorder.add(trial)
     return spending.stopped
 

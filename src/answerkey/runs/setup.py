@@ -75,7 +75,7 @@ async def ask_once(
     case = question if isinstance(question, Question) else Question(id="ask", question=question)
     with watch_raw() as seen:
         async with context.target(target) as opened:
-            [trial] = [trial async for trial in context.engine.ask_all(opened, [Trial(case)])]
+            [trial] = [trial async for trial in context.engine.ask_all([opened], [Trial(case)])]
         name = opened.name
     raw = _decoded(seen[-1]) if seen else None
     table = settings.targets.get(target, {}) if isinstance(target, str) else {}
