@@ -47,9 +47,9 @@ def test_a_format_of_several_files_goes_to_a_folder(golden: Path) -> None:
     [
         (["trek", "golden.yaml"], "unknown exporter 'trek'; did you mean 'trec'?"),
         (["excel", "golden.yaml"], "known: beir, bfcl, csv, deepeval, hf, inspect, jsonl, langfuse"),
-        (["trec", "golden.yaml"], "trec is several files; name a folder for them with -o FOLDER"),
+        (["trec", "golden.yaml"], "trec has several files; add -o FOLDER"),
         (["jsonl", "golden.yaml", "-o", "x.csv"], "-o x.csv: write to a .jsonl file"),
-        (["beir", "golden.yaml", "-o", "golden.yaml"], "cannot be a folder"),
+        (["beir", "golden.yaml", "-o", "golden.yaml"], "cannot create the folder"),
         (["jsonl", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
     ],
 )
