@@ -163,7 +163,7 @@ def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: Score
     if repeated:
         raise UsageError("two questions have the same id; give each its own")
     if not found:
-        raise UsageError("the golden set holds no question")
+        raise UsageError("the golden set has no questions")
     return QuestionSet(questions=tuple(found))
 
 
