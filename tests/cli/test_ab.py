@@ -193,7 +193,7 @@ def test_a_killed_experiment_scores_the_replies_of_its_journals(
     [
         (("golden.jsonl", "--a", "bot.py:good"), "needs two targets"),
         (("golden.jsonl", "--a", "bot.py:good", "--b", "nobody"), "unknown target 'nobody'"),
-        (("golden.jsonl", "--resume", "latest"), "give neither questions nor targets"),
+        (("golden.jsonl", "--resume", "latest"), "cannot be combined with questions or targets"),
     ],
 )
 def test_mistakes(folder: Path, answerkey, arguments: tuple[str, ...], words: str) -> None:

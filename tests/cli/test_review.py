@@ -110,7 +110,7 @@ def test_a_reviewer_walks_through_the_queue_by_single_keys(path):
     assert "3 of 3" in terminal.wait_for(KEYS)
     terminal.press("q")
     assert terminal.end() == 0
-    assert "2 judged, 1 waiting" in terminal.text
+    assert "2 reviewed, 1 pending" in terminal.text
     assert verdicts(path) == [
         ("What is fact 0 of the property file?", 0.0, "says nothing of Montrose", "ann"),
         ("What is fact 1 of the tax file?", 1.0, "", "ann"),
@@ -160,4 +160,4 @@ def test_an_empty_queue_says_so(tmp_path):
         add_run(store, "today", lambda question, trial: Reply(text="no"), questions=golden(2))
     terminal = Terminal("review", "today", "--store", str(tmp_path / "s.db"))
     assert terminal.end() == 0
-    assert "nothing waits for a review" in terminal.text
+    assert "nothing to review" in terminal.text

@@ -6,14 +6,13 @@ from msgspec.structs import replace
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gates import GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import Comparison, Flip, Measure, Side, Unpaired
-from answerkey.model.judgement import CanaryResult, JudgeRecord, RubricRecord
 from answerkey.model.options import Scoring
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.intervals import Interval
 from answerkey.stats.paired import Difference, Verdict
-from comparison.made import make_run
+from comparison.made import canary, judge_record, make_run
 
 
 def _slice(name: str, score: float | None, **changes: Any) -> Slice:
@@ -206,16 +205,10 @@ def test_questions_without_a_score_in_the_baseline_fail_gates_on_the_comparison(
 
 
 def test_an_unreliable_judge_of_the_baseline_fails_gates_on_the_comparison() -> None:
-    canary = CanaryResult(kind="empty", model="m", score=1.0, passed=False)
-    judge = JudgeRecord(
-        model="m",
-        models=("m",),
-        endpoint="api.example.com",
-        rubric=RubricRecord("standard", "", {}),
-        prompt_hash="",
+    judge = judge_record(
         reliable=False,
         unreliable_because=("m gave the 'empty' canary 1.00",),
-        canaries=(canary,),
+        canaries=(canary(1.0, passed=False),),
         touches={"score": 0},
     )
     judged = replace(COMPARISON, base=replace(SIDE, judge=judge))

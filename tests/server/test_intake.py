@@ -13,8 +13,8 @@ from answerkey.server.app import create_app, put_in_order
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook
-from answerkey.store.people import People, Sites
 from answerkey.store.production import ProductionReplies
+from answerkey.store.users import Users
 from store.filling import add_run, golden
 
 from .serving import golden_file, serving
@@ -28,8 +28,10 @@ def sending(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
         add_run(store, "aaaa1", questions=golden(6))
-        signs = {name: {"authorization": f"Bearer {Sites(store).add(name)}"} for name in ("shop", "bank")}
-        signs["admin"] = {"authorization": f"Bearer {People(store).add('root', 'admin')}"}
+        signs = {
+            name: {"authorization": f"Bearer {Users(store).add(name, 'site')}"} for name in ("shop", "bank")
+        }
+        signs["admin"] = {"authorization": f"Bearer {Users(store).add('root', 'admin')}"}
         settings = {"require_token": True, "questions": golden_file(tmp_path, golden(6))}
         origins = ("https://chat.example.com",)
         with serving(lambda: open_store(path), allow_origins=origins, **settings) as client:

@@ -38,8 +38,9 @@ from answerkey.report.wording import (
 )
 from answerkey.runs.audit import Audit
 from answerkey.runs.setup import AskResult
+from answerkey.stats.agreement import Confusion
 from answerkey.stats.corrected_means import Corrected
-from answerkey.stats.intervals import Confusion, Interval
+from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:

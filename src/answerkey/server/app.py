@@ -27,7 +27,7 @@ from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.row_files import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
-from answerkey.server.access import Gatekeeper, Visitor, person_visiting, site_sending
+from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import GivenBaseline, action_routes
 from answerkey.server.intake import (
     FeedbackReceipt,
@@ -46,12 +46,12 @@ from answerkey.server.views.replies import load_feedback, load_replies, load_rep
 from answerkey.server.views.runs import load_progress, load_run, load_runs
 from answerkey.server.views.tables import export_questions, export_replies, export_runs
 from answerkey.store.maintenance import Deleted, delete_production
-from answerkey.store.people import People, SavedViews, Sites
 from answerkey.store.production import ProductionFilter
 from answerkey.store.questions import QuestionFilter, QuestionTable
 from answerkey.store.run_list import RunFilter
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import TableFilter
+from answerkey.store.users import SavedViews, Users
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -458,15 +458,12 @@ class StoreHolder:
                 self._store = None
 
     def by_secret(self, secret: str) -> Visitor | None:
-        """Who a program's secret belongs to: a person's token, or a site's key."""
-        store = self.get()
-        return person_visiting(People(store).holder_of(secret)) or site_sending(
-            Sites(store).holder_of(secret)
-        )
+        """The user with a token or key that a program sends."""
+        return visitor(Users(self.get()).find_by_secret(secret))
 
     def by_session(self, session: str) -> Visitor | None:
-        """Who is signed in."""
-        return person_visiting(People(self.get()).in_session(session))
+        """The user who is signed in."""
+        return visitor(Users(self.get()).find_by_session(session))
 
 
 def create_app(

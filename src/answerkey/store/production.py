@@ -19,7 +19,7 @@ from answerkey.model.feedback import (
     ProductionReply,
 )
 from answerkey.model.scorecard import PASS_MARK, lowest_score
-from answerkey.stats.intervals import correlate
+from answerkey.stats.agreement import correlate
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, in_list, sql
 from answerkey.store.feedback import SCORED, FeedbackBook, FeedbackFilter, within_days
 from answerkey.store.run_rows import fold, storable, tools_text

@@ -16,7 +16,8 @@ from answerkey.model.scorecard import Trial
 from answerkey.report.charts import Chart, Rule, line_chart, moment_labels
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.runs import RunQuery
-from answerkey.stats.intervals import Interval, krippendorff_alpha, wilson_interval
+from answerkey.stats.agreement import krippendorff_alpha
+from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.store.feedback import FeedbackBook
 from answerkey.store.questions import HistoryPoint, QuestionTable, question_history
 from answerkey.store.review import Order, ReviewItem, ReviewQueue
