@@ -160,7 +160,7 @@ def test_an_interrupted_experiment_goes_on(folder: Path, answerkey) -> None:
     [
         (("golden.jsonl", "--a", "bot.py:good"), "needs two targets"),
         (("golden.jsonl", "--a", "bot.py:good", "--b", "nobody"), "unknown target 'nobody'"),
-        (("golden.jsonl", "--resume", "latest"), "give neither questions nor targets"),
+        (("golden.jsonl", "--resume", "latest"), "cannot be combined with questions or targets"),
     ],
 )
 def test_mistakes(folder: Path, answerkey, arguments: tuple[str, ...], words: str) -> None:
