@@ -32,7 +32,7 @@ from answerkey.model.scorecard import Trial
 from answerkey.runs.log_rows import LogRows
 from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from answerkey.store.review import SqlJudgements
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.row_files import read_rows
@@ -105,7 +105,7 @@ def _labelled_in_store(
         (result.question.ask_hash, result.number): (result.question.id, result.number)
         for result in store.results(info)
     }
-    labelled = labels_from_feedback(FeedbackBook(store).verdicts(info.id), keys)
+    labelled = labels_from_feedback(FeedbackStore(store).verdicts(info.id), keys)
     if not labelled.right:
         raise UsageError(
             f"run {info.id} has no feedback or reviews yet; add some with `answerkey review` or `answerkey feedback`, "
