@@ -38,7 +38,7 @@ def test_a_set_goes_through_json_lines_unchanged(golden: Path) -> None:
 def test_a_format_of_several_files_goes_to_a_folder(golden: Path) -> None:
     done = answerkey("export", "beir", golden, "-o", "set", cwd=golden.parent)
     assert done.returncode == 0, done.stderr
-    assert "note: 1 questions have 'expected_keywords', which is not carried over" in done.stderr
+    assert "note: not carried over: 'expected_keywords' (question a)" in done.stderr
     assert (golden.parent / "set" / "qrels" / "test.tsv").read_text().endswith("a\td\t2\n")
 
 

@@ -21,7 +21,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 
 from .judging import ScriptedJudge, judge_all
 
@@ -194,7 +194,7 @@ def test_feedback_in_the_store_calibrates_too(judged_run: Path) -> None:
     assert "has no feedback or reviews yet" in str(refused.exception)
     with open_store(".answerkey/answerkey.db") as store:
         info = store.find_run("judged")
-        book = FeedbackBook(store)
+        book = FeedbackStore(store)
         for result in store.results(info):
             number = int(result.question.id[1:])
             if number < 40:
