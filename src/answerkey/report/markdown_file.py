@@ -12,7 +12,7 @@ from typing import BinaryIO, TextIO
 
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Summary
-from answerkey.report.html_file import (
+from answerkey.report.sheets import (
     comparison_sheet,
     flips_table,
     sheet_heading,
