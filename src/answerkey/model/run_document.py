@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Json, JsonObject, Reply
 from answerkey.model.scorecard import Score, Scorecard, Trial
 
@@ -93,7 +94,7 @@ def scorecard_document(card: Scorecard) -> dict[str, Any]:
 
 def score_document(score: Score, weight: float | None) -> dict[str, Any]:
     """A component with its weight."""
-    return {"score": score.value, "weight": weight, "reason": score.reason, **score.details}
+    return {"score": score.value, "weight": weight, "reason": reason(score), **details(score)}
 
 
 def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from answerkey.model.reasons import reason
 from answerkey.model.reply import Reply, Usage
 from answerkey.model.scorecard import Scorecard, Trial, harness_problem
 from answerkey.model.summary import SlowQuestion
@@ -160,6 +161,6 @@ def _unscored_reason(card: Scorecard, problem: str | None) -> str:
     for score in card.components.values():
         if score.value is None and score.weight:
             if problem not in (None, "scorer"):
-                return f"harness: {problem}: {score.reason[:_REASON_LENGTH]}"
-            return f"{score.name}: {score.reason[:_REASON_LENGTH]}"
+                return f"harness: {problem}: {reason(score)[:_REASON_LENGTH]}"
+            return f"{score.name}: {reason(score)[:_REASON_LENGTH]}"
     return "not scored"
