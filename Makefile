@@ -1,21 +1,21 @@
-# make demo: install the core, grade the embedded chatbot, and rank its variants. make test: install everything and run every check's tests.
+# make demo: install the core, grade the embedded chatbot and rank its variants. make test: install everything and run the tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 UV := $(or $(shell command -v uv),$(BIN)/uv)
-# Bytecode is made at once: where Python may not write it, each start would compile anew. Of the packages that every command and
-# every page loads; the shell looks for them, not make, which would look before they are installed.
+# Precompile the packages that every command loads, so that read-only installs start fast. The shell looks for them, since make would
+# look before they are installed.
 LOADED := click jinja2 markupsafe msgspec numpy re2 rich starlette uvicorn yaml
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '/(tests|f2py|typing)/' src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
-.PHONY: setup demo test crash lint lock bench interop docs release-check clean
+.PHONY: setup demo test crash lint lock bench interop docs screenshots release-check clean
 
 setup: $(STAMP)
 
-# What answerkey needs at run time and nothing else, in the versions and with the hashes of requirements.lock. Where there is no uv,
-# which installs in parallel, pip brings it; where there is no pip, Python brings that.
+# The run-time dependencies only, in the versions and with the hashes of requirements.lock. uv installs in parallel; pip installs uv if
+# it is missing, and ensurepip installs pip.
 $(CORE): pyproject.toml requirements.lock
 	$(PYTHON) -m venv --without-pip $(VENV)
 	@test -x $(UV) || $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check "uv>=0.5" || \
@@ -24,34 +24,34 @@ $(CORE): pyproject.toml requirements.lock
 	@$(COMPILE)
 	@touch $@
 
-# The extras, and what development needs.
-$(STAMP): $(CORE)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+# All extras and the development tools.
+$(STAMP): $(CORE) requirements-dev.lock
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
 	@$(COMPILE)
 	@touch $@
 
 demo: $(CORE)
 	@$(BIN)/answerkey run --name demo -o demo-report.html
-	@echo; echo "Its weaker and its faulty version beside it:"
+	@echo; echo "The same questions to a weaker and to a faulty version:"
 	@for variant in basic flaky; do \
 		$(BIN)/answerkey run --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
 	done
 	@$(BIN)/answerkey compare demo demo-basic demo-flaky
-	@echo "The report is demo-report.html: open it in a browser. Every run in the browser: make setup, then $(BIN)/answerkey serve"
+	@echo "Open demo-report.html in a browser. For the dashboard: make setup, then $(BIN)/answerkey serve"
 
 test: setup
 	$(BIN)/python -m pytest -n auto
 
-# Kill a hundred runs on each database, and stop PostgreSQL under a run for 30 seconds; a few minutes.
+# Kill a hundred runs on each database, and stop PostgreSQL for 30 seconds during a run; takes a few minutes.
 crash: setup
 	ANSWERKEY_KILLS=100 ANSWERKEY_OUTAGE=30 $(BIN)/python -m pytest tests/store/test_crash.py
 
-# Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the
-# tests. Some of them: make interop ONLY="traces ollama".
+# Check against other tools' own objects, loaders and writers, each in its own environment, and record their output for the tests.
+# A selection: make interop ONLY="traces ollama".
 interop: setup
 	$(BIN)/python interop/run_all.py --uv $(UV) --place $(VENV)/interop $(ONLY)
 
-# Built and installed as a user would, every page of the documentation is run with the core alone.
+# Build and install the wheel as a user would, then run the documentation's commands with the core alone.
 release-check: setup
 	rm -rf $(VENV)/release
 	$(UV) build --quiet --out-dir $(VENV)/release
@@ -59,22 +59,30 @@ release-check: setup
 	$(UV) pip install --quiet --python $(VENV)/release/core/bin/python --constraints requirements.lock $(VENV)/release/*.whl
 	ANSWERKEY_RELEASE=$(CURDIR)/$(VENV)/release/core/bin $(BIN)/python -m pytest tests/test_release.py
 
-# The tables of docs/performance.md made anew, the peers' too; an hour on two cores. Some of them: make bench ONLY="peers store".
+# Measure again, and update the tables of docs/measurements; takes an hour on two cores. A selection: make bench ONLY="peers store".
 bench: setup
 	$(BIN)/python benchmarks/performance_page.py $(ONLY)
 
-# The documentation as a site, with search and the Python reference, in site/.
+# Build the documentation as a site, with search and the Python reference, in site/.
 docs: setup
 	$(BIN)/mkdocs build --strict
+
+# Update the screenshots of README and docs; needs chromium.
+screenshots: setup
+	$(BIN)/python docs/make_screenshots.py
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_words.py
 
+# requirements.lock: users (core and extras). requirements-dev.lock: the same and the development tools.
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml
 lock:
-	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
+	$(LOCK) --extra all --extra local-judge --extra ray -o requirements.lock
+	$(LOCK) --all-extras -c requirements.lock -o requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) demo-report.html

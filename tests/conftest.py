@@ -137,7 +137,7 @@ def chatbot() -> Iterator[Callable[..., Chatbot]]:
 def _own_scorers_of_each_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers ends with it, and what a module does is not seen by others: it keeps all grading in one process."""
     own = {part.name: part for part in vars(request.module).values() if isinstance(part, OwnScorer)}
-    monkeypatch.setattr(plugins.scorers, "_own", own)
+    monkeypatch.setattr(plugins.scorers, "_objects", own)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -11,8 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# The parts and the scripts that fit the weights.
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools" / "fit")]
 
 if __name__ == "__main__":
     parts = sorted(path.stem for path in HERE.glob("*.py") if path.stem != "__main__")
@@ -23,7 +22,6 @@ if __name__ == "__main__":
     parser.add_argument("--old", metavar="SRC", help="src folder of an older checkout to compare with")
     parser.add_argument("--trivia", type=Path, metavar="PATH", help="judged trivia answers, for keywords")
     parser.add_argument("--attributed", type=Path, metavar="PATH", help="begin_dev.jsonl, for links")
-    parser.add_argument("--replies", type=Path, default=HERE.parents[1] / "labelled", help="labelled replies")
     arguments = parser.parse_args()
     for part in arguments.part or parts:
         import_module(part).table(arguments)

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import fit_errors
 import numpy as np
 from fit_errors import HELD_OUT, NAMES, OLD, Row
+from held_out_errors import Figures, figures, held_out
 
-RESAMPLES = 2000
 # What somebody in a hurry would look for.
 KEYWORDS = (
     "error", "exception", "traceback", "failed", "went wrong", "unable to", "try again", "timed out", "timeout", "unavailable",
@@ -33,47 +32,6 @@ for text in json.load(sys.stdin):
         flags.append(False)
 print(json.dumps(flags))
 """
-
-
-class Figures(NamedTuple):
-    """Precision, recall and F1 with the 95% interval of F1 over replies."""
-
-    precision: float
-    recall: float
-    f1: float
-    low: float
-    high: float
-    replies: int
-
-
-def figures(flagged: np.ndarray, failed: np.ndarray) -> Figures:
-    """The figures of verdicts against labels."""
-
-    def f1(flags: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        both = (flags & labels).sum(axis=-1)
-        return 2 * both / np.maximum(1, flags.sum(axis=-1) + labels.sum(axis=-1))
-
-    draws = np.random.default_rng(7).integers(0, len(failed), (RESAMPLES, len(failed)))
-    low, high = np.quantile(f1(flagged[draws], failed[draws]), [0.025, 0.975])
-    both = (flagged & failed).sum()
-    return Figures(
-        both / max(1, flagged.sum()),
-        both / max(1, failed.sum()),
-        float(f1(flagged, failed)),
-        low,
-        high,
-        len(failed),
-    )
-
-
-def held_out(which: str = "flagged") -> tuple[list[Row], np.ndarray]:
-    """The evaluated rows and the committed verdicts, each by weights that were fitted without the row's author; `let_go`: what
-    the gate took for an answer, `stopped`: what only the gate kept from being flagged.
-    """
-    rows = [row for row in fit_errors.read_rows() if row.author != OLD]
-    stored = json.loads(HELD_OUT.read_text(encoding="utf-8"))[which]
-    flags = "".join(stored[author] for author in dict.fromkeys(row.author for row in rows))
-    return rows, np.array([flag == "1" for flag in flags])
 
 
 def by_keywords(rows: Sequence[Row]) -> np.ndarray:
@@ -124,7 +82,7 @@ def table(arguments: argparse.Namespace) -> None:
     rows, flagged = held_out()
     failed = np.array([row.is_error for row in rows])
     if json.loads(HELD_OUT.read_text(encoding="utf-8"))["digest"] != fit_errors.digest():
-        print("! the held-out verdicts are older than code or labels: run python benchmarks/fit_errors.py")
+        print("! the held-out verdicts are older than code or labels: run python tools/fit/fit_errors.py")
     print(f"{'errors, author left out':<28}{'n':>6}{'precision':>10}{'recall':>8}{'F1':>8}   95% interval")
     show("detector", figures(flagged, failed))
     stopped = held_out("stopped")[1]

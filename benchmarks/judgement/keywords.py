@@ -11,19 +11,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import fit_smart
+import numpy as np
 from fit_smart import Row
 
 from answerkey.match.keywords import find_keywords
 from answerkey.text.normalise import Alternatives, folded_text, folded_words
 
 __all__ = ["table"]
+
+NOT_FITTED = {
+    "one short sentence around a keyword": "keywords_short_sentences_*",
+    "lists and tables": "keywords_layouts_*",
+    "ordinary replies": "keywords_ordinary_*",
+}
 
 _OLD = """
 import json, sys
@@ -122,8 +124,8 @@ def table(arguments: argparse.Namespace) -> None:
             judged,
             fit_smart.held_out_trivia(business, judged),
         )
-    for title, kind in (("one short sentence around a keyword", "context"), ("lists and tables", "layouts")):
-        rows = fit_smart.business_rows(kind)
+    for title, files in NOT_FITTED.items():
+        rows = fit_smart.business_rows(f"not_fitted/{files}")
         held_out[f"{title}, never fitted to"] = rows, np.array([_smart(row) for row in rows])
     for title, (rows, found) in held_out.items():
         verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}

@@ -1,6 +1,6 @@
 """Logs of recorded replies in three shapes, written with their expectations.
 
-`few`: some hundred questions again and again, with replies as people wrote them (labelled/keywords_*.jsonl); `new`: the same with
+`few`: some hundred questions again and again, with replies as people wrote them (labelled/keywords); `new`: the same with
 a sentence of its own at the end of each reply, so that no reply comes twice; `own`: every row its own question and keywords.
 """
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_LABELLED = Path(__file__).resolve().parents[2] / "labelled"
+_LABELLED = Path(__file__).resolve().parents[2] / "labelled" / "keywords"
 _STREETS = ("Elm", "Oak", "Linden", "Harbor", "Mill", "Station", "Cedar", "Park", "Church", "River")
 _ITEMS = ("rent", "deposit", "insurance", "depreciation", "basis", "property tax", "repairs", "income")
 _TOOLS = ("query_database", "search_document_content", "list_business_documents")
@@ -39,7 +39,7 @@ def rows(shape: str, count: int) -> Iterator[dict[str, object]]:
 def _few() -> Iterator[dict[str, object]]:
     told = [
         json.loads(line)
-        for name in ("keywords_a", "keywords_c")
+        for name in ("business_a", "business_c")
         for line in (_LABELLED / f"{name}.jsonl").read_text().splitlines()
     ]
     # Those that a loop by hand can read, too.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from answerkey.runs.verdicts import check
     from answerkey.scorers.own import scorer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Name → where it lives; nothing is imported until it is used.
 _LOCATIONS = {

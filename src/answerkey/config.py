@@ -1,8 +1,9 @@
-"""Settings: `answerkey.toml` or `[tool.answerkey]` in pyproject.toml, checked strictly, and the Options of a run."""
+"""Settings from `answerkey.toml` or `[tool.answerkey]` in pyproject.toml, strictly validated."""
 
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from math import fsum
 from pathlib import Path
 from typing import Any, Literal
@@ -19,62 +20,68 @@ from answerkey.model.options import (
     Scoring,
 )
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
-from answerkey.plugins import scorers
+from answerkey.plugins import RegistryLayer, scorers
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
 
 
 class ScorerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A scorer of the user's: the settings of `[scorers.NAME]`."""
+    """The settings of a custom scorer, `[scorers.NAME]`."""
 
-    # Where it is, as "checks.py:polite"; None: it is registered by that name.
+    # Reference to it, e.g. "checks.py:polite"; None: it is registered under this name.
     python: str | None = None
-    # Its share of the score, beside `[scoring.weights]`; None: it is reported beside the score.
+    # Its weight in the score, added to `[scoring.weights]`; None: it is a metric outside the score.
     weight: float | None = None
-    # Which way it is better, where the scorer itself does not say.
+    # Whether higher or lower is better, if the scorer itself does not say.
     direction: Literal["higher", "lower"] | None = None
-    # Everything else in the table: the scorer's own arguments.
+    # All other keys of the table: the scorer's arguments.
     arguments: dict[str, Any] = {}
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A configuration file."""
 
-    # The golden set and the target that `run` uses when it is given none.
+    # Default golden set and target of `run`.
     questions: str | None = None
     target: str | None = None
-    # Where a golden set has its fields, as `--map` says it: question = "Prompt".
+    # Field mapping of the golden set, as in `--map`: question = "Prompt".
     map: dict[str, str] = {}
     store: str | None = None
     run: dict[str, Any] = {}
     scoring: Scoring = Scoring()
-    # Scorers of the user's, by the name that they are reported under.
+    # Custom scorers by name.
     scorers: dict[str, ScorerSettings] = {}
     targets: dict[str, dict[str, Any]] = {}
-    # Conditions that every run must meet: {expressions = ["score >= 0.85"]} or a plain list.
+    # Gates of every run: {expressions = ["score >= 0.85"]} or a plain list.
     gates: list[str] | dict[str, Any] = []
     judge: JudgeSettings = JudgeSettings()
-    # What models, or targets by their name, cost: "gpt-4o-mini" = {input = 0.15, output = 0.60}.
+    # Prices of models, or of targets by name: "gpt-4o-mini" = {input = 0.15, output = 0.60}.
     prices: dict[str, Price] = {}
     server: dict[str, Any] = {}
-    # The file that all this came from.
+    # The configuration file itself.
     path: str | None = None
 
     @property
     def folder(self) -> Path:
-        """The folder that relative paths in the file start from."""
+        """The folder that paths in the file are relative to."""
         return Path(self.path).parent if self.path else Path()
+
+    @cached_property
+    def scorer_registry(self) -> RegistryLayer[Any]:
+        """The process-wide scorers and those of this configuration."""
+        references = {name: own.python for name, own in self.scorers.items() if own.python is not None}
+        return scorers.layer(references, self.folder)
 
     @property
     def gate_expressions(self) -> tuple[str, ...]:
-        """The gates as expressions, however the file writes them."""
+        """The gates as expressions, in either form that the file may use."""
         if isinstance(self.gates, list):
             return tuple(self.gates)
         listed = self.gates.get("expressions", [])
         return tuple(str(expression) for expression in listed)
 
     def options(self, **overrides: Any) -> Options:
-        """The Options of `[run]`, with what the caller gives on top (None: not given)."""
+        """The Options of `[run]` with overrides; an override of None is ignored."""
         given = {name: value for name, value in overrides.items() if value is not None}
         try:
             base = msgspec.convert({**self.run, **_plain(given)}, Options)
@@ -95,16 +102,16 @@ def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_settings(folder: Path | None = None) -> Settings:
-    """The settings in force in a folder: the nearest configuration file at or above it, or the defaults."""
+    """The nearest configuration file at or above a folder, or the defaults if there is none."""
     start = (folder or Path.cwd()).resolve()
-    named = os.environ.get("ANSWERKEY_CONFIG")
-    if named:
-        return _read(Path(named), _parse(Path(named)))
-    for place in (start, *start.parents):
-        own = place / "answerkey.toml"
+    from_environment = os.environ.get("ANSWERKEY_CONFIG")
+    if from_environment:
+        return _read(Path(from_environment), _parse(Path(from_environment)))
+    for directory in (start, *start.parents):
+        own = directory / "answerkey.toml"
         if own.is_file():
             return _read(own, _parse(own))
-        project = place / "pyproject.toml"
+        project = directory / "pyproject.toml"
         if project.is_file():
             section = _parse(project).get("tool", {}).get("answerkey")
             if section is not None:
@@ -130,9 +137,8 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
         raise ConfigError(f"{path}: unknown setting 'path'")
     try:
         settings = msgspec.convert({**_with_scoring(_with_scorers(section)), "path": str(path)}, Settings)
-        for name, scorer in settings.scorers.items():
-            if scorer.python is not None:
-                scorers.refer(name, scorer.python, settings.folder)
+        # A scorer whose name is in use is an error of the file, not of the first run.
+        _ = settings.scorer_registry
         return settings
     except msgspec.ValidationError as error:
         raise ConfigError(_explain(error, str(path), "", Settings)) from None
@@ -141,12 +147,12 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
 
 
 def settings_schema() -> dict[str, Any]:
-    """The JSON Schema of a configuration file, as `_read` takes it."""
+    """The JSON Schema of a configuration file."""
     models = (Settings, Options, GroundedSettings)
     _, defined = msgspec.json.schema_components(models, ref_template="#/$defs/{name}")
     shape = defined.pop("Settings")
     fields = {name: field for name, field in shape["properties"].items() if name != "path"}
-    # What the file writes in another place than the settings hold it.
+    # Sections that the file has at another level than Settings.
     fields |= {"run": {"$ref": "#/$defs/Options"}, "grounded": {"$ref": "#/$defs/GroundedSettings"}}
     fields["scorers"] = {"type": "object", "additionalProperties": {"type": "object"}}
     return {
@@ -160,10 +166,10 @@ def settings_schema() -> dict[str, Any]:
 
 
 def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
-    """The section with each scorer's free arguments apart, and with its weight among the scoring's."""
+    """Move each scorer's free keys to `arguments`, and its weight to `[scoring.weights]`."""
     tables = section.get("scorers", {})
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        raise ConfigError("[scorers] holds a table for each scorer, such as [scorers.polite]")
+        raise ConfigError("[scorers] must have one table per scorer, e.g. [scorers.polite]")
     own = set(ScorerSettings.__struct_fields__) - {"arguments"}
     split = {
         name: {
@@ -179,7 +185,9 @@ def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
     listed = scoring.get("weights", DEFAULT_WEIGHTS)
     both = next((name for name in weights if name in listed), None)
     if both is not None:
-        raise ConfigError(f"[scoring.weights] {both} and [scorers.{both}] weight say the same; keep one")
+        raise ConfigError(
+            f"[scoring.weights] {both} and [scorers.{both}] weight are the same setting; keep one"
+        )
     joined = {**listed, **weights}
     numbers = [weight for weight in joined.values() if isinstance(weight, int | float)]
     if len(numbers) == len(joined) and abs(fsum(numbers) - 1) > 1e-9:
@@ -191,12 +199,12 @@ def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "scorers": split, "scoring": {**scoring, "weights": joined}}
 
 
-# Sections whose settings are among the scoring's, which a run keeps, and what they are called there.
+# Section of the file → its field in Scoring, which is stored with each run.
 _OF_SCORING = {"grounded": "grounded", "match": "matching"}
 
 
 def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
-    """The section with `[grounded]` and `[match]` among the scoring's settings."""
+    """Move `[grounded]` and `[match]` into `[scoring]`."""
     moved = {inside: section[name] for name, inside in _OF_SCORING.items() if name in section}
     if not moved:
         return section
@@ -205,7 +213,7 @@ def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:
-    """msgspec's message in the user's terms, with the setting that was probably meant."""
+    """msgspec's message with section names of the file, and a suggestion for an unknown setting."""
     where = f"{path}: " if path else ""
     message = str(error)
     if "unknown field" in message:
@@ -221,6 +229,6 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
         }.get("judge.prices" if inside.startswith("prices") else inside, model)
         fields = inner.__struct_fields__
         close = get_close_matches(name, fields, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(fields))}"
+        hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(fields))}"
         return f"{where}unknown setting {name!r}{f' in [{inside}]' if inside else ''}{hint}"
     return f"{where}{section + ' ' if section else ''}{message.replace('`$.', '`')}"

@@ -1,22 +1,24 @@
-"""Registries: what can be plugged in, by name. The only place that imports by string.
+"""Registries of pluggable parts, by name. The only module that imports by string.
 
-Every protocol has one registry that built-in parts, the caller's own and those of installed packages share:
+Each protocol has one registry, shared by built-in parts, registered objects and installed packages:
 
-    targets     a kind of chatbot, as in "http://…" or "cmd:PROGRAM"
-    scorers     a component or metric
-    engines     how many questions get asked
-    stores      where runs last, by the scheme of the store's address
-    importers   another tool's files as a golden set or as recorded replies
-    exporters   a golden set in another tool's format
-    reports     a run written to a file, by the file's ending
+    targets     kind of chatbot, e.g. "http://…" or "cmd:PROGRAM"
+    scorers     component or metric
+    engines     how questions are asked
+    stores      where runs are stored, by URL scheme
+    importers   files of other tools → golden set or recorded replies
+    exporters   golden set → format of another tool
+    reports     run → file, by file extension
 
-A package brings its own under the entry point group `answerkey.targets`, `answerkey.scorers` and so on.
+Packages register parts under the entry point groups `answerkey.targets`, `answerkey.scorers` and so on. Parts that a
+configuration names are in a `RegistryLayer` of that configuration (`Settings.scorer_registry`), not in the process.
 """
 
 import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -36,56 +38,65 @@ _Part = TypeVar("_Part")
 
 
 def load_object(reference: str, *, feature: str = "", extra: str = "") -> Any:
-    """The object behind "module:name"; a missing optional dependency is named with its extra."""
+    """The object at "module:name"; for a missing optional dependency, the error names its extra."""
     module, _, name = reference.partition(":")
     try:
-        found = importlib.import_module(module)
+        loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if extra and not (error.name or "").startswith("answerkey"):
             raise MissingExtraError(feature or reference, extra) from None
         raise
-    return getattr(found, name) if name else found
+    return getattr(loaded, name) if name else loaded
 
 
 def load_python(reference: str, start: Path | None = None) -> tuple[Any, ModuleType]:
-    """The user's object behind "module:name" or "path/file.py:name", and its module.
+    """The user's object at "module:name" or "path/file.py:name", and its module.
 
-    Modules and files are looked for in the folder `start`, or else in the current one.
+    Modules and files are searched in the folder `start`, by default the current one.
     """
-    place, _, path = reference.rpartition(":")
-    if not place or not path:
+    source, _, path = reference.rpartition(":")
+    if not source or not path:
         raise UsageError(f"{reference!r} names no callable; write module:callable or file.py:callable")
-    folder = str((start or Path()).resolve())
-    if folder not in sys.path:
-        # As `python -m` does: the user's modules are where the user is.
-        sys.path.insert(0, folder)
-    is_file = place.endswith(".py") or "/" in place or "\\" in place
+    folder = (start or Path()).resolve()
+    if str(folder) not in sys.path:
+        # Like `python -m`, which finds modules in the current folder.
+        sys.path.insert(0, str(folder))
+    is_file = source.endswith(".py") or "/" in source or "\\" in source
     try:
-        module = _load_file((start or Path()) / place) if is_file else importlib.import_module(place)
+        module = _load_file((start or Path()) / source) if is_file else _load_module(source, folder)
     except UsageError:
         raise
     except ModuleNotFoundError as error:
-        if not is_file and error.name is not None and f"{place}.".startswith(f"{error.name}."):
+        if not is_file and error.name is not None and f"{source}.".startswith(f"{error.name}."):
             raise UsageError(
-                f"there is no module {place!r} in {folder} or among the installed packages"
+                f"there is no module {source!r} in {folder} or among the installed packages"
             ) from None
         raise UsageError(
-            f"importing {place} failed: there is no module {error.name!r}; install it first"
+            f"importing {source} failed: there is no module {error.name!r}; install it first"
         ) from None
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise UsageError(
-            one_line(f"importing {place} failed: {type(error).__name__}: {error}", 300)
+            one_line(f"importing {source} failed: {type(error).__name__}: {error}", 300)
         ) from error
-    found: Any = module
+    value: Any = module
     for name in path.split("."):
-        if not hasattr(found, name):
-            offered = [other for other, part in vars(module).items() if other[0] != "_" and callable(part)]
+        if not hasattr(value, name):
+            callables = [other for other, part in vars(module).items() if other[0] != "_" and callable(part)]
             raise UsageError(
-                f"{place} has no {path!r}; "
-                + (f"it has {', '.join(offered[:10])}" if offered else "it has no callable"),
+                f"{source} has no {path!r}; "
+                + (f"it has {', '.join(callables[:10])}" if callables else "it has no callable"),
             )
-        found = getattr(found, name)
-    return found, module
+        value = getattr(value, name)
+    return value, module
+
+
+def _load_module(name: str, folder: Path) -> ModuleType:
+    """A module by name; where another project's module of that name is loaded already, the folder's own file."""
+    file = folder / f"{name}.py"
+    loaded = sys.modules.get(name)
+    if loaded is not None and file.is_file() and getattr(loaded, "__file__", None) != str(file):
+        return _load_file(file)
+    return importlib.import_module(name)
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -98,14 +109,14 @@ def _load_file(path: Path) -> ModuleType:
     if str(full.parent) not in sys.path:
         sys.path.insert(0, str(full.parent))
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickling look the module up by its name; another module of that name keeps its place.
+    # Dataclasses and pickling look modules up by name. A loaded module of the same name is not replaced.
     sys.modules.setdefault(full.stem, module)
     spec.loader.exec_module(module)
     return module
 
 
 class Registry(Generic[_Part]):
-    """The parts of one kind, by name; nothing is imported before it is asked for."""
+    """The parts of one kind, by name. A part is imported when it is looked up."""
 
     def __init__(
         self, kind: str, built_in: Mapping[str, str], extras: Mapping[str, str] | None = None
@@ -115,63 +126,64 @@ class Registry(Generic[_Part]):
         self._built_in = dict(built_in)
         # Name → the extra that must be installed for it.
         self._extras = dict(extras or {})
-        self._own: dict[str, _Part] = {}
-        # Name → "file.py:name" and the folder that it starts from, as a configuration file says.
-        self._references: dict[str, tuple[str, Path]] = {}
+        # Parts registered as objects in this process.
+        self._objects: dict[str, _Part] = {}
 
     def add(self, name: str, part: _Part) -> None:
-        """Register a part of the caller's own; a name that is taken is refused, unless by the same part made again."""
-        known = self._own.get(name, part)
+        """Register an object.
+
+        A name that is in use is refused, unless the part has the same module and name: a notebook cell or a file
+        that was executed again. While a configuration's file is imported, its parts belong to that configuration.
+        """
+        layer = _importing.get()
+        if layer is not None and layer.base is self:
+            layer.add(name, part)
+            return
+        known = self._objects.get(name, part)
         made_again = known is part or _origin(known) == _origin(part) is not None
-        self._refuse_taken(name, taken=not made_again)
-        self._own[name] = part
+        self.refuse_taken(name, taken=not made_again)
+        self._objects[name] = part
 
-    def refer(self, name: str, reference: str, folder: Path) -> None:
-        """Register what "file.py:name" in a folder holds; it is loaded when it is asked for."""
-        self._refuse_taken(name)
-        self._references[name] = (reference, folder)
+    def layer(self, references: Mapping[str, str], folder: Path) -> "RegistryLayer[_Part]":
+        """This registry with the parts that a configuration names: name → "file.py:object" in the folder."""
+        return RegistryLayer(self, references, folder)
 
-    def _refuse_taken(self, name: str, *, taken: bool = False) -> None:
+    def refuse_taken(self, name: str, *, taken: bool = False) -> None:
+        """Raise UsageError if a built-in part or an installed package has this name."""
         if taken or name in self._built_in or any(self._installed(name)):
-            raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
+            raise UsageError(f"there is already a {self.kind} {name!r}; give yours another name")
 
     def get(self, name: str) -> _Part:
-        """The part with this name; an unknown one is refused with those that there are."""
-        found = self.find(name)
-        if found is not None:
-            return found
-        known = self.names()
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        raise UnknownNameError(f"unknown {self.kind} {name!r}; {hint}")
+        """The part with this name; raises UnknownNameError that lists the known names."""
+        part = self.find(name)
+        if part is not None:
+            return part
+        raise _unknown_name(self.kind, name, self.names())
 
     def find(self, name: str) -> _Part | None:
         """The part with this name, if there is one."""
-        found: Any = None
-        if name in self._references:
-            found, _ = load_python(*self._references[name])
-        elif name in self._own:
-            found = self._own[name]
+        part: Any = None
+        if name in self._objects:
+            part = self._objects[name]
         elif name in self._built_in:
             extra = self._extras.get(name, "")
-            found = load_object(self._built_in[name], feature=f"the {self.kind} {name!r}", extra=extra)
+            part = load_object(self._built_in[name], feature=f"the {self.kind} {name!r}", extra=extra)
         else:
             for point in islice(self._installed(name), 1):
-                found = _load(self.kind, point)
-        return cast("_Part | None", found)
+                part = _load(self.kind, point)
+        return cast("_Part | None", part)
 
     def names(self) -> list[str]:
-        """Every name there is: built in, the caller's own, and those that installed packages bring."""
-        own = {*self._own, *self._references}
-        return sorted({*self._built_in, *own, *(point.name for point in self._installed())})
+        """All names: built in, registered as objects, and from installed packages."""
+        return sorted({*self._built_in, *self._objects, *(point.name for point in self._installed())})
 
     def built_in(self) -> list[str]:
-        """Names that come with answerkey, in the order of their registration."""
+        """Names that come with answerkey, in the order of registration."""
         return list(self._built_in)
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a part with this name; nothing is imported for it."""
-        return name in {**self._own, **self._references, **self._built_in} or any(self._installed(name))
+        """Whether there is a part with this name; imports nothing."""
+        return name in self._objects or name in self._built_in or any(self._installed(name))
 
     def added(self) -> list[str]:
         """Names that are not built in."""
@@ -179,7 +191,7 @@ class Registry(Generic[_Part]):
 
     def live(self) -> list[str]:
         """Names of parts that were registered as objects, which no other process can load."""
-        return [name for name in self._own if name not in self._references]
+        return list(self._objects)
 
     def _installed(self, name: str | None = None) -> "Iterator[EntryPoint]":
         for point in _entry_points(f"answerkey.{self.kind}s", tuple(sys.path)):
@@ -187,16 +199,70 @@ class Registry(Generic[_Part]):
                 yield point
 
 
+class RegistryLayer(Generic[_Part]):
+    """A registry with the parts of one configuration in front; other configurations do not see them."""
+
+    def __init__(self, base: Registry[_Part], references: Mapping[str, str], folder: Path) -> None:
+        """`references` are name → "file.py:object", with paths relative to the folder."""
+        for name in references:
+            base.refuse_taken(name)
+        self.base = base
+        self._references = dict(references)
+        self._folder = folder
+        # What the configuration's files registered by a decorator while they were imported.
+        self._objects: dict[str, _Part] = {}
+
+    def add(self, name: str, part: _Part) -> None:
+        """Register an object for this configuration only."""
+        self.base.refuse_taken(name)
+        self._objects[name] = part
+
+    def get(self, name: str) -> _Part:
+        """The part with this name; raises UnknownNameError that lists the known names."""
+        part = self.find(name)
+        if part is not None:
+            return part
+        raise _unknown_name(self.base.kind, name, self.names())
+
+    def find(self, name: str) -> _Part | None:
+        """The part with this name, if there is one."""
+        if name not in self._references:
+            return self._objects[name] if name in self._objects else self.base.find(name)
+        token = _importing.set(self)
+        try:
+            return cast("_Part", load_python(self._references[name], self._folder)[0])
+        finally:
+            _importing.reset(token)
+
+    def names(self) -> list[str]:
+        """All names: the configuration's, then those of the base."""
+        return sorted({*self._references, *self._objects, *self.base.names()})
+
+    def live(self) -> list[str]:
+        """Names of parts that were registered as objects, which no other process can load."""
+        return [name for name in self.base.live() if name not in self._references]
+
+
+def _unknown_name(kind: str, name: str, known: list[str]) -> UnknownNameError:
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
+
+
+# The layer whose configuration's file is being imported.
+_importing: ContextVar[RegistryLayer[Any] | None] = ContextVar("importing", default=None)
+
+
 @lru_cache(maxsize=64)
 def _entry_points(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]":
-    """What installed packages on the path bring; looking takes tens of milliseconds, so once for each path."""
+    """Entry points of the packages on the path. Cached, since the lookup takes tens of milliseconds."""
     from importlib.metadata import entry_points  # slow to load, and seldom needed
 
     return tuple(entry_points(group=group))
 
 
 def _origin(part: Any) -> tuple[str, str] | None:
-    """Where a part was written: a cell that is run again, or a file that is loaded again, makes the same part anew."""
+    """Module and name of a part: equal for a cell or file that was executed again."""
     name = getattr(part, "__qualname__", None)
     return None if name is None else (part.__module__, name)
 
@@ -210,6 +276,9 @@ def _load(kind: str, point: "EntryPoint") -> Any:
             f"the {kind} {point.name!r} of the package {package} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
 
+
+# Scorers of the process, or of a configuration.
+ScorerRegistry = Registry[Any] | RegistryLayer[Any]
 
 targets: Registry["TargetFactory"] = Registry(
     "target",

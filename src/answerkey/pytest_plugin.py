@@ -74,7 +74,7 @@ class _Grading:
             store=config.getoption("--answerkey-store"),
             concurrency=1,
         )
-        self.questions: QuestionSet = read_questions(path)
+        self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
         self.assembly: Assembly = assemble(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
         self.target: Target = self.assembly.target(self.target_spec)

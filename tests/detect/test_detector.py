@@ -183,7 +183,7 @@ def test_time_is_linear_in_the_length(piece: str) -> None:
 
 @pytest.fixture(scope="module")
 def replies() -> list[str | None]:
-    path = Path(__file__).parents[2] / "labelled/errors_one.jsonl"
+    path = Path(__file__).parents[2] / "labelled/error_replies/mixed_one.jsonl"
     return [json.loads(line)["reply"] for line in path.read_text(encoding="utf-8").splitlines()]
 
 

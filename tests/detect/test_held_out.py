@@ -1,19 +1,13 @@
 """How well the detector does on authors that its weights were not fitted to."""
 
 import json
-import sys
-from pathlib import Path
 
+import fit_errors
 import numpy as np
 import pytest
+from held_out_errors import figures, held_out
 
 from answerkey.detect.detector import detect_failure
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "judgement")]
-
-import errors  # noqa: E402 — benchmarks are scripts, not a package
-import fit_errors  # noqa: E402
 
 # Languages with fewer replies say too little by themselves.
 FEWEST = 40
@@ -21,27 +15,27 @@ FEWEST = 40
 
 def test_the_verdicts_are_those_of_the_present_code_and_labels() -> None:
     stored = json.loads(fit_errors.HELD_OUT.read_text(encoding="utf-8"))
-    assert stored["digest"] == fit_errors.digest(), "run python benchmarks/fit_errors.py"
+    assert stored["digest"] == fit_errors.digest(), "run python tools/fit/fit_errors.py"
 
 
 def test_all_authors_left_out_in_turn() -> None:
-    rows, flagged = errors.held_out()
+    rows, flagged = held_out()
     failed = np.array([row.is_error for row in rows])
-    found = errors.figures(flagged, failed)
+    found = figures(flagged, failed)
     assert found.replies > 6000
     assert found.f1 >= 0.90
     assert found.precision >= 0.91
     # Of these three authors many replies are casual chat, which is harder and not what business assistants say.
     earlier = np.array([row.author not in {"k", "l", "m"} for row in rows])
-    assert errors.figures(flagged[earlier], failed[earlier]).f1 >= 0.90
+    assert figures(flagged[earlier], failed[earlier]).f1 >= 0.90
 
 
 def test_no_language_is_left_behind() -> None:
-    rows, flagged = errors.held_out()
+    rows, flagged = held_out()
     failed = np.array([row.is_error for row in rows])
     languages = np.array([row.language for row in rows])
     found = {
-        language: errors.figures(flagged[languages == language], failed[languages == language])
+        language: figures(flagged[languages == language], failed[languages == language])
         for language in sorted(set(languages))
         if (languages == language).sum() >= FEWEST
     }
@@ -56,7 +50,7 @@ def test_a_fit_without_one_author_holds_on_that_author() -> None:
     fitted = fit_errors.to_model(*weights)
     left_out = fit_errors.read_rows("d")
     flagged = np.array([detect_failure(row.text, fitted) is not None for row in left_out])
-    assert errors.figures(flagged, np.array([row.is_error for row in left_out])).f1 >= 0.85
+    assert figures(flagged, np.array([row.is_error for row in left_out])).f1 >= 0.85
 
 
 def test_the_shipped_weights_are_small() -> None:

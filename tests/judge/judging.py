@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from answerkey.judge.session import Judge, JudgingSession, open_judging
@@ -78,7 +79,7 @@ def judge_all(
     async def run() -> tuple[list[tuple[Score, ...]], dict[str, Any]]:
         async with open_judging(Judge(settings), run_id=run_id, store=store) as session:
             found = await asyncio.gather(*(_one(session, question, reply) for question, reply in pairs))
-            return found, session.document()
+            return found, msgspec.json.decode(msgspec.json.encode(session.record()))
 
     return asyncio.run(run())
 

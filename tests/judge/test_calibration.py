@@ -277,7 +277,7 @@ def test_calibrating_in_python_corrects_the_change(
 
 @pytest.mark.parametrize("confusion", ["95/90", "98/60", "70/60"])
 def test_what_labels_correct_holds_the_truth_at_its_rate(scripted: ScriptedJudge, confusion: str) -> None:
-    """The short version of `benchmarks/statistics --only loopback`: verdicts over HTTP, 400 draws of runs and labels."""
+    """The short version of `python tools/simulate --only loopback`: verdicts over HTTP, 400 draws of runs and labels."""
     chance = random.Random(3)
     luck = [chance.random() for _ in range(300)]
     right = {share: [one < share for one in luck] for share in (0.7, 0.8)}

@@ -10,7 +10,7 @@ from answerkey.errors import ConfigError
 from answerkey.judge.client import Completion, keep_with_probabilities, read_with_probabilities
 from answerkey.judge.prompt import check_rubric
 from answerkey.judge.session import Judge
-from answerkey.model.judgement import Spent
+from answerkey.model.judgement import ProbabilityCounts, Spent
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Check, Question
 from answerkey.model.reply import Json, Reply, Source
@@ -182,7 +182,7 @@ def test_a_run_says_which_verdicts_had_none(
         f'[judge]\nmodel = "untold"\nbase_url = "{scripted.base_url}"\nprobabilities = true\ncanaries = false\n'
     )
     run = answerkey.evaluate([ADDRESS], lambda question: GOOD.text)
-    assert run.info.judge["probabilities"] == {"weighed": 0, "plain": 1}
+    assert run.info.judge.probabilities == ProbabilityCounts(weighed=0, plain=1)
     assert any("1 of 1 verdicts came without probabilities" in line for line in run.warnings)
     weighed = answerkey.evaluate([ADDRESS], lambda question: GOOD.text, judge="good")
     assert weighed.summary.metrics["judge"] == pytest.approx((MEAN - 1) / 4)

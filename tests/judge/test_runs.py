@@ -141,7 +141,7 @@ def test_an_unjudged_reply_is_unscored_and_counts_against_the_coverage(
     # The null reply was not put to the judge: it is worth nothing.
     assert sum(run.summary.unscored.values()) == 19
     assert all(reason.startswith("response_quality: not judged") for reason in run.summary.unscored)
-    assert run.info.judge["unscored"] == 19
+    assert run.info.judge.unscored == 19
     assert any("19 of 20 replies were not judged (unreadable)" in line for line in run.warnings)
     assert run.summary.coverage == 0.05
     # Nothing else is lost.
@@ -382,10 +382,10 @@ def test_python_takes_a_model_or_settings(project: Path, scripted: ScriptedJudge
     assert run.summary.metrics["judge"] == 0.5
     assert run.to_dict()["judge"]["model"] == "good"
     panel = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=["good", "good2", "good3"])
-    assert panel.info.judge["agreement"]["judge"] == 1.0
+    assert panel.info.judge.agreement["judge"] == 1.0
     settings = answerkey.JudgeSettings(model="good", prices=Price(input=1, output=1))
     priced = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=settings)
-    assert priced.info.judge["cost"] > 0
+    assert priced.info.judge.cost > 0
 
 
 def test_gates_can_insist_on_a_reliable_judge(project: Path, scripted: ScriptedJudge) -> None:

@@ -11,7 +11,7 @@ from answerkey.errors import ConfigError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.scorers.response_quality import ResponseQuality
-from grounded.tiny_model import write_model
+from evidence.tiny_model import write_model
 
 QUESTION = Question(id="q", question="roof repaired", expected_keywords=("spring", "burglar"))
 REPLY = Reply(text="the roof was not repaired in spring")

@@ -1,26 +1,33 @@
+from msgspec.structs import replace
+
+from answerkey.model.judgement import CanaryResult, JudgeRecord, RubricRecord
 from answerkey.report.wording import judge_line
 
 
 def test_a_run_without_a_judge_has_no_line() -> None:
-    assert judge_line({}) == ""
+    assert judge_line(None) == ""
 
 
 def test_the_line_says_what_judging_came_to() -> None:
-    judge = {
-        "model": "a + b",
-        "judged": 104,
-        "unscored": 2,
-        "calls": 110,
-        "cached": 3,
-        "cost": 0.0213,
-        "agreement": {"judge": 0.812},
-        "canaries": [{"kind": "empty answer"}],
-        "reliable": True,
-    }
+    judge = JudgeRecord(
+        model="a + b",
+        models=("a", "b"),
+        endpoint="api.example.com",
+        rubric=RubricRecord("standard", "", {}),
+        prompt_hash="",
+        judged=104,
+        unscored=2,
+        calls=110,
+        cached=3,
+        cost=0.0213,
+        agreement={"judge": 0.812},
+        canaries=(CanaryResult(kind="empty answer", model="a", score=0.0, passed=True),),
+        reliable=True,
+    )
     assert judge_line(judge) == (
-        "judged by a + b: 104 of 106 replies, 110 calls, 3 known before, cost $0.0213, Krippendorff α 0.81, "
+        "judged by a + b: 104 of 106 replies, 110 calls, 3 cached, cost $0.0213, Krippendorff α 0.81, "
         "canaries passed"
     )
-    assert judge_line({**judge, "reliable": False}).endswith("UNRELIABLE: canaries failed")
-    assert judge_line({**judge, "reliable": None}).endswith("canaries not all judged")
-    assert "\x1b" not in judge_line({**judge, "model": "evil\x1b[2J"})
+    assert judge_line(replace(judge, reliable=False)).endswith("UNRELIABLE: canaries failed")
+    assert judge_line(replace(judge, reliable=None)).endswith("canaries not all judged")
+    assert "\x1b" not in judge_line(replace(judge, model="evil\x1b[2J"))

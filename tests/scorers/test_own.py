@@ -107,8 +107,8 @@ def test_several_metrics_each_with_a_direction() -> None:
     grader = make_grader(scorers=[letters])
     card = grader.grade(QUESTION, (ak.Reply(text="abc 12"),))
     assert (card.metrics["vowels"], card.metrics["digits"]) == (1.0, 2.0)
-    assert grader.kept["directions"]["digits"] == "lower"
-    assert "vowels" not in grader.kept["directions"]
+    assert grader.run_fields["directions"]["digits"] == "lower"
+    assert "vowels" not in grader.run_fields["directions"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def _one_argument(reply: ak.Reply) -> bool:
     ("part", "says"),
     [
         (3, r"3 \(int\) is no scorer; give a function \(question, reply\)"),
-        ("nobody", "unknown scorer 'nobody'; there are"),
+        ("nobody", "unknown scorer 'nobody'; known: "),
         ("polit", "did you mean 'polite'"),
         (_later, "'_later' is asynchronous"),
         (_one_argument, "does not fit: too many positional arguments"),
@@ -187,7 +187,7 @@ def test_what_is_no_scorer_is_refused_before_anything_is_asked(part: Any, says: 
 
 
 def test_a_name_that_exists_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is a scorer 'groundedness' already"):
+    with pytest.raises(UsageError, match="there is already a scorer 'groundedness'"):
 
         @ak.scorer
         def groundedness(question: ak.Question, reply: ak.Reply) -> bool:
@@ -203,7 +203,7 @@ def test_a_name_that_exists_is_refused() -> None:
         make_grader(scorers=[tool_f1])
     with pytest.raises(UsageError, match="cannot be called 'score', a name that every summary has"):
         make_grader(scorers=[score])
-    with pytest.raises(UsageError, match="two scorers are called 'polite'"):
+    with pytest.raises(UsageError, match="two scorers are named 'polite'"):
         make_grader(scorers=[polite, polite])
 
 
@@ -238,7 +238,7 @@ def test_scorers_of_the_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
         ),
         (
             '[scoring.weights]\nbrief = 0.5\ntool_usage = 0.5\n[scorers.brief]\npython = "x.py:y"\nweight = 0.5\n',
-            r"\[scoring.weights\] brief and \[scorers.brief\] weight say the same; keep one",
+            r"\[scoring.weights\] brief and \[scorers.brief\] weight are the same setting; keep one",
         ),
         ('[scorers.brief]\npython = "none.py:brief"\n', r"\[scorers.brief\] there is no file .*none.py"),
         ('[scorers.brief]\npython = "bad.py:brief"\n', r"importing bad.py failed: ZeroDivisionError"),
@@ -248,9 +248,9 @@ def test_scorers_of_the_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
             r"does not fit: got an unexpected .*'words'",
         ),
         ('[scorers.brief]\npython = "good.py:brief"\ndirection = "up"\n', r"Invalid enum value 'up'"),
-        ("[scorers.judgement]\n", r"\[scorers.judgement\] unknown scorer 'judgement'; there are"),
-        ('[scorers.retrieval]\npython = "good.py:brief"\n', r"there is a scorer 'retrieval' already"),
-        ("[scorers]\nbrief = 1\n", r"\[scorers\] holds a table for each scorer"),
+        ("[scorers.judgement]\n", r"\[scorers.judgement\] unknown scorer 'judgement'; known: "),
+        ('[scorers.retrieval]\npython = "good.py:brief"\n', r"there is already a scorer 'retrieval'"),
+        ("[scorers]\nbrief = 1\n", r"\[scorers\] must have one table per scorer"),
     ],
 )
 def test_a_configuration_that_cannot_work_is_one_line(tmp_path: Path, text: str, says: str) -> None:

@@ -116,7 +116,7 @@ def test_no_disagreement_among_few_labels_is_no_certainty() -> None:
 
 @pytest.mark.parametrize(("sensitivity", "specificity"), [(0.95, 0.9), (0.98, 0.6), (0.7, 0.6)])
 def test_a_corrected_difference_covers_the_truth_at_its_rate(sensitivity: float, specificity: float) -> None:
-    """The short version of `benchmarks/statistics --only judge`."""
+    """The short version of `python tools/simulate --only judge`."""
     rng = np.random.default_rng(7)
     trials, held, base, candidate = 400, 0, 0.7, 0.8
     for _ in range(trials):

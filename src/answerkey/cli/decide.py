@@ -358,7 +358,7 @@ def plan(
     first = sources[0] if sources else "latest"
     if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
         made = plan_questions(
-            read_questions(first),
+            read_questions(first, registry=load_settings().scorer_registry),
             deviation=deviation,
             correlation=correlation,
             difference=difference,

@@ -35,8 +35,7 @@ from answerkey.runs.waiting import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
-    from answerkey.model.result_rows import Kept
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import Kept, LogScoring
     from answerkey.runs.waiting import Progress
 
 
@@ -239,7 +238,7 @@ def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: 
     if not outputs:
         return
     from answerkey.report.files import check_output
-    from answerkey.runs.log_blocks import log_files
+    from answerkey.runs.log_files import log_files
     from answerkey.transcripts.files import remote_url
 
     # What is elsewhere is looked for once, when it is read.
@@ -258,7 +257,7 @@ def _log_scoring(
     as_json: bool,
 ) -> "LogScoring":
     """How the log is scored: with what is kept of each reply for what will be shown or written of it."""
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import LogScoring
 
     # The terminal shows the summary and the lowest; documents and rows are only written; anything else is read one by one.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
@@ -266,7 +265,7 @@ def _log_scoring(
     if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
         kept = "trials"
     elif endings:
-        kept = "table lines" if endings == {".parquet"} else "lines"
+        kept = "lines"
     return LogScoring(
         processes=processes,
         kept=kept,
@@ -341,7 +340,7 @@ def rescore(
     return rescore_run(
         run,
         scoring=scoring_for(settings, match),
-        questions=None if questions is None else read_questions(questions),
+        questions=None if questions is None else read_questions(questions, registry=settings.scorer_registry),
         judge=judge.settings,
         store=store,
         settings=settings,

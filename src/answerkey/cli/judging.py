@@ -326,7 +326,7 @@ def calibrate(
             half_width=within,
         )
     gates = calibration_gates(calibration, gate)
-    judged_by = info.judge.get("model")
+    judged_by = None if info.judge is None else info.judge.model
     document = {"run": info.id, "judge": judged_by, **msgspec.to_builtins(calibration), "gates": gates}
     lines = [
         *calibration_lines(calibration, judge=str(judged_by or "judge"), run=info.name),

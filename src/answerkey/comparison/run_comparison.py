@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Flip, Measure, Side, Unpaired
+from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import GROUP_FIELDS, group_of
 from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.scorecard import ScoreBatch, Trial, lowest_score, round_score
@@ -305,8 +306,6 @@ def joint_units(*runs: tuple[Columns, Ints]) -> Ints | None:
 _COUNTS: dict[str, Direction] = dict.fromkeys(
     ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
 )
-# What gates ask of a judge.
-_OF_JUDGES = ("canaries", "reliable", "unreliable_because", "touches")
 
 
 class _Part(NamedTuple):
@@ -475,7 +474,7 @@ def _side(columns: Columns, positions: Ints) -> Side:
         errors=dict(sorted(columns.errors.items())),
         latency_ms=latency,
         cost=_mean(costs) if len(costs) else None,
-        judge={name: info.judge[name] for name in _OF_JUDGES if name in info.judge},
+        judge=info.judge,
     )
 
 
@@ -605,16 +604,13 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
             what = "; ".join(settings) or "scorers or their versions"
             which = "the runs" if len(runs) == 2 else f"runs {first.name} and {other.info.name}"
             yield f"{which} were scored differently ({what}): answerkey rescore makes them comparable"
-        before, after = first.judge.get("model"), other.info.judge.get("model")
-        if before and after and before != after:
-            yield f"runs {first.name} and {other.info.name} were judged by different models ({before} and {after})"
-        elif before and after:
-            yield from _drift(first, other.info)
+        before, after = first.judge, other.info.judge
+        if before is not None and after is not None:
+            yield from _judge_notes(f"runs {first.name} and {other.info.name}", before, after)
     for run in runs:
         info = run.info
-        reliable = info.judge.get("reliable", True)
-        if reliable is False or (reliable is None and info.judge.get("canaries")):
-            did = "failed its" if reliable is False else "gave no verdict on some"
+        if info.judge is not None and info.judge.failed_canaries:
+            did = "failed its" if info.judge.reliable is False else "gave no verdict on some"
             yield f"the judge of run {info.name} ({info.id}) {did} canaries: what it judged is unreliable"
         if info.status != "complete":
             remedy = f"answerkey {'resume' if info.experiment is None else 'ab --resume'} {info.id}"
@@ -628,29 +624,36 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
                 yield f"{kind} {', '.join(absent)} is missing in run {run.info.name} ({run.info.id})"
 
 
-def _drift(first: RunInfo, other: RunInfo) -> Iterator[str]:
-    """Whether one judge grades as it did: asked otherwise, or of another mind on the items that every run puts to it."""
-    which = f"runs {first.name} and {other.name}"
-    kinds = [
-        words
-        for name, words in (("rubric", "rubric"), ("prompt_hash", "prompt"), ("endpoint", "endpoint"))
-        if first.judge.get(name) != other.judge.get(name)
+def _judge_notes(which: str, before: JudgeRecord, after: JudgeRecord) -> Iterator[str]:
+    """Say what differs between two runs' judging: the model, how it was asked, or its grades of the same canaries."""
+    if before.model != after.model:
+        yield f"{which} were judged by different models ({before.model} and {after.model})"
+        return
+    differing = [
+        name
+        for name, same in (
+            ("rubric", before.rubric == after.rubric),
+            ("prompt", before.prompt_hash == after.prompt_hash),
+            ("endpoint", before.endpoint == after.endpoint),
+        )
+        if not same
     ]
-    if kinds:
-        yield f"{which} were judged with another {' and '.join(kinds)}: judge them alike with answerkey rescore"
-    if bool(first.judge.get("probabilities")) != bool(other.judge.get("probabilities")):
-        yield f"only one of {which} has grades weighed by probability: judge them alike with answerkey rescore"
-    scores = [
-        {(one["model"], one["kind"]): one["score"] for one in info.judge.get("canaries", ())}
-        for info in (first, other)
-    ]
+    remedy = "judge both the same way with answerkey rescore"
+    if differing:
+        yield f"{which} were judged with a different {' and '.join(differing)}: {remedy}"
+    if (before.probabilities is None) != (after.probabilities is None):
+        yield f"only one of {which} has grades weighted by probability: {remedy}"
+    later = {(canary.model, canary.kind): canary.score for canary in after.canaries}
+    several = len({canary.model for canary in before.canaries}) > 1
     moved = [
-        f"{f'{model}: ' if len({judge for judge, _ in scores[0]}) > 1 else ''}{kind!r} {before:.2f} → {after:.2f}"
-        for (model, kind), before in scores[0].items()
-        if before is not None and (after := scores[1].get((model, kind))) is not None and before != after
+        f"{f'{canary.model}: ' if several else ''}{canary.kind!r} {canary.score:.2f} → {score:.2f}"
+        for canary in before.canaries
+        if canary.score is not None
+        and (score := later.get((canary.model, canary.kind))) is not None
+        and canary.score != score
     ]
     if moved:
-        yield f"the judge of {which} drifted: it grades the same canaries otherwise ({', '.join(moved)})"
+        yield f"the judge of {which} drifted: its grades of the same canaries differ ({', '.join(moved)})"
 
 
 def _pairing_notes(pairing: Pairing) -> Iterator[str]:

@@ -222,7 +222,6 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
     measures = {
         name: _mean(one.of(values), units, level) for name, values in (run.components | run.metrics).items()
     }
-    reliable = run.info.judge.get("reliable") if run.info.judge else None
     return Ranked(
         id=run.info.id,
         name=run.info.name,
@@ -238,7 +237,7 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
         cost_per_point=_cost_per_point(costs, one.of(run.scores), units, level),
         categories={name: mean for name, mean in categories.items() if mean is not None},
         measures={name: mean for name, mean in measures.items() if mean is not None},
-        judge_reliable=reliable,
+        judge_reliable=None if run.info.judge is None else run.info.judge.reliable,
     )
 
 

@@ -23,7 +23,7 @@ from answerkey.model.question import (
     question_id,
 )
 from answerkey.model.reply import Json, JsonObject
-from answerkey.plugins import scorers
+from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.differences import schema_problem
 from answerkey.text.language import LANGUAGES
 from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword, check_pattern
@@ -36,14 +36,16 @@ from answerkey.transcripts.tables import split_cells
 _COMMON = frozenset({"weight", "name"})
 
 
-def parse_checks(value: Any) -> tuple[Check, ...]:
+def parse_checks(value: Any, registry: ScorerRegistry = scorers) -> tuple[Check, ...]:
     """The `checks` of a golden case; raises ValueError with what is wrong and what to do."""
     if not isinstance(value, list):
         raise ValueError('\'checks\' must be a list of checks such as {"contains": "please"}')
-    return tuple(_check(part, f"'checks' item {number}") for number, part in enumerate(value, start=1))
+    return tuple(
+        _check(part, f"'checks' item {number}", registry) for number, part in enumerate(value, start=1)
+    )
 
 
-def _check(part: Any, where: str) -> Check:
+def _check(part: Any, where: str, registry: ScorerRegistry) -> Check:
     if isinstance(part, str):
         part = {part: {}}
     if not isinstance(part, dict):
@@ -60,7 +62,7 @@ def _check(part: Any, where: str) -> Check:
         if problem is not True:
             raise ValueError(f"{where}: {kind!r} {problem or wanted}")
     else:
-        expected = _arguments(kind, expected, where)
+        expected = _arguments(kind, expected, where, registry)
     name, weight = part.get("name", kind), part.get("weight", 1.0)
     if not _is_text(name):
         raise ValueError(f"{where}: 'name' must be non-empty text")
@@ -69,9 +71,9 @@ def _check(part: Any, where: str) -> Check:
     return Check(kind, expected, name, float(weight))
 
 
-def _arguments(kind: str, expected: Any, where: str) -> dict[str, Any]:
-    """The arguments of a registered scorer; `true` stands for none."""
-    known = [name for name in scorers.names() if name != "checks"]
+def _arguments(kind: str, expected: Any, where: str, registry: ScorerRegistry) -> dict[str, Any]:
+    """The arguments of a registered scorer; `true` means none."""
+    known = [name for name in registry.names() if name != "checks"]
     if kind not in known:
         close = get_close_matches(kind, [*CHECK_KINDS, *known], n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(CHECK_KINDS)}"
@@ -232,12 +234,19 @@ _NOTHING: dict[str, Any] = {}
 
 
 def read_questions(
-    path: str | Path, *, name: str | None = None, fields: Mapping[str, str] | None = None
+    path: str | Path,
+    *,
+    name: str | None = None,
+    fields: Mapping[str, str] | None = None,
+    registry: ScorerRegistry = scorers,
 ) -> QuestionSet:
-    """Read a golden set from a file, or from standard input for "-"; `fields` says where it has its fields."""
+    """Read a golden set from a file, or from standard input for "-".
+
+    `fields` maps fields to JMESPath expressions or columns. `registry` has the scorers that checks may name.
+    """
     path = Path(path)
     file = open_rows(path, "questions", fields)
-    questions = parse_questions(file.rows, shown_path(path))
+    questions = parse_questions(file.rows, shown_path(path), registry)
     if not questions:
         raise InputError("holds no question", path=shown_path(path))
     typed = path == STANDARD_INPUT
@@ -249,13 +258,13 @@ def read_questions(
     )
 
 
-def parse_questions(rows: Iterable[Row], path: Path) -> list[Question]:
+def parse_questions(rows: Iterable[Row], path: Path, registry: ScorerRegistry = scorers) -> list[Question]:
     """Turn rows into questions; ids must be unique."""
     questions: list[Question] = []
     seen: dict[str, int | None] = {}
     for line, row in rows:
         try:
-            question = parse_question(row, line=line)
+            question = parse_question(row, line=line, registry=registry)
         except ValueError as error:
             raise InputError(f"{error}{_remedy(row)}", path=path, line=line) from None
         if question.id in seen:
@@ -276,7 +285,9 @@ def _remedy(row: Mapping[str, Any]) -> str:
     return f"; it has {', '.join(list(row)[:20])}: say which is the question with --map question=FIELD"
 
 
-def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Question:
+def parse_question(
+    row: Mapping[str, Any], *, line: int | None = None, registry: ScorerRegistry = scorers
+) -> Question:
     """One row as a Question; raises ValueError with what is wrong and what to do."""
     _refuse_near_misses(row)
     turns = _turns(row)
@@ -301,12 +312,12 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
         tags=_texts(row, "tags"),
         weight=_weight(row),
         turns=tuple(
-            _turn_golden_sets(turn, number, identity=identity, category=category)
+            _turn_golden_sets(turn, number, identity=identity, category=category, registry=registry)
             for number, turn in enumerate(turns, start=1)
         ),
         metadata=metadata or _NOTHING,
         line=line,
-        **_expectations(row),
+        **_expectations(row, registry),
     )
 
 
@@ -351,18 +362,21 @@ def _turns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return turns
 
 
-def _turn_golden_sets(turn: Mapping[str, Any], number: int, *, identity: str, category: str) -> Question:
+def _turn_golden_sets(
+    turn: Mapping[str, Any], number: int, *, identity: str, category: str, registry: ScorerRegistry
+) -> Question:
     try:
         _refuse_near_misses(turn)
         text = _text(turn, "question", required=True)
         if not text.strip():
             raise ValueError("'question' is empty; write what the user asks")
-        return Question(id=f"{identity}#{number}", question=text, category=category, **_expectations(turn))
+        expectations = _expectations(turn, registry)
+        return Question(id=f"{identity}#{number}", question=text, category=category, **expectations)
     except ValueError as error:
         raise ValueError(f"turn {number}: {error}") from None
 
 
-def _expectations(row: Mapping[str, Any]) -> dict[str, Any]:
+def _expectations(row: Mapping[str, Any], registry: ScorerRegistry) -> dict[str, Any]:
     if "expected_keywords" in row and "expected_content" in row:
         raise ValueError("has both 'expected_keywords' and 'expected_content', which mean the same; keep one")
     keywords = "expected_content" if "expected_content" in row else "expected_keywords"
@@ -380,7 +394,7 @@ def _expectations(row: Mapping[str, Any]) -> dict[str, Any]:
         "forbidden_keywords": _items(row, "forbidden_keywords", _keyword_golden_sets, str),
         "reference_answer": _text(row, "reference_answer"),
         "relevant_documents": _documents(row),
-        "checks": parse_checks(row["checks"]) if row.get("checks") else (),
+        "checks": parse_checks(row["checks"], registry) if row.get("checks") else (),
     }
 
 

@@ -493,7 +493,7 @@ def _measure_content(
 # Whether a reply is an error instead of an answer, seen from its text alone.
 #
 # First the forms that are certain, then a gate that lets most plain answers go at once by their words, then a linear model over
-# named features and n-grams, by the weights that `benchmarks/fit_errors.py` fitted. Only beginning and end of a long reply are
+# named features and n-grams, by the weights that `tools/fit/fit_errors.py` fitted. Only beginning and end of a long reply are
 # weighed, so the time is linear with a small factor.
 
 

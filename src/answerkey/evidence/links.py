@@ -1,88 +1,342 @@
-"""Links: where each figure, date, name, id and quote of a reply stands in its evidence, and what was found nowhere.
+"""Links: where each figure, date, name, id and quote of a reply occurs in its evidence.
 
-A link says where to look, never that the statement is right; what has none is listed, never called wrong. The evidence is
-read once into an index by what is measured and its worth, and by word, in which each mention of the reply is looked up.
+A link says where to look, not that the statement is right; a mention without a link is listed, not called wrong. The evidence
+is indexed once, by value and by word, and each mention of the reply is looked up. What is not found may be derived: a
+count, sum, average, difference or share of the cells of a table.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain, compress, count, groupby, pairwise, permutations
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import chain, pairwise, permutations
 from math import fsum
-from operator import add, attrgetter, itemgetter, sub, truediv
-from typing import Any
+from operator import add, attrgetter, sub, truediv
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from answerkey.entailment import CrossEncoder
-from answerkey.evidence.facts import (
-    MOST_EVIDENCE,
+import msgspec
+
+from answerkey.evidence.mentions import (
     UNITS,
-    Earlier,
-    Evidence,
-    Mark,
-    Path,
+    CalendarDate,
+    Digits,
+    Mention,
+    Quantity,
     Reading,
-    Spot,
-    Words,
-    find_marks,
+    TimeOfDay,
+    find_mentions,
     find_names,
+)
+from answerkey.evidence.records import (
+    MAX_EVIDENCE_CHARACTERS,
+    EarlierTurns,
+    Evidence,
+    EvidenceValue,
+    Path,
+    Words,
+    content_words,
     gather_evidence,
-    meaning,
-    novelty_of,
+    novelty,
     sentence_edges,
 )
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply
 
-MOST_REPLY = 50_000  # a longer one is not searched
-# Places that are compared by their surroundings, over all mentions of a reply, and of one of them.
-_MOST_COMPARED, _MOST_PLACES = 20_000, 100
-# Characters that tell what a place is about: in a passage the block that it lies in and those beside it, in a record the first.
-_BLOCK, _MOST_NEAR = 60, 1_000
-
-Links = tuple[Link, ...]
-Span = tuple[int, int]
-# A span of the evidence, its worth, how it was read, and whether a figure like it would often be found by chance.
-Place = tuple[int, int, float, str, bool]
+MAX_REPLY_CHARACTERS = 50_000
+# Candidates whose surroundings are compared: for all mentions of a reply, and for one mention.
+_MAX_CANDIDATES, _MAX_CANDIDATES_PER_MENTION = 20_000, 100
+# The surroundings of a candidate: in a passage its block of characters and the two beside it, in a record its first characters.
+_BLOCK, _MAX_SURROUNDINGS = 60, 1_000
+# With enough numbers almost any figure is the difference or ratio of two of them. A hit counts only if the number of hits
+# that a random figure would have among everything tried is below this: in general, and for what the sentence states.
+_MAX_CHANCE, _MAX_CHANCE_NEAR = 0.1, 0.25
+_MAX_COUNTS = 2  # with more distinct list lengths, a count is not evidence
+_MAX_PAIRED_CELLS = 12  # larger groups of cells are not compared in pairs
+_MAX_PAIRS = 4_000
+# Smaller digits inside a date or id are found too often by chance.
+_MIN_DIGITS_VALUE = 1000
 
 
 class TooLargeError(ValueError):
-    """A reply or its evidence is larger than what is searched."""
+    """The reply or its evidence is too large to be searched."""
 
 
-def describe(question: Question, reply: Reply, earlier: Earlier = ()) -> tuple[Links, float | None]:
-    """The links of a reply into its tool results, sources, arguments and question, and its novelty; raises TooLargeError."""
+def find_links(
+    question: Question, reply: Reply, earlier: EarlierTurns = ()
+) -> tuple[tuple[Link, ...], float | None]:
+    """The links of a reply into its tool results, sources, arguments and question, and its novelty."""
     text = reply.text or ""
-    if len(text) > MOST_REPLY:
-        raise TooLargeError(f"the reply has {len(text):,} characters, more than {MOST_REPLY:,}")
+    if len(text) > MAX_REPLY_CHARACTERS:
+        raise TooLargeError(f"the reply has {len(text):,} characters (limit {MAX_REPLY_CHARACTERS:,})")
     evidence = gather_evidence(question, reply, earlier)
-    if evidence.length > MOST_EVIDENCE:
-        raise TooLargeError(f"the evidence has more than {MOST_EVIDENCE:,} characters")
-    linking = _Linking(text, evidence)
-    items = sorted(linking.links(), key=attrgetter("start")) if evidence.spots else ()
-    return tuple(items), novelty_of(linking.said, linking.known)
+    if evidence.length > MAX_EVIDENCE_CHARACTERS:
+        raise TooLargeError(f"the evidence has more than {MAX_EVIDENCE_CHARACTERS:,} characters")
+    search = _LinkSearch(text, evidence)
+    links = sorted(search.links(), key=attrgetter("start")) if evidence.values else ()
+    return tuple(links), novelty(search.reply_words, search.evidence_words)
 
 
-def _index(evidence: Evidence, known: Words) -> dict[object, list[tuple[float, Span]]]:
-    """Where everything of the evidence stands, by what it is and its worth, under all by which it may be mentioned."""
-    found: dict[object, list[tuple[float, Span]]] = defaultdict(list)
-    for spot in evidence.spots:
-        if spot.number is not None:
-            at, worth = (spot.start, spot.start), abs(spot.number)
-            found[""].append((worth, at))
-            if measured := UNITS.get(str(spot.key).rpartition("_")[2].lower()):  # delay_min is in minutes
-                found[measured[0]].append((worth * measured[1], at))
-    for mark in find_marks(evidence.text, known):
-        at = mark.start, mark.end
-        for sort, worth, _, how in mark.readings:
-            if how in ("", "converted"):
-                found[sort].append((worth, at))
-            if mark.kind == "date":
-                year, month, day = sort
-                parts = {(None, month, day), (year, month, None), (None, month, None), ("part", year)}
-                for part in parts - {sort}:
-                    found[part].append((0.0, at))
-    return found
+# The index of the evidence.
+
+
+class _HasValue(Protocol):
+    @property
+    def value(self) -> float: ...
+
+
+_Item = TypeVar("_Item", bound=_HasValue)
+
+
+class SortedValues(Generic[_Item]):
+    """Items sorted by value."""
+
+    def __init__(self, items: Iterable[_Item]) -> None:
+        self._items = sorted(items, key=attrgetter("value"))
+        self._values = [item.value for item in self._items]
+        self._distinct = list(dict.fromkeys(self._values))
+
+    def near(self, quantity: Quantity, limit: int) -> tuple[list[_Item], float]:
+        """The items that round to a quantity, and the number of hits that a random figure like it would have."""
+        value, step = quantity.value, quantity.step
+        half = 0.5001 * step + 1e-9 * value
+        first, last = bisect_left(self._values, value - half), bisect_right(self._values, value + half)
+        similar = bisect_right(self._distinct, 2 * value) - bisect_left(self._distinct, value / 2)
+        return self._items[first : min(last, first + limit)], similar * step / (1.5 * value) if value else 1.0
+
+
+class _Occurrence(msgspec.Struct, frozen=True, gc=False):
+    """A span of the evidence, with its value if it is a quantity or time of day."""
+
+    start: int
+    end: int
+    value: float = 0.0
+
+
+class _Candidate(msgspec.Struct, frozen=True, gc=False):
+    """A span of the evidence that a mention may refer to."""
+
+    start: int
+    end: int
+    value: float = 0.0
+    how: str = ""  # as in Link.how
+    may_be_chance: bool = False  # a random figure like it would often be found
+
+
+class _EvidenceIndex:
+    """The quantities, dates, times and digits of the evidence, each under every reading by which it may be mentioned."""
+
+    def __init__(self, evidence: Evidence, words: Words) -> None:
+        self._quantities: dict[str, list[_Occurrence]] = defaultdict(list)  # by unit
+        self._sorted_quantities: dict[str, SortedValues[_Occurrence]] = {}
+        self._exact: dict[CalendarDate | TimeOfDay | Digits, list[_Occurrence]] = defaultdict(list)
+        for value in evidence.values:
+            if value.number is not None:
+                self._add_number(value, abs(value.number))
+        for mention in find_mentions(evidence.text, words):
+            for reading in mention.readings:
+                self._add_reading(reading, mention)
+
+    def _add_number(self, value: EvidenceValue, number: float) -> None:
+        self._quantities[""].append(_Occurrence(value.start, value.start, number))
+        unit = UNITS.get(str(value.key).rpartition("_")[2].lower())  # delay_min is in minutes
+        if unit:
+            dimension, factor = unit
+            self._quantities[dimension].append(_Occurrence(value.start, value.start, number * factor))
+
+    def _add_reading(self, reading: Reading, mention: Mention) -> None:
+        if isinstance(reading, Quantity):
+            if reading.how in ("", "converted"):
+                occurrence = _Occurrence(mention.start, mention.end, reading.value)
+                self._quantities[reading.unit].append(occurrence)
+            return
+        minutes = reading.minutes if isinstance(reading, TimeOfDay) else 0.0
+        occurrence = _Occurrence(mention.start, mention.end, minutes)
+        if isinstance(reading, CalendarDate):
+            year, month, day = reading.year, reading.month, reading.day
+            # A set, since a date without a year is one of its own parts.
+            parts = {
+                reading,
+                CalendarDate(None, month, day),
+                CalendarDate(year, month, None),
+                CalendarDate(None, month, None),
+            }
+            for part in parts:
+                self._exact[part].append(occurrence)
+            if year is not None:
+                self._exact[Digits(year)].append(occurrence)
+        elif isinstance(reading, TimeOfDay) or mention.kind == "part":
+            self._exact[reading].append(occurrence)
+
+    def quantities_near(self, quantity: Quantity, limit: int) -> tuple[list[_Occurrence], float]:
+        """The occurrences that round to a quantity, and the number of hits expected by chance."""
+        unit = quantity.unit
+        if unit not in self._quantities:
+            return [], 0.0
+        if unit not in self._sorted_quantities:
+            self._sorted_quantities[unit] = SortedValues(self._quantities[unit])
+        return self._sorted_quantities[unit].near(quantity, limit)
+
+    def occurrences(self, reading: CalendarDate | TimeOfDay | Digits, limit: int) -> list[_Occurrence]:
+        """The occurrences of a date, a time or digits."""
+        return self._exact.get(reading, [])[:limit]
+
+
+# The search.
+
+
+class _LinkSearch:
+    """The search for one reply's links."""
+
+    def __init__(self, text: str, evidence: Evidence) -> None:
+        self._text = text
+        self._evidence = evidence
+        self.reply_words, self.evidence_words = Words(text), Words(evidence.text)
+        self._mentions = find_mentions(text, self.reply_words, is_reply=True)
+        self._mentions += find_names(text, self.reply_words, self._mentions)
+        share = _MAX_CANDIDATES // max(1, len(self._mentions))
+        self._max_candidates = max(4, min(_MAX_CANDIDATES_PER_MENTION, share))
+        self._index = _EvidenceIndex(evidence, self.evidence_words)
+        # Word key → indices of the evidence's words, for the words of the reply's mentions.
+        self._word_indices: dict[str, list[int]] = defaultdict(list)
+        wanted = {self.reply_words.keys[index] for mention in self._mentions for index in mention.words}
+        for index, key in enumerate(self.evidence_words.keys) if wanted else ():
+            if key in wanted:
+                self._word_indices[key].append(index)
+        self._sentence_edges = sentence_edges(text)
+        # By number of the sentence, from 1: its content words, and the cells that it was linked to.
+        sentences = [self.reply_words.indices(*edges) for edges in pairwise(self._sentence_edges)]
+        self._sentence_words: list[set[str]] = [set()]
+        self._sentence_words += [
+            content_words(self.reply_words.keys[one.start : one.stop]) for one in sentences
+        ]
+        self._stated: dict[int, list[_Cell]] = defaultdict(list)
+
+    def links(self) -> Iterator[Link]:
+        """Direct links first, since derived figures are looked for among the cells that their sentence states."""
+        not_found: list[Mention] = []
+        for mention in self._mentions:
+            if mention.words:
+                yield from self._link_words(mention)
+            elif mention.kind != "part":
+                candidates = self._candidates(mention.readings, is_scaled=mention.is_scaled)
+                best = self._choose(mention.start, candidates)
+                if best is None and mention.kind == "figure":
+                    not_found.append(mention)
+                else:
+                    yield self._link(mention.start, mention.end, mention.kind, best)
+        if not_found:
+            derived = _DerivedFigures(self._evidence)
+            for mention in not_found:
+                sentence = self._sentence_number(mention.start)
+                derivation = derived.find(mention, sentence, self._stated[sentence])
+                yield self._link(mention.start, mention.end, "figure", derivation)
+
+    def _sentence_number(self, offset: int) -> int:
+        return bisect_right(self._sentence_edges, offset)
+
+    def _candidates(self, readings: Sequence[Reading], *, is_scaled: bool = False) -> list[_Candidate]:
+        """The candidates of every reading: as it is, then rounded, then in another unit, then as part of a date or id."""
+        by_start: dict[int, _Candidate] = {}
+        for reading in readings:
+            if isinstance(reading, Quantity):
+                self._add_quantities(by_start, reading, is_scaled)
+            else:
+                may_be_chance = isinstance(reading, Digits) and reading.value < _MIN_DIGITS_VALUE
+                for one in self._index.occurrences(reading, self._max_candidates):
+                    candidate = _Candidate(one.start, one.end, one.value, may_be_chance=may_be_chance)
+                    by_start.setdefault(one.start, candidate)
+        return list(by_start.values())[: self._max_candidates]
+
+    def _add_quantities(self, by_start: dict[int, _Candidate], quantity: Quantity, is_scaled: bool) -> None:
+        value, how = quantity.value, quantity.how
+        nearby, chance = self._index.quantities_near(quantity, self._max_candidates)
+        for one in nearby:
+            is_exact = abs(one.value - value) <= 1e-9 * value
+            known = by_start.get(one.start)
+            if known is not None:
+                # The same number of the same unit is not there by chance.
+                if is_exact and how == "converted" and not known.how:
+                    by_start[one.start] = _Candidate(one.start, one.end, one.value)
+            elif is_exact or value >= 10 * quantity.step or is_scaled:
+                candidate_how = how if is_exact or how == "converted" else "rounded"
+                by_start[one.start] = _Candidate(
+                    one.start, one.end, one.value, candidate_how, may_be_chance=chance > _MAX_CHANCE
+                )
+
+    def _choose(self, start: int, candidates: Sequence[_Candidate]) -> _Candidate | None:
+        """The candidate whose surroundings share most words with the sentence; one that may be chance needs a shared word."""
+        sentence = self._sentence_number(start)
+        best: _Candidate | None = None
+        if len(candidates) == 1 and not candidates[0].may_be_chance:
+            best = candidates[0]
+        else:
+            best_shared = -1.0
+            for candidate in candidates:
+                shared = self._shared_words(self._sentence_words[sentence], candidate.start)
+                rating = shared - (0.5 if candidate.how else 0.0)
+                if rating > best_shared and (rating > 0 or not candidate.may_be_chance):
+                    best, best_shared = candidate, rating
+        if best is not None:
+            self._stated[sentence].append(_Cell(best.value, self._evidence.value_at(best.start)))
+        return best
+
+    def _shared_words(self, words: set[str], start: int) -> int:
+        """How many words occur near an offset of the evidence, or in the names of its value."""
+        value = self._evidence.value_at(start)
+        record, next_record = self._evidence.records[value.record : value.record + 2]
+        first, last, block = record.start, next_record.start, start - start % _BLOCK
+        if record.path is None or len(value.text) > 3 * _BLOCK:
+            first, last = max(first, block - _BLOCK), min(last, block + 2 * _BLOCK)
+        near = self.evidence_words.indices(first, min(last, first + _MAX_SURROUNDINGS))
+        names = _name_words((*(record.path or ()), value.key))
+        return len(words.intersection(chain(self.evidence_words.keys[near.start : near.stop], names)))
+
+    def _link_words(self, mention: Mention) -> Iterator[Link]:
+        """The link of a name, id or quote; if a name is not found as a whole but some of its words are, one link per word."""
+        starts, ends = self.reply_words.starts, self.reply_words.ends
+        found = [(mention.words, self._word_candidates(mention.words))]
+        if not found[0][1] and mention.kind == "name":
+            single = [
+                range(index, index + 1) for index in mention.words if self._text[starts[index]].isupper()
+            ]
+            by_word = [(word, self._word_candidates(word)) for word in single]
+            found = by_word if any(candidates for _, candidates in by_word) else found
+        for words, candidates in found:
+            if mention.is_doubtful and words == mention.words[:1]:
+                # A word that begins a sentence is a name only if the evidence capitalises it.
+                candidates = [one for one in candidates if self._evidence.text[one.start].isupper()]
+                if not candidates:
+                    continue
+            start, end = starts[words.start], ends[words.stop - 1]
+            yield self._link(start, end, mention.kind, self._choose(start, candidates))
+
+    def _word_candidates(self, words: range) -> list[_Candidate]:
+        """The places where words follow each other within one value of the evidence."""
+        keys, known = self.reply_words.keys[words.start : words.stop], self.evidence_words
+        value_at = self._evidence.value_at
+        candidates: list[_Candidate] = []
+        for index in self._word_indices[keys[0]][: 10 * self._max_candidates]:
+            last = index + len(keys) - 1
+            if known.keys[index : last + 1] == keys:
+                start, end = known.starts[index], known.ends[last]
+                if len(keys) == 1 or value_at(start) is value_at(known.starts[last]):
+                    candidates.append(_Candidate(start, end))
+        if not candidates and len(keys) == 1 and keys[0][0] == "#":
+            # The name of a month that the evidence has in a date.
+            return self._candidates([CalendarDate(None, int(keys[0][1:]), None)])
+        return candidates[: self._max_candidates]
+
+    def _link(self, start: int, end: int, kind: str, candidate: _Candidate | None) -> Link:
+        text = self._text[start:end]
+        if candidate is None:
+            return Link(text, start, end, kind)
+        value = self._evidence.value_at(candidate.start)
+        # A number has no characters in the text of the evidence: the whole value is shown.
+        span = (0, len(value.text))
+        if value.number is None:
+            span = (candidate.start - value.start, candidate.end - value.start)
+        address, row = self._evidence.address(value), self._evidence.row_label(value)
+        return Link(text, start, end, kind, address, value.text[slice(*span)], span, row, candidate.how)
 
 
 @lru_cache(maxsize=4096)
@@ -90,289 +344,138 @@ def _name_words(names: Path) -> frozenset[str]:
     return frozenset(Words(" ".join(map(str, names))).keys)
 
 
-class _Linking:
-    """The search for one reply's links."""
-
-    def __init__(self, text: str, evidence: Evidence) -> None:
-        self._text = text
-        self._evidence = evidence
-        self.said, self.known = Words(text), Words(evidence.text)
-        self._edges = sentence_edges(text)
-        self._mentions = find_marks(text, self.said, reply=True)
-        self._mentions += find_names(text, self.said, self._mentions)
-        self._most = max(4, min(_MOST_PLACES, _MOST_COMPARED // max(1, len(self._mentions))))
-        self._index = _index(evidence, self.known)
-        self._worths: dict[object, Worths] = {}
-        # By word that is looked for: its places in the evidence.
-        self._indices: dict[str, list[int]] = defaultdict(list)
-        wanted = {self.said.keys[index] for mark in self._mentions for index in mark.words}
-        for index in compress(count(), map(wanted.__contains__, self.known.keys)) if wanted else ():
-            self._indices[self.known.keys[index]].append(index)
-        # By sentence, from 1: its words, and what it was linked to.
-        sentences = [self.said.indices(*edges) for edges in pairwise(self._edges)]
-        self._words = [set(), *(meaning(self.said.keys[one.start : one.stop]) for one in sentences)]
-        self._stated: dict[int, list[Cell]] = defaultdict(list)
-
-    def links(self) -> Iterator[Link]:
-        """Direct ones first: what a sentence states tells what its other figures may be made of."""
-        left: list[Mark] = []
-        for mark in self._mentions:
-            if mark.words:
-                yield from self._worded(mark)
-            elif mark.kind != "part":
-                best = self._best(mark.start, self._places(mark))
-                if best is None and mark.kind == "figure":
-                    left.append(mark)
-                else:
-                    yield self._link(mark.start, mark.end, mark.kind, best)
-        derived = Derived(self._evidence) if left else None
-        for mark in left:
-            number = bisect_right(self._edges, mark.start)
-            how, spot = (derived and derived.find(mark, number, self._stated[number])) or ("", None)
-            at = (spot.start, spot.start + len(spot.text), 0.0, how, False) if spot else None
-            yield self._link(mark.start, mark.end, "figure", at)
-
-    def _places(self, mark: Mark) -> list[Place]:
-        """As it is, then rounded, then in another unit, then as a part of a date or id."""
-        found: dict[int, Place] = {}
-        for reading in mark.readings:
-            sort, value, step, how = reading
-            near, chance = self._index.get(sort, [])[: self._most], float(how == "part" and value < 1000)
-            if near and step:
-                worths = self._worths.get(sort) or self._worths.setdefault(sort, Worths(self._index[sort]))
-                near, chance = worths.near(reading, self._most)
-            for worth, (start, end) in near:
-                exact = abs(worth - value) <= 1e-9 * value or how == "part"
-                if start in found:
-                    # The same number of the same thing is there by no chance.
-                    if exact and how == "converted" and not found[start][3]:
-                        found[start] = start, end, worth, "", False
-                elif exact or value >= 10 * step or mark.scaled:
-                    read = "" if how == "part" else how if exact or how == "converted" else "rounded"
-                    found[start] = start, end, worth, read, chance > CHANCE
-        return list(found.values())[: self._most]
-
-    def _best(self, start: int, places: Sequence[Place]) -> Place | None:
-        """The place whose surroundings speak most of what the sentence does; one that may be chance needs a word in common."""
-        number = bisect_right(self._edges, start)
-        best, most = (places[0], 0.0) if len(places) == 1 and not places[0][4] else (None, -1.0)
-        for place in places if best is None else ():
-            shared = self._shared(self._words[number], place[0]) - (0.5 if place[3] else 0.0)
-            if shared > most and (shared > 0 or not place[4]):
-                best, most = place, shared
-        if best is not None:
-            self._stated[number].append((best[2], self._evidence.spot_at(best[0])))
-        return best
-
-    def _shared(self, words: set[str], start: int) -> int:
-        """How many of some words stand near a place in its passage or record, or in its name."""
-        spot = self._evidence.spot_at(start)
-        record, following = self._evidence.records[spot.record : spot.record + 2]
-        first, last, block = record.start, following.start, start - start % _BLOCK
-        if record.path is None or len(spot.text) > 3 * _BLOCK:
-            first, last = max(first, block - _BLOCK), min(last, block + 2 * _BLOCK)
-        near = self.known.indices(first, min(last, first + _MOST_NEAR))
-        names = _name_words((*(record.path or ()), spot.key))
-        return len(words.intersection(chain(self.known.keys[near.start : near.stop], names)))
-
-    def _worded(self, name: Mark) -> Iterator[Link]:
-        """A name or quote; of a name that stands nowhere as a whole, its words, if any of them is known."""
-        starts = self.said.starts
-        found = [(name.words, self._runs(name.words))]
-        if not found[0][1] and name.kind == "name":
-            words = [range(index, index + 1) for index in name.words if self._text[starts[index]].isupper()]
-            parts = [(one, self._runs(one)) for one in words]
-            found = parts if any(places for _, places in parts) else found
-        for part, places in found:
-            if name.doubtful and part == name.words[:1]:
-                # A word that begins a sentence is a name if the evidence writes it as one.
-                places = [place for place in places if self._evidence.text[place[0]].isupper()]
-                if not places:
-                    continue
-            best = self._best(starts[part.start], places)
-            yield self._link(starts[part.start], self.said.ends[part.stop - 1], name.kind, best)
-
-    def _runs(self, words: range) -> list[Place]:
-        """Where words stand one after the other in one value of the evidence."""
-        keys, known, spot_at = self.said.keys[words.start : words.stop], self.known, self._evidence.spot_at
-        last = len(keys) - 1
-        found = [
-            (known.starts[index], known.ends[index + last], 0.0, "", False)
-            for index in self._indices[keys[0]][: 10 * self._most]
-            if known.keys[index : index + last + 1] == keys
-            and (not last or spot_at(known.starts[index]) is spot_at(known.starts[index + last]))
-        ]
-        if not found and not last and keys[0][0] == "#":
-            # A month that the evidence has in a date.
-            return self._places(Mark("name", 0, 0, (((None, int(keys[0][1:]), None), 0.0, 0.0, ""),)))
-        return found[: self._most]
-
-    def _link(self, start: int, end: int, kind: str, at: Place | None) -> Link:
-        text = self._text[start:end]
-        if at is None:
-            return Link(text, start, end, kind)
-        spot = self._evidence.spot_at(at[0])
-        span = (at[0] - spot.start, at[1] - spot.start) if spot.number is None else (0, len(spot.text))
-        where, row = self._evidence.where(spot), self._evidence.row_label(spot)
-        return Link(text, start, end, kind, where, spot.text[slice(*span)], span, row, at[3])
+# Derived figures.
 
 
-# Values by worth, and the figures that follow from a table: counts, sums, averages, differences, shares of a column or record.
-#
-# With enough numbers almost any figure is the difference or ratio of two of them. So a figure is linked only if few enough
-# candidates of its size were tried for its precision: the number of hits to be expected by chance is bounded.
+class _Cell(NamedTuple):
+    number: float
+    value: EvidenceValue
 
 
-# So many hits by chance may be expected before a hit counts: of all that is tried, and of what the sentence or its record states.
-CHANCE, _CHANCE_NEAR = 0.1, 0.25
-_MOST_COUNTS = 2  # with more different lengths of lists one of them says nothing
-_MOST_PAIRED = 12  # of more cells no two are set against each other,
-_MOST_PAIRS = 4_000  # and of all together no more pairs than this
+class _CellGroup(NamedTuple):
+    """The numbers of a column or record."""
 
-Cell = tuple[float, Spot]
-Group = tuple[str, list[Cell]]  # with what they are called together
-# A worth, how to say it, of what, and where to look.
-Result = tuple[float, tuple[str, float | str, float | str, Spot]]
+    label: str
+    cells: list[_Cell]
 
-# How it is said, whether only figures that the sentence itself states are taken, whether only for a percentage, and the worth.
-_OPERATIONS: tuple[tuple[str, bool, bool, Callable[[float, float], float]], ...] = (
-    ("{:g} − {:g}", False, False, sub),
-    ("{:g} + {:g}", True, False, add),
-    ("{:g} ÷ {:g}", True, False, truediv),
-    ("{:g} ÷ {:g}", False, True, lambda x, y: 100 * x / y),
-    ("change to {:g} from {:g}", False, True, lambda x, y: 100 * abs(x / y - 1)),
+
+class _Derivation(msgspec.Struct, frozen=True, gc=False):
+    """A figure that follows from cells; the description is formatted only if it is used."""
+
+    value: float
+    template: str
+    operands: tuple[float | str, ...]
+    source: EvidenceValue
+
+    def candidate(self) -> _Candidate:
+        """The cell to look at, with the description of the derivation."""
+        start = self.source.start
+        return _Candidate(start, start + len(self.source.text), how=self.template.format(*self.operands))
+
+
+class _Operation(NamedTuple):
+    template: str
+    only_stated: bool  # only for figures that the sentence itself states
+    only_percent: bool  # only if the figure is a percentage
+    compute: Callable[[float, float], float]
+
+
+_OPERATIONS = (
+    _Operation("{:g} − {:g}", False, False, sub),
+    _Operation("{:g} + {:g}", True, False, add),
+    _Operation("{:g} ÷ {:g}", True, False, truediv),
+    _Operation("{:g} ÷ {:g}", False, True, lambda x, y: 100 * x / y),
+    _Operation("change to {:g} from {:g}", False, True, lambda x, y: 100 * abs(x / y - 1)),
 )
 
 
-class Worths:
-    """Things by what they are worth."""
-
-    def __init__(self, items: Iterable[tuple[float, Any]]) -> None:
-        self._items = sorted(items, key=itemgetter(0))
-        self._values = [worth for worth, _ in self._items]
-        self._distinct = list(dict.fromkeys(self._values))
-
-    def near(self, reading: Reading, most: int) -> tuple[list[tuple[float, Any]], float]:
-        """What rounds to a reading, and how many hits a random figure of its size and precision would have."""
-        _, value, step, _ = reading
-        half = 0.5001 * step + 1e-9 * value
-        first, last = bisect_left(self._values, value - half), bisect_right(self._values, value + half)
-        alike = bisect_right(self._distinct, 2 * value) - bisect_left(self._distinct, value / 2)
-        return self._items[first : min(last, first + most)], alike * step / (1.5 * value) if value else 1.0
-
-
-def _pairs(groups: Iterable[Group], percent: bool, stated: bool = False) -> Iterator[Result]:
-    operations = [one for one in _OPERATIONS if one[1] <= stated and one[2] <= percent]
-    room = _MOST_PAIRS
-    for _, cells in groups:
-        if len(cells) <= _MOST_PAIRED and room > 0:
-            room -= len(cells) ** 2 // 2
-            for (x, spot), (y, _) in permutations(cells, 2):
+def _pairs(groups: Iterable[_CellGroup], percent: bool, *, stated: bool = False) -> Iterator[_Derivation]:
+    """Differences and ratios of two cells of the same group."""
+    operations = [one for one in _OPERATIONS if one.only_stated <= stated and one.only_percent <= percent]
+    pairs_left = _MAX_PAIRS
+    for group in groups:
+        if len(group.cells) <= _MAX_PAIRED_CELLS and pairs_left > 0:
+            pairs_left -= len(group.cells) ** 2 // 2
+            for (x, value), (y, _) in permutations(group.cells, 2):
                 if x and y and x != y:
-                    yield from [(worth(x, y), (how, x, y, spot)) for how, _, _, worth in operations]
+                    for operation in operations:
+                        yield _Derivation(operation.compute(x, y), operation.template, (x, y), value)
 
 
-def _wholes(groups: Iterable[Group], percent: bool) -> Iterator[Result]:
-    for name, cells in groups:
+def _totals(groups: Iterable[_CellGroup], percent: bool) -> Iterator[_Derivation]:
+    """Sums, averages and shares of a group."""
+    for label, cells in groups:
         if len(cells) > 1:
-            whole, spot = fsum(value for value, _ in cells), cells[0][1]
-            yield abs(whole), ("sum of {}", name, "", spot)
-            yield abs(whole) / len(cells), ("average of {}", name, "", spot)
-            for value, at in cells if whole and percent else ():
-                yield 100 * abs(value / whole), ("{:g} ÷ sum of {}", value, name, at)
+            total, first = fsum(cell.number for cell in cells), cells[0].value
+            yield _Derivation(abs(total), "sum of {}", (label,), first)
+            yield _Derivation(abs(total) / len(cells), "average of {}", (label,), first)
+            for number, value in cells if total and percent else ():
+                share = 100 * abs(number / total)
+                yield _Derivation(share, "{:g} ÷ sum of {}", (number, label), value)
 
 
-def _called(path: Path) -> str:
-    return "the result" if not path else path[-1] if isinstance(path[-1], str) else "the row"
+_Key = TypeVar("_Key", bound=Hashable)
 
 
-class Derived:
-    """What a result's cells add up to."""
+class _DerivedFigures:
+    """The figures that follow from the cells of tool results."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._groups: dict[object, Group] = {}  # by column and by record
-        for spot in evidence.spots:
-            if spot.cell and spot.number is not None:
-                path = evidence.records[spot.record].path or ()
-                column = tuple("*" if isinstance(key, int) else key for key in path[:-1]), spot.key
-                for key, name in ((column, str(spot.key)), (spot.record, _called(path))):
-                    self._groups.setdefault(key, (name, []))[1].append((spot.number, spot))
-        self._counts = {
-            float(record.entries): (f"count of the entries of {_called(record.path or ())}", spot)
-            for record in evidence.records
-            for spot in evidence.spots[record.first : record.first + (record.entries > 1)]
-        }
-        self._worths: dict[object, Worths] = {}
+        columns: dict[Hashable, _CellGroup] = {}
+        self._records: dict[int, _CellGroup] = {}
+        self._groups: list[_CellGroup] = []  # columns and records in the order of their first cells
+        for value in evidence.values:
+            if value.is_cell and value.number is not None:
+                cell, record = _Cell(value.number, value), evidence.records[value.record]
+                # The same name in every entry of a list is one column.
+                path = tuple("*" if isinstance(key, int) else key for key in (record.path or ())[:-1])
+                self._add(columns, (path, value.key), str(value.key), cell)
+                self._add(self._records, value.record, record.label, cell)
+        self._counts: dict[float, _Candidate] = {}
+        for record in evidence.records:
+            if record.entries > 1 and record.first_value < len(evidence.values):
+                how, first = f"count of the entries of {record.label}", evidence.values[record.first_value]
+                candidate = _Candidate(first.start, first.start + len(first.text), how=how)
+                self._counts[float(record.entries)] = candidate
+        self._sorted: dict[Hashable, SortedValues[_Derivation]] = {}
 
-    def find(self, figure: Mark, sentence: int, stated: Sequence[Cell]) -> tuple[str, Spot] | None:
-        """How a figure follows, and where to look; `stated` is what its sentence takes from the evidence."""
-        (_, value, step, _), percent = figure.readings[0], figure.readings[-1][0] == "%"
-        if step == 1 and not percent and value in self._counts and len(self._counts) <= _MOST_COUNTS:
-            return self._counts[value]
-        said, everything = [("", [cell for cell in stated if cell[0]])], self._groups.values()
-        beside = [self._groups[one] for one in {spot.record for _, spot in stated} if one in self._groups]
-        tried, bare = 0.0, [one for one in figure.readings if not one[0] and one[3] != "rounded"]
-        for family, bound, results in (
-            (("said", sentence, percent), _CHANCE_NEAR, _pairs(said, percent, stated=True)),
-            (("beside", sentence, percent), _CHANCE_NEAR, _pairs(beside, percent)),
-            (("wholes", percent), CHANCE, _wholes(everything, percent)),
-            (("pairs", percent), CHANCE, _pairs(everything, percent)),
+    def _add(self, groups: dict[_Key, _CellGroup], key: _Key, label: str, cell: _Cell) -> None:
+        if key not in groups:
+            groups[key] = _CellGroup(label, [])
+            self._groups.append(groups[key])
+        groups[key].cells.append(cell)
+
+    def find(self, figure: Mention, sentence: int, stated: Sequence[_Cell]) -> _Candidate | None:
+        """How a figure follows from the evidence; `stated` are the cells that its sentence is linked to.
+
+        Families of derivations are tried from the most to the least likely, as long as chance explains too few hits.
+        """
+        quantities = [one for one in figure.readings if isinstance(one, Quantity)]
+        literal, percent = quantities[0], quantities[-1].unit == "%"
+        is_count = literal.step == 1 and not percent and len(self._counts) <= _MAX_COUNTS
+        if is_count and literal.value in self._counts:
+            return self._counts[literal.value]
+        bare = [one for one in quantities if not one.unit and one.how != "rounded"]
+        in_sentence = [_CellGroup("", [cell for cell in stated if cell.number])]
+        same_records = {cell.value.record for cell in stated}
+        beside = [self._records[number] for number in same_records if number in self._records]
+        tried = 0.0
+        for family, max_chance, derive in (
+            (("stated", sentence), _MAX_CHANCE_NEAR, partial(_pairs, in_sentence, percent, stated=True)),
+            (("beside", sentence), _MAX_CHANCE_NEAR, partial(_pairs, beside, percent)),
+            (("totals",), _MAX_CHANCE, partial(_totals, self._groups, percent)),
+            (("pairs",), _MAX_CHANCE, partial(_pairs, self._groups, percent)),
         ):
-            if tried > bound:
-                break
-            worths = self._worths.get(family) or self._worths.setdefault(family, Worths(results))
-            found = [(worths.near(reading, _MOST_PAIRS), reading[1]) for reading in bare]
-            tried += sum(chance for (_, chance), _ in found)
-            for (hits, _), value in found if tried <= bound else ():
+            if tried > max_chance:
+                return None
+            key = (family, percent)
+            if key not in self._sorted:
+                self._sorted[key] = SortedValues(derive())
+            found = [(quantity.value, *self._sorted[key].near(quantity, _MAX_PAIRS)) for quantity in bare]
+            tried += sum(chance for _, _, chance in found)
+            if tried > max_chance:
+                continue
+            for value, hits, _ in found:
                 if hits:
-                    how, one, other, spot = min(hits, key=lambda hit: abs(hit[0] - value))[1]
-                    return how.format(one, other), spot
+                    return min(hits, key=lambda hit, value=value: abs(hit.value - value)).candidate()  # type: ignore[misc]
         return None
-
-
-# What a reply claims, sentence by sentence, each held by an entailment model against the nearest parts of the evidence.
-
-
-_LEAST_WORDS = 2  # fewer content words claim nothing: "Sure!", "Warm regards"
-_PREMISE = 800  # a passage is cut into premises of about this many characters;
-_TRIED = 3  # so many of the nearest are tried
-
-
-def claimed_sentences(text: str) -> list[str]:
-    """The sentences that may claim something: no question, no heading of a word or two."""
-    found = [text[start:end].strip() for start, end in pairwise(sentence_edges(text))]
-    return [one for one in found if one[-1:] not in "?？:" and len(meaning(Words(one).keys)) >= _LEAST_WORDS]
-
-
-def verify_sentences(
-    model: CrossEncoder, question: Question, reply: Reply, earlier: Earlier = (), *, sentences: Sequence[str]
-) -> list[tuple[str, float, str]]:
-    """Every sentence, how probably the best of its nearest premises holds it, and where that stands; asked in batches."""
-    premises = list(_premises(gather_evidence(question, reply, earlier)))
-    words = [meaning(Words(text).keys) for _, text in premises]
-    asked: list[tuple[int, int]] = []
-    for number, sentence in enumerate(sentences):
-        said = meaning(Words(sentence).keys)
-        nearest = sorted(range(len(premises)), key=lambda index: -len(said & words[index]))[:_TRIED]
-        asked += [(number, index) for index in nearest]
-    held = model.probabilities([(premises[index][1], sentences[number]) for number, index in asked])
-    found = []
-    for number, tried in groupby(zip(asked, held, strict=True), key=lambda one: one[0][0]):
-        (_, index), best = max(tried, key=lambda one: one[1])
-        found.append((sentences[number], best, f"{best:.0%} by {premises[index][0]}"))
-    return found
-
-
-def _premises(evidence: Evidence) -> list[tuple[str, str]]:
-    """(where, text): passages in pieces, and each record as "name: value" lines."""
-    found: list[tuple[str, str]] = []
-    for record, following in pairwise(evidence.records):
-        spots, table = evidence.spots[record.first : following.first], record.path is not None
-        text = "\n".join(
-            f"{one.key}: {one.text}" if table else one.text for one in spots if one.cell or not table
-        )
-        if found and found[-1][0] == record.root and len(found[-1][1]) + len(text) < _PREMISE:
-            found[-1] = (record.root, f"{found[-1][1]}\n{text}")
-        else:
-            found += [(record.root, text[at : at + _PREMISE]) for at in range(0, len(text), _PREMISE)]
-    return found

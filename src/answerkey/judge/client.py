@@ -359,15 +359,6 @@ class JudgeClient:
         slowest = max((trip for trip in trips if trip is not None), default=0.0)
         return None if None in trips else _REFUSAL_S + _REFUSAL_TRIPS * slowest
 
-    def document(self) -> dict[str, Any]:
-        """The endpoints, how each model was asked for JSON, and parameters that one did not take and was asked without."""
-        seats = self.seats.items()
-        return {
-            "endpoint": " + ".join(dict.fromkeys(seat.endpoint for _, seat in seats)),
-            "response_format": {name: FORMS[seat.form] for name, seat in seats},
-            "dropped_parameters": {name: sorted(seat.dropped) for name, seat in seats if seat.dropped},
-        }
-
     async def complete(
         self,
         model: str,

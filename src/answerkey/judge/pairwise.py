@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from answerkey.judge.calibration import PairBias, Place, Side, bias_of, bias_warnings
-from answerkey.judge.panel import CanaryResult, Inquiry, PairCanary, Panel, outcomes, reliability
+from answerkey.judge.panel import Inquiry, PairCanary, Panel, outcomes, reliability
 from answerkey.judge.prompt import (
     PAIR_SCHEMA,
     Item,
@@ -18,6 +18,7 @@ from answerkey.judge.prompt import (
     pair_of,
     parse_pair,
 )
+from answerkey.model.judgement import CanaryResult
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.stats.intervals import Interval, mean_interval

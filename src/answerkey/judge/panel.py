@@ -41,7 +41,7 @@ from answerkey.judge.prompt import (
     parse_verdict,
     verdict_schema,
 )
-from answerkey.model.judgement import Answer
+from answerkey.model.judgement import Answer, CanaryResult, UnscoredReason
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
@@ -238,44 +238,49 @@ def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
 
 
 class JudgementCounts:
-    """What the judgements of a run come to: how many there are, why others are not, and how far judges agree."""
+    """Counts a run's judgements: verdicts, reasons for missing ones, and agreement between judges."""
 
     def __init__(self, models: Sequence[str]) -> None:
         self._models = models
-        self._judged = 0
-        # Kind of reason → how many were not judged for it, and its first wording.
-        self._unscored: dict[str, dict[str, Any]] = {}
+        self.judged = 0
+        # Kind of reason → replies without a verdict.
+        self.unscored_because: dict[str, UnscoredReason] = {}
         self._consistent: Counter[bool] = Counter()
-        # Of a panel: what is graded, and by whom → its grades, item by item; None where it gave none.
+        # Of a panel: score name → model → its grades, item by item; None where it gave none.
         self._ratings: dict[str, dict[str, list[float | None]]] = {}
 
     def add(self, judgement: Judgement) -> None:
         """Count one judgement."""
         if judgement.value is None:
-            why = {"count": 0, "reason": judgement.reason}
-            self._unscored.setdefault(judgement.kind or "unreadable", why)["count"] += 1
+            kind = judgement.kind or "unreadable"
+            before = self.unscored_because.get(kind, UnscoredReason(0, judgement.reason))
+            self.unscored_because[kind] = UnscoredReason(before.count + 1, before.reason)
             return
-        self._judged += 1
+        self.judged += 1
         if judgement.consistent is not None:
             self._consistent[judgement.consistent] += 1
         if len(self._models) > 1 and judgement.by_judge:
             for name in (JUDGE, *judgement.criteria):
                 ratings = self._ratings.setdefault(name, {model: [] for model in self._models})
-                for model, given in ratings.items():
-                    given.append(judgement.by_judge.get(model, {}).get(name))
+                for model, grades in ratings.items():
+                    grades.append(judgement.by_judge.get(model, {}).get(name))
 
-    def document(self) -> dict[str, Any]:
-        """The numbers of the run document's `judge` section."""
+    @property
+    def unscored(self) -> int:
+        """Replies without a verdict."""
+        return sum(reason.count for reason in self.unscored_because.values())
+
+    @property
+    def self_consistency(self) -> float | None:
+        """Share of replies on which all samples agree; None with one sample."""
         repeated = self._consistent.total()
+        return round(self._consistent[True] / repeated, 9) if repeated else None
+
+    @property
+    def agreement(self) -> dict[str, float | None] | None:
+        """Krippendorff's α by score name; None for a single judge."""
         alphas = {name: krippendorff_alpha(list(ratings.values())) for name, ratings in self._ratings.items()}
-        agreement = {name: None if alpha is None else round(alpha, 6) for name, alpha in alphas.items()}
-        return {
-            "judged": self._judged,
-            "unscored": sum(why["count"] for why in self._unscored.values()),
-            "unscored_because": self._unscored,
-            "self_consistency": round(self._consistent[True] / repeated, 9) if repeated else None,
-            "agreement": agreement or None,
-        }
+        return {name: None if alpha is None else round(alpha, 6) for name, alpha in alphas.items()} or None
 
 
 # Panel: asks each judge for each sample, from the cache where it can, and reads the answers strictly.
@@ -477,20 +482,6 @@ class Canaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     canary: tuple[Canary, ...] = ()
     pair: tuple[PairCanary, ...] = ()
-
-
-class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge made of a canary."""
-
-    kind: str
-    model: str
-    # None: the judge gave no verdict.
-    score: float | None
-    # None: not known, for want of a verdict.
-    passed: bool | None
-    reason: str = ""
-    # What kept it from a verdict: "refused", "unreadable", "unreachable", "budget".
-    unjudged: str | None = None
 
 
 @cache

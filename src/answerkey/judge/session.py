@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import ConfigError, JudgeUnusableError
-from answerkey.judge.client import JudgeClient, Ledger, check_scale
+from answerkey.judge.client import FORMS, JudgeClient, Ledger, check_scale
 from answerkey.judge.panel import (
     JUDGE,
     Canaries,
-    CanaryResult,
     Inquiry,
     Judgement,
     JudgementCache,
@@ -46,7 +45,17 @@ from answerkey.judge.prompt import (
     quoted,
     read_object,
 )
-from answerkey.model.judgement import NOT_CALIBRATED, Spent, read_calibration
+from answerkey.model.judgement import (
+    NOT_CALIBRATED,
+    CanaryResult,
+    ClaimsRecord,
+    JudgeRecord,
+    ProbabilityCounts,
+    RubricRecord,
+    Spent,
+    TokenCounts,
+    read_calibration,
+)
 from answerkey.model.options import JudgeSettings, Price, Scoring
 from answerkey.model.question import Question, rubric_name
 from answerkey.model.reply import Reply
@@ -170,18 +179,18 @@ class ClaimCheck:
         }
         return (Score(GROUNDEDNESS, value, reason, details=details),)
 
-    def document(self) -> dict[str, Any] | None:
-        """What the run document's `judge` section says of it; None if it is switched off."""
+    def record(self) -> ClaimsRecord | None:
+        """Return what was checked; None if checking claims is off."""
         if not self._settings.claims:
             return None
-        return {
-            "model": self._model,
-            "prompt_hash": CLAIMS_HASH,
-            "reliability": self._reliability,
-            "checked": self.checked,
-            "unscored": self.unscored,
-            "unscored_because": self.reason or None,
-        }
+        return ClaimsRecord(
+            model=self._model,
+            prompt_hash=CLAIMS_HASH,
+            reliability=self._reliability,
+            checked=self.checked,
+            unscored=self.unscored,
+            unscored_because=self.reason or None,
+        )
 
 
 # Judge: a configured judge or panel, checked before anything is asked, and what its scores are kept by.
@@ -388,35 +397,43 @@ class JudgingSession:
             {"score": 0} if names & judge.weighted else {}
         )
 
-    def document(self) -> dict[str, Any]:
-        """The `judge` section of the run document."""
-        settings, ledger = self._settings, self._ledger
+    def record(self) -> JudgeRecord:
+        """Return the `judge` section of the run document."""
+        settings, ledger, panel, counts = self._settings, self._ledger, self.panel, self._counts
+        seats = self._client.seats.items()
         reliable, because = reliability(self._canaries)
-        counts = self._counts.document()
-        return {
-            "model": " + ".join(settings.models),
-            "models": list(settings.models),
-            **self._client.document(),
-            "rubric": {"name": self.rubric.name, "hash": self.rubric.hash, "weights": self.rubric.weights},
-            "prompt_hash": PROMPT_HASH,
-            **{name: getattr(settings, name) for name in ("samples", "temperature", "seed", "budget")},
-            # Verdicts with probabilities, and those of which the grades that were written count.
-            "probabilities": {"weighed": self.panel.weighed, "plain": self.panel.unweighed}
+        return JudgeRecord(
+            model=" + ".join(settings.models),
+            models=settings.models,
+            endpoint=" + ".join(dict.fromkeys(seat.endpoint for _, seat in seats)),
+            response_format={name: FORMS[seat.form] for name, seat in seats},
+            dropped_parameters={name: sorted(seat.dropped) for name, seat in seats if seat.dropped},
+            rubric=RubricRecord(self.rubric.name, self.rubric.hash, self.rubric.weights),
+            prompt_hash=PROMPT_HASH,
+            samples=settings.samples,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            budget=settings.budget,
+            probabilities=ProbabilityCounts(panel.weighed, panel.unweighed)
             if settings.probabilities
             else None,
-            "reliable": reliable,
-            "unreliable_because": because,
-            "canaries": msgspec.to_builtins(self._canaries),
-            **counts,
-            "touches": self._touches(counts["unscored"]),
-            "calls": ledger.calls,
-            "cached": self.panel.cached,
-            "asked_again": self.panel.asked_again,
-            "tokens": {"input": ledger.input_tokens, "output": ledger.output_tokens},
-            "cost": round(ledger.cost, 6) if ledger.cost_known else None,
-            "budget_stopped": ledger.refused > 0,
-            "claims": self._claims.document(),
-        }
+            reliable=reliable,
+            unreliable_because=tuple(because),
+            canaries=tuple(self._canaries),
+            judged=counts.judged,
+            unscored=counts.unscored,
+            unscored_because=counts.unscored_because,
+            self_consistency=counts.self_consistency,
+            agreement=counts.agreement,
+            touches=self._touches(counts.unscored),
+            calls=ledger.calls,
+            cached=panel.cached,
+            asked_again=panel.asked_again,
+            tokens=TokenCounts(ledger.input_tokens, ledger.output_tokens),
+            cost=round(ledger.cost, 6) if ledger.cost_known else None,
+            budget_stopped=ledger.refused > 0,
+            claims=self._claims.record(),
+        )
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """What `smart` was given: word lists, names of features, and small trees over them, all of them data files.
 
-`benchmarks/fit_smart.py` fits the trees on labelled replies. A tree is a list of nodes [feature, threshold, left, right,
+`tools/fit/fit_smart.py` fits the trees on labelled replies. A tree is a list of nodes [feature, threshold, left, right,
 value]; a leaf has feature -1. A score is the log-odds that a careful reader finds the keyword said.
 """
 
@@ -87,7 +87,7 @@ def score(values: Values) -> float:
 #
 # A logistic regression over the words before and behind the keyword in its sentence, by their side, their distance and whether
 # a break (a comma, a bracket, a dash) lies between, the two or three words that touch it, and the words beside its sentence.
-# `benchmarks/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word,
+# `tools/fit/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word,
 # "#" for any number, or "=" for a word of the question.
 
 

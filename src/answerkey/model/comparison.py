@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from answerkey.model.judgement import JudgeRecord
 from answerkey.stats.paired import Difference, Verdict
 
 
@@ -22,8 +23,13 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     errors: dict[str, int]
     latency_ms: dict[str, float] | None = None
     cost: float | None = None
-    # What gates must know of its judge, as the run document has it; empty without one.
-    judge: dict[str, Any] = {}
+    # None: the run has no judge.
+    judge: JudgeRecord | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the side as `compare --json` prints it."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document | {"judge": document["judge"] or {}}
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,8 +170,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """The document of `compare --json`."""
         difference = _difference_document(self.difference)
         return {
-            "base": msgspec.to_builtins(self.base),
-            "candidate": msgspec.to_builtins(self.candidate),
+            "base": self.base.to_dict(),
+            "candidate": self.candidate.to_dict(),
             "paired": self.paired,
             "units": self.units,
             "unpaired": msgspec.to_builtins(list(self.unpaired)),

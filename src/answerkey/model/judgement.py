@@ -1,4 +1,4 @@
-"""Answer: what a judge said to one question of ours, under the hash of all that could change it, and what it cost."""
+"""What judging leaves behind: cached answers, the judge's record of a run, rubrics of checks, sentence calibration."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +28,119 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     # so that a cached verdict is as strict as a new one.
     text: str
     spent: Spent = Spent()
+
+
+# JudgeRecord: the `judge` section of the run document, as a run stores it.
+
+
+class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's verdict on a canary: an item whose right grade is known."""
+
+    kind: str
+    model: str
+    # None: the judge gave no verdict.
+    score: float | None
+    # None: unknown, because there is no verdict.
+    passed: bool | None
+    reason: str = ""
+    # Why there is no verdict: "refused", "unreadable", "unreachable", "budget".
+    unjudged: str | None = None
+
+
+class RubricRecord(msgspec.Struct, frozen=True):
+    """The rubric that replies were graded by."""
+
+    name: str
+    hash: str
+    # Criterion → share of the score.
+    weights: dict[str, float]
+
+
+class UnscoredReason(msgspec.Struct, frozen=True):
+    """How many replies have no verdict for one kind of reason, and its first wording."""
+
+    count: int
+    reason: str
+
+
+class ProbabilityCounts(msgspec.Struct, frozen=True):
+    """Verdicts with token probabilities, and verdicts in which the written grade counts."""
+
+    weighed: int
+    plain: int
+
+
+class TokenCounts(msgspec.Struct, frozen=True):
+    """Tokens sent to the judges and received from them."""
+
+    input: int
+    output: int
+
+
+class ClaimsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The check of replies' claims against their evidence."""
+
+    model: str
+    prompt_hash: str
+    # How well the judge does on labelled sentences, in words.
+    reliability: str
+    # Replies whose claims were checked, and replies without a usable answer of the judge.
+    checked: int
+    unscored: int
+    # Why, for the first of them.
+    unscored_because: str | None
+
+
+class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Who judged a run, how, how reliably, and what it cost."""
+
+    # The models' names, joined and one by one.
+    model: str
+    models: tuple[str, ...]
+    endpoint: str
+    # Model → how it was asked for JSON.
+    response_format: dict[str, str] = {}
+    # Model → parameters that it does not accept and was asked without.
+    dropped_parameters: dict[str, list[str]] = {}
+    rubric: RubricRecord
+    prompt_hash: str
+    samples: int = 1
+    temperature: float = 0.0
+    seed: int = 0
+    budget: float | None = None
+    # None: probabilities were not asked for.
+    probabilities: ProbabilityCounts | None = None
+    # Whether every canary was graded right; None: unknown.
+    reliable: bool | None = None
+    unreliable_because: tuple[str, ...] = ()
+    canaries: tuple[CanaryResult, ...] = ()
+    # Replies with a verdict, and replies without one.
+    judged: int = 0
+    unscored: int = 0
+    # Kind of reason → replies without a verdict.
+    unscored_because: dict[str, UnscoredReason] = {}
+    # Share of replies on which all samples agree; None with one sample.
+    self_consistency: float | None = None
+    # Of a panel: score → Krippendorff's α.
+    agreement: dict[str, float | None] | None = None
+    # Score that depends on the judge → replies that lack it because there is no verdict.
+    touches: dict[str, int] = {}
+    calls: int = 0
+    # Verdicts that were already in the store.
+    cached: int = 0
+    # Unreadable answers that were asked for once more.
+    asked_again: int = 0
+    tokens: TokenCounts = TokenCounts(0, 0)
+    # None: no price is known.
+    cost: float | None = None
+    budget_stopped: bool = False
+    # None: claims were not checked.
+    claims: ClaimsRecord | None = None
+
+    @property
+    def failed_canaries(self) -> bool:
+        """Whether canaries were asked and not all of them are known to be graded right."""
+        return bool(self.canaries) and not self.reliable
 
 
 # What a judge is asked to grade: scales, examples, and the rubric that a golden case's check carries.

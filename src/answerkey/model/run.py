@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, overload
 import msgspec
 
 from answerkey.model.comparison import Comparison, Confirmation
+from answerkey.model.judgement import JudgeRecord
 from answerkey.model.options import Options, TargetVersion
 from answerkey.model.run_document import run_document
 from answerkey.model.scorecard import Trial, shown_score
@@ -59,8 +60,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # Hash of the scoring in force: scorecards are kept by it.
     scoring_hash: str = ""
     finished_at: str | None = None
-    # What judging came to: models, canaries, reliability, cost, coverage; empty without a judge.
-    judge: dict[str, Any] = {}
+    # None: the run has no judge.
+    judge: JudgeRecord | None = None
     experiment: ExperimentLink | None = None
     # What people call it by, beside its name.
     tags: tuple[str, ...] = ()
@@ -253,13 +254,10 @@ class LoggedResults(StreamedResults):
         imperfect: int,
         failed: int,
         lines: Callable[[], Iterable[bytes]] | None = None,
-        for_table: bool = False,
     ) -> None:
         super().__init__(read)
-        # The rows of all results as lines of JSON, where these were asked for in the place of the results; whether they have no
-        # more than a table has.
+        # The rows of all results as lines of JSON, where these were kept instead of trials.
         self.lines = lines
-        self.for_table = for_table
         # The lowest first.
         self.worst = worst
         # How many lost points, and how many failed.

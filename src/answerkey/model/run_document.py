@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Json, JsonObject, Reply
-from answerkey.model.scorecard import Score, Scorecard, Trial
+from answerkey.model.scorecard import UNNUMBERED, Score, Scorecard, Trial
 
 if TYPE_CHECKING:
     from answerkey.model.run import Run
@@ -44,7 +44,7 @@ def run_header(run: "Run") -> dict[str, Any]:
         "summary": plain,
         "categories": [{"category": part.pop("name"), **part} for part in plain.pop("categories")],
         "slices": plain.pop("slices"),
-        **({"judge": info.judge} if info.judge else {}),
+        **({} if info.judge is None else {"judge": msgspec.to_builtins(info.judge)}),
         "gates": [msgspec.to_builtins(gate) for gate in run.gates],
         "warnings": list(run.warnings),
         **({} if run.comparison is None else {"comparison": run.comparison.to_dict()}),
@@ -57,7 +57,7 @@ def result_document(result: Trial) -> dict[str, Any]:
     reply = reply_document(result.replies, card)
     document = {
         "id": question.id,
-        "trial": result.number,
+        "trial": 1 if result.number == UNNUMBERED else result.number,
         "question": question.question,
         "category": question.category,
         **scorecard_document(card),
@@ -66,6 +66,10 @@ def result_document(result: Trial) -> dict[str, Any]:
         # Beside the score as well, where a table of rows has it.
         "error": reply["error"],
     }
+    if result.origin is not None:
+        if result.origin.line is not None:
+            document["line"] = result.origin.line
+        document |= {"columns": result.origin.columns} if result.origin.columns else {}
     if card.findings:
         document["findings"] = card.findings
     if question.turns:

@@ -223,6 +223,19 @@ def total(values: Mapping[str, float | None], weights: Mapping[str, float]) -> f
 # Trial: one question asked once, from plan to scorecard; and ScoreBatch: scores column by column.
 
 
+# The number of a trial from a log whose row has none, until the whole log is known.
+UNNUMBERED = -1
+
+
+class RowOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where in a log a trial comes from."""
+
+    # Line or row of its file; None: the format has none.
+    line: int | None = None
+    # Other columns of the row that the user asked to keep.
+    columns: dict[str, Any] = {}
+
+
 class Trial(msgspec.Struct, frozen=True):
     """One question asked once. Planned, it has no reply yet; asked, its replies; scored, its scorecard too."""
 
@@ -234,14 +247,16 @@ class Trial(msgspec.Struct, frozen=True):
     # One for each turn that was reached; a plain question has one.
     replies: tuple[Reply, ...] = ()
     scorecard: Scorecard = UNSCORED
+    # None: it was asked live.
+    origin: RowOrigin | None = None
 
     def answered(self, replies: tuple[Reply, ...]) -> "Trial":
         """The same trial, now asked."""
-        return Trial(self.question, self.number, self.position, replies, self.scorecard)
+        return Trial(self.question, self.number, self.position, replies, self.scorecard, self.origin)
 
     def scored(self, scorecard: Scorecard) -> "Trial":
         """The same trial, now scored."""
-        return Trial(self.question, self.number, self.position, self.replies, scorecard)
+        return Trial(self.question, self.number, self.position, self.replies, scorecard, self.origin)
 
     @property
     def reply(self) -> Reply:
@@ -282,8 +297,10 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def components(self) -> dict[str, Score]:
-        """What the score is made of, each with its reason."""
-        return self.scorecard.components
+        """The components of the score, each with its reason."""
+        from answerkey.model.reasons import worded  # which words the scores that are defined here
+
+        return {name: worded(score) for name, score in self.scorecard.components.items()}
 
     @property
     def metrics(self) -> dict[str, float | None]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.reasons import details, reason
 from answerkey.model.question import Question
+from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.report.wording import first_names, milliseconds, name_words, points
@@ -158,10 +158,10 @@ def links_detail(
     texts = [source.text for one in given for source in one.sources if source.text]
     if not reply.text or not (seen or texts):
         return None
-    from answerkey.evidence.links import TooLargeError, describe  # most replies have no evidence
+    from answerkey.evidence.links import TooLargeError, find_links  # most replies have no evidence
 
     try:
-        links, novelty = describe(question, reply, earlier)
+        links, novelty = find_links(question, reply, earlier)
     except TooLargeError as error:
         return LinksDetail(note=f"not shown: too large: {error}")
     if not links:

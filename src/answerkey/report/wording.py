@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.reasons import details
 from answerkey.model.comparison import Comparison, Measure
+from answerkey.model.judgement import JudgeRecord
+from answerkey.model.reasons import details
 from answerkey.model.run import GateResult
 from answerkey.model.scorecard import Scorecard, round_down, shown_score
 from answerkey.model.summary import Cost
@@ -184,26 +185,25 @@ def p_text(p: float | None) -> str:
     return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
 
 
-def judge_line(judge: Mapping[str, Any]) -> str:
+def judge_line(judge: JudgeRecord | None) -> str:
     """`judged by gpt-4o-mini: 106 of 106 replies, 110 calls, cost $0.0213, canaries passed`; empty without a judge."""
-    if not judge:
+    if judge is None:
         return ""
-    judged, unscored = int(judge.get("judged", 0)), int(judge.get("unscored", 0))
     parts = [
-        f"{judged:,} of {count(judged + unscored, 'reply', 'replies')}",
-        count(int(judge.get("calls", 0)), "call"),
+        f"{judge.judged:,} of {count(judge.judged + judge.unscored, 'reply', 'replies')}",
+        count(judge.calls, "call"),
     ]
-    if judge.get("cached"):
-        parts.append(f"{judge['cached']:,} known before")
-    if judge.get("cost") is not None:
-        parts.append(f"cost {money(judge['cost'])}")
-    alpha = (judge.get("agreement") or {}).get("judge")
+    if judge.cached:
+        parts.append(f"{judge.cached:,} cached")
+    if judge.cost is not None:
+        parts.append(f"cost {money(judge.cost)}")
+    alpha = (judge.agreement or {}).get("judge")
     if alpha is not None:
         parts.append(f"Krippendorff α {alpha:.2f}")
-    if judge.get("canaries"):
-        words = {True: "canaries passed", False: "UNRELIABLE: canaries failed"}
-        parts.append(words.get(judge.get("reliable"), "canaries not all judged"))  # type: ignore[arg-type]
-    return f"judged by {one_line(str(judge.get('model', '')), 80)}: {', '.join(parts)}"
+    if judge.canaries:
+        outcomes = {True: "canaries passed", False: "UNRELIABLE: canaries failed"}
+        parts.append("canaries not all judged" if judge.reliable is None else outcomes[judge.reliable])
+    return f"judged by {one_line(judge.model, 80)}: {', '.join(parts)}"
 
 
 # A comparison in words: its verdict in a line, a measure's change, what was confirmed, what changed between two replies.

@@ -13,7 +13,7 @@ from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, price_of
 from answerkey.model.question import Question, QuestionSet
-from answerkey.plugins import engines, load_object
+from answerkey.plugins import ScorerRegistry, engines, load_object
 from answerkey.protocols import Direction, Engine, Target
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
@@ -138,22 +138,23 @@ def golden_set(
     if isinstance(questions, QuestionSet):
         return questions
     if isinstance(questions, str | Path):
-        return read_questions(questions, fields=fields)
+        return read_questions(questions, fields=fields, registry=settings.scorer_registry)
     if questions is None:
         if settings.questions is not None:
-            return read_questions(settings.folder / settings.questions, fields=fields)
+            path = settings.folder / settings.questions
+            return read_questions(path, fields=fields, registry=settings.scorer_registry)
         return read_questions(load_object("answerkey_demo:golden_set_path")())
-    return _from_objects(questions)
+    return _from_objects(questions, settings.scorer_registry)
 
 
-def _from_objects(items: Iterable[Question | Mapping[str, Any]]) -> QuestionSet:
+def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: ScorerRegistry) -> QuestionSet:
     found: list[Question] = []
     for number, item in enumerate(items, start=1):
         if isinstance(item, Question):
             found.append(item)
             continue
         try:
-            found.append(parse_question(item))
+            found.append(parse_question(item, registry=registry))
         except ValueError as error:
             raise InputError(f"question {number}: {error}") from None
     repeated = len(found) - len({question.id for question in found})

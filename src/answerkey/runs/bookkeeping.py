@@ -61,7 +61,7 @@ def new_run(
         repeat=options.repeat,
         options=options,
         experiment=experiment,
-        **assembly.grader.kept,
+        **assembly.grader.run_fields,
     )
 
 
@@ -104,7 +104,7 @@ def finish_run(
     stopped: str = "",
 ) -> Run:
     """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
-    judged = judging.document() if judging is not None else {}
+    judged = judging.record() if judging is not None else None
     if status == "complete" and keeper.set_aside:
         status = "partial"
     ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now(), stopped=stopped)

@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
-from answerkey.evidence.facts import Words, meaning
-from answerkey.evidence.links import verify_sentences
+from answerkey.evidence.entailment import load_cross_encoder, verify_sentences
+from answerkey.evidence.records import Words, content_words
 from answerkey.judge.session import ClaimCheck, Judge, open_judging
 from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.scorecard import Trial
-from answerkey.runs.log_rows import LogRows
+from answerkey.runs.log_rows import RowReader
 from answerkey.transcripts.row_files import read_rows
 
 # (sentence, whether it is supported)
@@ -22,13 +21,12 @@ Labels = list[tuple[str, bool]]
 def _labelled(paths: Iterable[Path]) -> Iterator[tuple[Trial, Labels]]:
     """Recorded replies with their evidence and `sentences`: {text, supported}; what claims nothing (null) is left out."""
     for path in paths:
-        read = LogRows(None).read
+        reader = RowReader(None)
         for place, (line, row) in enumerate(read_rows(path)):
             try:
-                position, question, number, replies = read(row, place)
+                trial = reader.trial(row, place)
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
-            trial = Trial(question, number or 1, position, replies)
             given: Any = row.get("sentences")
             if not isinstance(given, list) or not all(
                 isinstance(one, dict) and "text" in one for one in given
@@ -86,4 +84,4 @@ def _by_sentence(labels: Labels, claims: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _content(text: str) -> set[str]:
-    return meaning(Words(text).keys)
+    return content_words(Words(text).keys)

@@ -5,14 +5,19 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, QUESTION_FIELDS, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
+from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import Block
 from answerkey.transcripts.recorded_rows import check_messages, reply_in_row
 from answerkey.transcripts.row_files import TOO_DEEP, decode_line
 
+# Fields of a row that describe the question, not the reply.
+_QUESTION_FIELDS = EXPECTATION_FIELDS | frozenset(
+    {"id", "question", "category", "group", "persona", "tags", "weight", "turns"}
+)
 # Fields whose presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
 # Together they mark a row that answerkey wrote itself, with the scores of an earlier scoring.
@@ -45,7 +50,15 @@ class LoggedTrial(msgspec.Struct, frozen=True):
 class RowReader:
     """Makes trials of rows; expectations are in the row itself or in a golden set."""
 
-    def __init__(self, questions: Sequence[Question] | None, keep: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        questions: Sequence[Question] | None,
+        *,
+        keep: Sequence[str] = (),
+        registry: ScorerRegistry = scorers,
+    ) -> None:
+        # The scorers that the checks of a row may name.
+        self._registry = registry
         self._has_golden_set = questions is not None
         # Questions that rows bring themselves are placed after those of the golden set.
         self._behind = len(questions or ())
@@ -89,12 +102,16 @@ class RowReader:
         self, row: dict[str, Any], raw: bytes | dict[str, Any], place: int, line: int | None
     ) -> LoggedTrial | UnreadableRow:
         try:
-            position, question = self._find(row, place)
-            origin = RowOrigin(line, {name: row.get(name) for name in self._columns})
-            trial = Trial(question, _trial_number(row), position, _replies(row, question), origin=origin)
+            trial = self.trial(row, place, line)
         except (ValueError, RecursionError) as error:
             return UnreadableRow(line, TOO_DEEP if isinstance(error, RecursionError) else str(error), raw)
         return LoggedTrial(place, trial, row.keys() >= _SCORED_BEFORE)
+
+    def trial(self, row: Mapping[str, Any], place: int, line: int | None = None) -> Trial:
+        """The trial of one row; ValueError says what is wrong with it."""
+        position, question = self._find(row, place)
+        origin = RowOrigin(line, {name: row.get(name) for name in self._columns})
+        return Trial(question, _trial_number(row), position, _replies(row, question), origin=origin)
 
     def _find(self, row: Mapping[str, Any], place: int) -> tuple[int, Question]:
         """Position and question; ValueError says why it cannot be found."""
@@ -122,7 +139,7 @@ class RowReader:
         if cached is not None and cached[1] == fields:
             self._repeated += 1
             return cached[0]
-        question = parse_question(fields)
+        question = parse_question(fields, registry=self._registry)
         count = len(self._parsed)
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)
@@ -130,7 +147,7 @@ class RowReader:
 
 
 def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> dict[str, Any]:
-    fields = {name: value for name, value in row.items() if name in QUESTION_FIELDS and name != "trial"}
+    fields = {name: value for name, value in row.items() if name in _QUESTION_FIELDS}
     if "tools" in fields and fields["tools"] != "none":
         del fields["tools"]
     if text is None and not row.get("turns"):

@@ -30,10 +30,17 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
             canaries = asyncio.create_task(ask_pair_canaries(panel, rubric, known, f"canary/{paid_by}"))
             verdicts = await asyncio.gather(*(judge_pair(panel, pair, rubric) for pair in pairs))
             tested = await canaries
-            document = session.document()
-    figures = {name: document[name] for name in ("model", "calls", "cached", "cost")}
+            record = session.record()
     targets: dict[Side, str] = {"base": base.target, "candidate": candidate.target}
-    return sum_up_pairs(verdicts, canaries=tested, targets=targets, **figures)
+    return sum_up_pairs(
+        verdicts,
+        model=record.model,
+        calls=record.calls,
+        cached=record.cached,
+        cost=record.cost,
+        canaries=tested,
+        targets=targets,
+    )
 
 
 def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:

@@ -80,7 +80,7 @@ class ProductionGrading:
         cases: dict[str, Question] = {}
         set_hash = ""
         if self._path is not None:
-            questions = read_questions(self._path)
+            questions = read_questions(self._path, registry=self._settings.scorer_registry)
             set_hash = questions.hash
             for question in questions:
                 if not question.turns:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.runs.grading import Grading
 from answerkey.runs.keeping import Patience
 from answerkey.runs.stored import stored_trials
 from answerkey.runs.waiting import Progress, RunningScore
+from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
@@ -69,7 +69,7 @@ class Recorder:
         self._info = info
         self._progress = progress
         # Everything that may take time happens there, not on the loop.
-        self._grading = Grading(
+        self._grading = GradingPool(
             grader, self._keep, budget=info.options.scoring_seconds, most_waiting=most_unjudged
         )
         self._judging = judging

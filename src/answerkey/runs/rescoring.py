@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 import msgspec
 
+from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
@@ -36,9 +36,9 @@ async def rescore_run(
         info,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,
         options=assembly.options,
-        judge={},
+        judge=None,
         confirmation=None,
-        **assembly.grader.kept,
+        **assembly.grader.run_fields,
     )
     # The run changes only once all new scorecards are in place.
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)
@@ -60,13 +60,13 @@ async def rescore_run(
 
 async def _judge_again(
     assembly: Assembly, info: RunInfo, store: SqlStore, questions: Iterable[Question]
-) -> dict[str, Any]:
+) -> JudgeRecord | None:
     writer = store_writer()
     async with judging_on(store, assembly.judge, info.id, writer) as judging:
         recorder = Recorder(store, info, assembly.grader, Silent(), judging=judging, writer=writer)
         async with recorder.recording():
             await add_stored(recorder, store, info, questions)
-        return {} if judging is None else judging.document()
+        return None if judging is None else judging.record()
 
 
 def score_again(

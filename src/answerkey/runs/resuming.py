@@ -9,7 +9,6 @@ import msgspec
 
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import UsageError
-from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Timings
 from answerkey.model.run import Run, RunInfo
@@ -42,7 +41,7 @@ def resume_run(
         # As its last owner left it.
         info = store.find_run(info.id)
         replay_journal(store, info)
-        questions = _current_questions(info, assembly.options, store)
+        questions = _current_questions(info, assembly, store)
 
         async def ask() -> Run:
             async with assembly.target(given) as opened:
@@ -69,11 +68,16 @@ async def _go_on(asking: Asking, info: RunInfo, lease: Lease, accept_changes: bo
     return await ask_again(asking, info, lease)
 
 
-def _current_questions(info: RunInfo, options: Options, store: SqlStore) -> QuestionSet:
+def _current_questions(info: RunInfo, assembly: Assembly, store: SqlStore) -> QuestionSet:
     """The golden set as its file is now, or as it was stored if there is no file any more."""
     if info.question_path is not None and Path(info.question_path).is_file():
-        questions = read_questions(info.question_path, name=info.question_set, fields=info.options.map)
-        return select_questions(questions, options)
+        questions = read_questions(
+            info.question_path,
+            name=info.question_set,
+            fields=info.options.map,
+            registry=assembly.settings.scorer_registry,
+        )
+        return select_questions(questions, assembly.options)
     stored = tuple(store.questions(info.question_set_hash))
     return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
 

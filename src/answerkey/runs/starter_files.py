@@ -50,7 +50,7 @@ on:
   push:
     branches: [main, master]
 env:
-  # What pip installs: a repository (git+https://…@v0.1.0), a wheel in this repository, or a name in your package index.
+  # What pip installs: a repository (git+https://…@v0.2.0), a wheel in this repository, or a name in your package index.
   ANSWERKEY_INSTALL: %(install)s
 jobs:
   grade:

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from answerkey.config import Settings
+from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, round_down
@@ -112,27 +112,27 @@ def _bad_row_warnings(unscored: Mapping[str, int], where_they_are: str) -> Itera
         yield f"{sum(bad.values())} rows could not be scored and count against coverage: {most}{written}"
 
 
-def _judge_warnings(judge: Mapping[str, Any], again: str) -> Iterator[str]:
-    if not judge:
+def _judge_warnings(judge: JudgeRecord | None, again: str) -> Iterator[str]:
+    if judge is None:
         return
-    because = "; ".join(judge.get("unreliable_because", ()))
-    if judge.get("reliable") is False:
+    because = "; ".join(judge.unreliable_because)
+    if judge.reliable is False:
         yield f"the judge's scores are unreliable: {because}; use another model, and see answerkey judge calibrate"
-    elif judge.get("reliable") is None and because:
-        yield f"whether the judge is reliable is not known: {because}"
-    for kind, found in judge.get("unscored_because", {}).items():
-        many = f"{found['count']} of {judge['judged'] + judge['unscored']} replies"
+    elif judge.reliable is None and because:
+        yield f"judge reliability is unknown: {because}"
+    for kind, unscored in judge.unscored_because.items():
+        share = f"{unscored.count} of {judge.judged + judge.unscored} replies"
         if kind == "budget":
-            yield (f"judging stopped: {found['reason']}; {many} were not judged; {again} --judge-budget …")
+            yield f"judging stopped: {unscored.reason}; {share} were not judged; {again} --judge-budget …"
         else:
-            yield f"{many} were not judged ({kind}), for example: {found['reason']}"
-    weighed = judge.get("probabilities") or {}
-    if weighed.get("plain"):
+            yield f"{share} were not judged ({kind}), for example: {unscored.reason}"
+    verdicts = judge.probabilities
+    if verdicts is not None and verdicts.plain:
         yield (
-            f"{weighed['plain']} of {weighed['plain'] + weighed['weighed']} verdicts came without probabilities: "
-            "the grades that the judge wrote count in them"
+            f"{verdicts.plain} of {verdicts.plain + verdicts.weighed} verdicts came without probabilities; "
+            "their written grades count"
         )
-    claims = judge.get("claims") or {}
-    if claims.get("unscored"):
-        many = f"{claims['unscored']} of {claims['checked'] + claims['unscored']} replies"
-        yield f"the judge did not check the claims of {many}, for example: {claims['unscored_because']}"
+    claims = judge.claims
+    if claims is not None and claims.unscored:
+        share = f"{claims.unscored} of {claims.checked + claims.unscored} replies"
+        yield f"the judge did not check the claims of {share}, for example: {claims.unscored_because}"

@@ -10,8 +10,8 @@ import msgspec
 
 from answerkey.errors import AnswerkeyError
 from answerkey.gates import Gate, check_gates, evaluate_gates, parse_gate
-from answerkey.model.reasons import reason
 from answerkey.model.comparison import Comparison, Flip
+from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.run_document import run_header
 from answerkey.model.scorecard import Trial
@@ -122,7 +122,9 @@ def _told(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo) -> F
     before = _typical(store, base, flip.id, passed=flip.kind == "broken")
     after = _typical(store, candidate, flip.id, passed=flip.kind == "fixed")
     failing = (after if flip.kind == "broken" else before).scorecard
-    reasons = [reason(part) for part in failing.components.values() if part.weight and (part.value or 0.0) < 1]
+    reasons = [
+        reason(part) for part in failing.components.values() if part.weight and (part.value or 0.0) < 1
+    ]
     return msgspec.structs.replace(
         flip,
         question=after.question.question,

@@ -11,7 +11,7 @@ from answerkey.errors import UsageError
 from answerkey.model.question import Check, Question, rubric_name
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
-from answerkey.plugins import load_python
+from answerkey.plugins import ScorerRegistry, load_python, scorers
 from answerkey.protocols import Direction, Need
 from answerkey.scorers.own import OwnScorer, make_scorer
 from answerkey.text.differences import misfit
@@ -121,9 +121,13 @@ class Checks:
     # For checks by scorers that look at the conversation, and for rubrics.
     needs: frozenset[Need] = frozenset({"earlier", "judge"})
 
-    def __init__(self, folder: Path | None = None, *, weighted: bool = False) -> None:
-        # Where the files of `python` checks are looked for.
+    def __init__(
+        self, folder: Path | None = None, *, weighted: bool = False, registry: ScorerRegistry = scorers
+    ) -> None:
+        # The folder that `python` checks are relative to.
         self._folder = folder
+        # The scorers that a check may name.
+        self._registry = registry
         # As a component, a question without checks has all of them; as a metric, it has none.
         self._without: tuple[Score, ...] = (Score(self.name, 1.0, "no check expected"),) if weighted else ()
         # Scorers that checks name, by kind and arguments; or why there is none.
@@ -201,22 +205,21 @@ class Checks:
         key = msgspec.json.encode([check.kind, check.expected], order="sorted")
         if key not in self._scorers:
             try:
-                self._scorers[key] = _made(check, self._folder)
+                self._scorers[key] = self._made(check)
             except UsageError as error:
                 self._scorers[key] = error
         return self._scorers[key]
 
-
-def _made(check: Check, folder: Path | None) -> OwnScorer:
-    if check.kind == "python":
-        made = make_scorer(load_python(check.expected, folder)[0])
-    else:
-        made = make_scorer(check.kind, arguments=check.expected)
-    if made.direction == "lower":
-        raise UsageError(
-            f"of the scorer {made.name!r} less is better, and a check must be better when higher"
-        )
-    return made
+    def _made(self, check: Check) -> OwnScorer:
+        if check.kind == "python":
+            made = make_scorer(load_python(check.expected, self._folder)[0])
+        else:
+            made = make_scorer(check.kind, arguments=check.expected, registry=self._registry)
+        if made.direction == "lower":
+            raise UsageError(
+                f"of the scorer {made.name!r} less is better, and a check must be better when higher"
+            )
+        return made
 
 
 def _judged_rubric(check: Check, judged: Sequence[Score]) -> Outcome:

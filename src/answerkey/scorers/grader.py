@@ -11,8 +11,8 @@ import msgspec
 from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
-from answerkey.model.reply import HARNESS_PROBLEMS, ErrorKind, Failure, HarnessProblem, Reply
 from answerkey.model.reasons import details
+from answerkey.model.reply import HARNESS_PROBLEMS, ErrorKind, Failure, HarnessProblem, Reply
 from answerkey.model.scorecard import (
     ErrorFacts,
     HarnessFacts,
@@ -28,8 +28,11 @@ from answerkey.model.scorecard import (
     unscored_card,
 )
 from answerkey.model.summary import Summary
+from answerkey.plugins import ScorerRegistry
+from answerkey.plugins import scorers as scorer_registry
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
+from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ class Grader:
         self.scoring = scoring
         # How to make the same grader in another process; None where a scorer exists in this one only.
         self.recipe: GraderRecipe | None = None
+        # The scorers that checks in rows of a log may name.
+        self.registry: ScorerRegistry = scorer_registry
         self._judge = judge
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
@@ -121,9 +126,15 @@ class Grader:
         found = {*directions_of(takers), *(self._judge.direction if self._judge is not None else ())}
         return frozenset(found | ({"response_quality"} if self._blends else set()))
 
+    def set_spans(self, wanted: bool) -> None:
+        """Say whether scores must tell where each keyword was found; looking only for values is faster."""
+        for scorer in self._scorers:
+            if isinstance(scorer, ResponseQuality):
+                scorer.spans = wanted
+
     @property
-    def kept(self) -> dict[str, Any]:
-        """What a run keeps of its scoring, as fields of RunInfo."""
+    def run_fields(self) -> dict[str, Any]:
+        """How it scores, as fields of RunInfo."""
         scoring = self.scoring
         return {
             "match": scoring.match,

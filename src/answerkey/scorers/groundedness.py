@@ -33,10 +33,10 @@ class LinksIntoEvidence:
         if not any(map(has_evidence, shown)):
             return tuple(Score(name, None, _NOT_OBSERVED) for name in self.direction)
         # Loaded by the first reply that has something to look up: many chatbots never show their evidence.
-        from answerkey.evidence.links import TooLargeError, describe
+        from answerkey.evidence.links import TooLargeError, find_links
 
         try:
-            links, novelty = describe(question, reply, earlier)
+            links, novelty = find_links(question, reply, earlier)
         except TooLargeError as error:
             reason = f"not scored: too large: {error}"
             return tuple(Score(name, None, reason, details={"reason": reason}) for name in self.direction)
@@ -78,7 +78,7 @@ class Groundedness:
 
     @cached_property
     def _encoder(self):  # type: ignore[no-untyped-def]  # loaded by the first reply, in the process that scores
-        from answerkey.entailment import load_cross_encoder
+        from answerkey.evidence.entailment import load_cross_encoder
 
         return load_cross_encoder(self._model, self._folder)
 
@@ -88,7 +88,7 @@ class Groundedness:
             map(has_evidence, (reply, *(one for _, one in earlier)))
         ):
             return ()
-        from answerkey.evidence.links import claimed_sentences, verify_sentences
+        from answerkey.evidence.entailment import claimed_sentences, verify_sentences
 
         sentences = claimed_sentences(reply.text or "")
         reliability = NOT_CALIBRATED if self._calibration is None else self._calibration.in_words

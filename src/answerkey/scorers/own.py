@@ -196,10 +196,14 @@ def make_scorer(
     name: str | None = None,
     direction: Direction | None = None,
     arguments: Mapping[str, Any] | None = None,
+    registry: plugins.ScorerRegistry = plugins.scorers,
 ) -> OwnScorer:
-    """A Scorer from what a user may give as one: a function, a class, an object with `score`, a registered name."""
+    """Make a Scorer from a function, a class, an object with `score`, or a name in the registry.
+
+    The registry is the process-wide one unless a configuration's is given.
+    """
     if isinstance(part, str):
-        name, part = name or part, plugins.scorers.get(part)
+        name, part = name or part, registry.get(part)
     if isinstance(part, type):
         try:
             part, arguments = part(**(arguments or {})), None

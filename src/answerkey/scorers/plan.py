@@ -9,6 +9,7 @@ from answerkey import plugins
 from answerkey.config import ScorerSettings, Settings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import Scoring
+from answerkey.plugins import ScorerRegistry
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.grader import Grader, JudgeScores, directions_of
 from answerkey.scorers.own import make_scorer
@@ -22,13 +23,24 @@ class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):
     scorers: dict[str, ScorerSettings]
     # The configuration file, from whose folder paths start.
     path: str | None
-    # Where modules are found.
-    sys_path: list[str]
     # The names of the judge's scores; None: there is no judge.
     judge: dict[str, Direction] | None = None
-    # Seconds of CPU that one trial may take, and seconds altogether.
-    cpu_seconds: float = 10.0
-    wall_seconds: float = 60.0
+
+
+class _JudgeNames:
+    """A judge whose scores are given to the grader."""
+
+    version = ""
+
+    def __init__(self, direction: dict[str, Direction]) -> None:
+        self.direction = direction
+
+
+def grader_by(recipe: GraderRecipe) -> Grader:
+    """The grader that a recipe describes."""
+    settings = Settings(scoring=recipe.scoring, scorers=recipe.scorers, path=recipe.path)
+    judge = None if recipe.judge is None else _JudgeNames(recipe.judge)
+    return make_grader(recipe.scoring, settings, judge=judge)
 
 
 def make_grader(
@@ -46,7 +58,8 @@ def make_grader(
     settings = settings or Settings()
     own = {scorer.name: scorer for scorer in configured_scorers(settings)}
     # One that the caller gives stands in the place of a configured one of its name.
-    given = _distinct(scorers)
+    registry = settings.scorer_registry
+    given = _distinct(scorers, registry)
     own |= {scorer.name: scorer for scorer in given}
     known = {*directions_of(own.values()), *(judge.direction if judge is not None else ())}
     built_in = _built_in(scoring, settings)
@@ -59,15 +72,15 @@ def make_grader(
     known |= set(measured)
     for name in scoring.weights:
         # An installed scorer that has a weight need not be configured as well.
-        if name not in known and plugins.scorers.find(name) is not None:
-            own[name] = make_scorer(name)
+        if name not in known and registry.find(name) is not None:
+            own[name] = make_scorer(name, registry=registry)
     grader = Grader(scoring, [*built_in, *own.values()], judge=judge)
-    if not given and not plugins.scorers.live():
+    grader.registry = registry
+    if not given and not registry.live():
         grader.recipe = GraderRecipe(
             scoring=scoring,
             scorers=settings.scorers,
             path=settings.path,
-            sys_path=[],
             judge=None if judge is None else dict(judge.direction),
         )
     return grader
@@ -78,18 +91,25 @@ def configured_scorers(settings: Settings) -> list[Scorer]:
     found: list[Scorer] = []
     for name, chosen in settings.scorers.items():
         try:
-            found.append(make_scorer(name, direction=chosen.direction, arguments=chosen.arguments))
+            found.append(
+                make_scorer(
+                    name,
+                    direction=chosen.direction,
+                    arguments=chosen.arguments,
+                    registry=settings.scorer_registry,
+                )
+            )
         except UsageError as error:
             raise ConfigError(f"{settings.path}: [scorers.{name}] {error}") from None
     return found
 
 
-def _distinct(scorers: Iterable[Any]) -> list[Scorer]:
-    made: list[Scorer] = [make_scorer(part) for part in scorers]
+def _distinct(scorers: Iterable[Any], registry: ScorerRegistry) -> list[Scorer]:
+    made: list[Scorer] = [make_scorer(part, registry=registry) for part in scorers]
     names = [scorer.name for scorer in made]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(f"two scorers are called {twice!r}; give one another name")
+        raise UsageError(f"two scorers are named {twice!r}; rename one")
     return made
 
 
@@ -106,7 +126,11 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
         "error_handling": {},
         "retrieval": {"measures": scoring.retrieval, "ranker": ranker},
         "source_hygiene": {"ranker": ranker},
-        "checks": {"folder": settings.folder, "weighted": "checks" in scoring.weights},
+        "checks": {
+            "folder": settings.folder,
+            "weighted": "checks" in scoring.weights,
+            "registry": settings.scorer_registry,
+        },
     }
     grounded = scoring.grounded
     if grounded.links:

@@ -170,7 +170,9 @@ CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.
 
 def pack_card(card: Scorecard) -> PackedCard:
     """A scorecard's numbers and its long rest."""
-    parts = [_Part(score.reason, score.weight, score.details, score.facts) for score in card.components.values()]
+    parts = [
+        _Part(score.reason, score.weight, score.details, score.facts) for score in card.components.values()
+    ]
     message = None if card.error is None else card.error.message
     values = [*[score.value for score in card.components.values()], *card.metrics.values()]
     # Nobody can average with what is endless; JSON has no name for it either.

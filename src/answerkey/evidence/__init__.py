@@ -1,0 +1,1 @@
+"""Links from a reply into its evidence, and sentences checked by an entailment model."""

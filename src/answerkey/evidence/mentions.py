@@ -1,0 +1,279 @@
+"""Mentions: the figures, dates, times, ids, names and quotes of a text, each with its span and possible readings.
+
+The reply and its evidence are read by the same functions; ids, names and quotes are looked for in the reply only.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from typing import Literal
+
+import msgspec
+
+from answerkey.evidence.records import Words, word_key
+from answerkey.text.dates import find_dates
+from answerkey.text.normalise import FUNCTION_WORDS, fold_accents
+from answerkey.text.numbers import DIMENSIONS, SCALES, UNIT_SPELLINGS
+
+_SPACES = "\u0020\u00a0\u2009\u202f"
+# An id mixes letters and digits (DN-448120, X40, an e-mail address, 5C, 2024-W19; not 12k, not 3-bedroom), or is a group of
+# digits that is not a date or time. Letters of scripts without spaces are excluded: they would join figures to words.
+_ID_CHARACTERS = r"A-Za-z0-9À-ɏ#&+./:@_-"
+_ID = re.compile(
+    rf"(?<![{_ID_CHARACTERS}])(?:#?[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ&+./:_-]*+[0-9@]"
+    r"|(?![0-9]{1,4}([-/.:])[0-9]{1,2}(?:\1[0-9]{1,4})?(?![0-9-])|[0-9]{1,2}(?:[AP]M\b|h[0-5]))"
+    r"(?:[0-9][0-9./:-]*+(?:(?<=-)[A-ZÀ-Þ]|(?![kKM]\b)[A-ZÀ-Þ]|[a-zà-ÿ]{1,12}[-/.]?[0-9])|0[0-9]{4}|[0-9]+-[0-9]+-[0-9]"
+    rf"|[0-9]{{2,}}-[0-9]{{6}}))[{_ID_CHARACTERS}]*(?<=[A-Za-z0-9À-ɏ])"
+)
+# A date, time or figure that begins with a digit. The digit comes first so that the engine can skip to it.
+_DIGITAL = re.compile(
+    # Dates: 2024-03-21, 2024-03, 14.02.2025, 2/14/25, 03/2025; 3月21日.
+    r"[0-9](?<![0-9][0-9])(?:(?P<date>(?<![\w.-].)(?:[0-9]{3}-[01][0-9](?:-[0-3][0-9])?|[0-9]{3}/[01][0-9]|[0-9]?/[12][0-9]{3}"
+    r"|[0-9]{0,3}([-/.])[0-9]{1,2}\2[0-9]{2,4})(?![0-9-])|(?:[0-9]{3}[年년]\s?[0-9]{1,2}|[0-9]?)[月월]\s?[0-9]{1,2}[日일])"
+    # Times: 17:30, 5 pm, 18 Uhr, 13h20.
+    r"|(?P<time>(?<![.,:].)[0-9]?(?<![3-9][0-9])(?i::[0-5][0-9](?::[0-5][0-9])?(?![0-9:%])(?:\s?[ap]\.?m\b)?"
+    r"|(?:\.[0-5][0-9])?\s?(?:[ap]\.?m|uhr)\b(?:\s[0-5][0-9]\b(?!\s?min))?|\s?h\s?[0-5][0-9]\b(?!\s?min)))"
+    # Figures: 442,300 · 442.300 · 442 300 · 442'300 with the same separator throughout; 12,34,567; plain digits; each with
+    # decimals, then a percent sign or the word that follows (a scale or unit). Behind letters they are part of an id.
+    rf"|(?<![0-9][.,].)(?P<part>(?<=[A-Za-zÀ-ɏ_#].)|(?<=[A-Za-zÀ-ɏ][-/.].)|(?=[0-9]*-?[A-JLN-ZÀ-Þ]))?"
+    rf"(?:[0-9]{{0,2}}([,.{_SPACES}'’_])[0-9]{{3}}(?:\5[0-9]{{3}})*+(?![0-9])"
+    r"|[0-9]?(?:,[0-9]{2}){1,6},[0-9]{3}(?![0-9])|[0-9]*+)(?:[.,][0-9]++)?"
+    rf"(?P<tail>[-{_SPACES}]?(?:[%٪]|per cent|[^\W\d_]{{1,14}}\b))?)"
+)
+_MINUTES = re.compile(r"\.?[,\s]{0,2}(?:and |und |et |y )?([0-5]?[0-9])\s?min")
+_LIST_NUMBER = re.compile(r"(?:^|\n)[ #*]{0,3}[0-9]{1,2}[.)\ufe0f](?![0-9])|\[[0-9]+\]")
+_DIGITS = re.compile("[0-9]+")
+_SEPARATOR = re.compile(rf"[,.{_SPACES}'’_]")
+_CURRENCY = frozenset("$€£¥₹")
+# 2 to 12 in English, German, French and Spanish. "One" is left out: it is mostly an article or pronoun.
+_NUMBER_WORD_LIST = (
+    "two zwei deux dos three drei trois tres four vier quatre cuatro five fünf cinq cinco six sechs six seis seven sieben seven "
+    "siete eight acht huit ocho nine neun nine nueve ten zehn dix diez eleven eleven onze onze twelve zwölf douze doce"
+)
+_NUMBER_WORDS = {word_key(word): str(2 + index // 4) for index, word in enumerate(_NUMBER_WORD_LIST.split())}
+_NUMBER_OR_MONTH = _NUMBER_WORDS.keys() | {f"#{month}" for month in range(1, 13)}
+# Unit → (dimension, factor to its base unit). A word that is not here is a dimension of its own.
+UNITS = {word: DIMENSIONS.get(name, (name, 1.0)) for word, name in UNIT_SPELLINGS.items()}
+_QUOTE = re.compile(
+    r"“[^“”\n]{4,400}”|„[^„“”\n]{4,400}[“”]|«[^«»\n]{4,400}»|\"[^\"\n]{4,400}\"|「[^」\n]{2,400}」"
+)
+_NAME_JOINERS = frozenset(" \u00a0-'’&_")  # between the words of a name
+_MAX_NAME_WORDS = 8
+# A capital after a letter or one of these marks a name. Elsewhere it may only begin a sentence, line, cell or emphasis.
+_WITHIN_SENTENCE = frozenset(",%'’”)&/+")
+_CAPITALISED_WORD_LIST = (
+    "i eur usd gbp chf ok pdf monday tuesday wednesday thursday friday saturday sunday yes dear hi hello thanks note total q "
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag ja nein sie ihr ihre ihnen ihren ihrem ihrer"
+)
+_NOT_NAMES = frozenset(map(word_key, FUNCTION_WORDS - {"may"} | set(_CAPITALISED_WORD_LIST.split())))
+_GERMAN = frozenset(map(word_key, ("der", "die", "das", "und", "ist", "nicht", "ein", "mit", "auf", "den")))
+
+
+class Quantity(msgspec.Struct, frozen=True, gc=False):
+    """A number of something."""
+
+    value: float
+    step: float  # one unit in the last stated place: the precision
+    unit: str = ""  # its dimension, or the word after the number; "" for the bare number
+    how: Literal["", "as a share", "in thousands", "in millions", "rounded", "converted"] = ""
+
+
+class CalendarDate(msgspec.Struct, frozen=True, gc=False):
+    """A date or a part of one."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+class TimeOfDay(msgspec.Struct, frozen=True, gc=False):
+    """A time of day in minutes after midnight."""
+
+    minutes: int
+
+
+class Digits(msgspec.Struct, frozen=True, gc=False):
+    """A number as part of a date or id: 2024, or the 19 of 2024-W19."""
+
+    value: float
+
+
+Reading = Quantity | CalendarDate | TimeOfDay | Digits
+MentionKind = Literal["figure", "date", "time", "id", "name", "quote", "part"]
+
+
+class Mention(msgspec.Struct, frozen=True, gc=False):
+    """One figure, date, time, id, name or quote in a text; "part" is a number inside an id."""
+
+    kind: MentionKind
+    start: int
+    end: int
+    readings: tuple[Reading, ...] = ()  # most literal first
+    is_scaled: bool = False  # "2 million" matches every value that rounds to it
+    words: range = range(0)  # indices of its words, for ids, names and quotes
+    is_doubtful: bool = False  # a name whose capital may only begin a sentence
+
+
+def find_mentions(text: str, words: Words, *, is_reply: bool = False) -> list[Mention]:
+    """Every figure, date and time without overlaps; in a reply also ids, but not the numbers of list entries."""
+    mentions: list[Mention] = []
+    for index, key in enumerate(words.keys):
+        if key in _NUMBER_OR_MONTH:
+            mentions += _number_or_month(text, words, index)
+    if is_reply:
+        for match in _ID.finditer(text):
+            mentions.append(Mention("id", *match.span(), words=words.indices(*match.span())))
+    covered = _covered_offsets(mentions)
+    for match in _LIST_NUMBER.finditer(text) if is_reply else ():
+        covered.update(range(*match.span()))
+    for match in _DIGITAL.finditer(text):
+        if match.start() in covered:
+            continue
+        if match["date"] is not None:
+            mentions += _date_at(match[0], match.start(), match.start())
+        elif match["time"] is not None:
+            mentions.append(_time(match))
+        else:
+            mentions.append(_figure(match))
+    return mentions
+
+
+def _covered_offsets(mentions: list[Mention]) -> set[int]:
+    return set(chain.from_iterable([range(mention.start, mention.end) for mention in mentions]))
+
+
+def _number_or_month(text: str, words: Words, index: int) -> list[Mention]:
+    """The mention that a number word or the name of a month belongs to."""
+    start, end, key = words.starts[index], words.ends[index], words.keys[index]
+    if key in _NUMBER_WORDS:
+        following = "".join(words.keys[index + 1 : index + 2])
+        readings, _ = _quantity_readings(_NUMBER_WORDS[key], following, False)
+        return [Mention("figure", start, end, readings)]
+    if text[start:end] == "may":  # "Under 18 may" is not a date
+        return []
+    first, last = words.starts[max(0, index - 3)], words.ends[min(index + 3, len(words.ends) - 1)]
+    return _date_at(text[first:last], first, start)
+
+
+def _date_at(text: str, offset: int, position: int) -> list[Mention]:
+    """The date in `text` (which begins at `offset`) that covers `position`; if day and month can be swapped, both readings."""
+    if text[-1] in "日일":
+        year, month, day = (None, *map(int, _DIGITS.findall(text)))[-3:]
+        return [Mention("date", offset, offset + len(text), (CalendarDate(year, month, day),))]
+    for date in find_dates(text):
+        if date.start <= position - offset < date.end:
+            readings = [CalendarDate(date.year, date.month, date.day)]
+            if date.ambiguous:
+                readings.append(CalendarDate(date.year, date.day, date.month))
+            return [Mention("date", offset + date.start, offset + date.end, tuple(readings))]
+    return []
+
+
+def _time(match: re.Match[str]) -> Mention:
+    """A time of day, with the second reading that it has without am or pm."""
+    hour, minute, *_ = (*map(int, _DIGITS.findall(match[0])), 0)
+    minutes = 60 * hour + minute
+    if match[0][-1] in "mM":
+        minutes = minutes % 720 + (720 if "p" in match[0].lower() else 0)
+    return Mention("time", *match.span(), (TimeOfDay(minutes % 1440), TimeOfDay((minutes + 720) % 1440)))
+
+
+def _figure(match: re.Match[str]) -> Mention:
+    text, tail, (start, end) = match.string, match["tail"] or "", match.span()
+    is_money = text[start - 1 : start] in _CURRENCY or text[end : end + 1] in _CURRENCY
+    readings, is_scaled = _quantity_readings(text[start : end - len(tail)], tail, is_money)
+    literal, last = readings[0], readings[-1]
+    assert isinstance(literal, Quantity)
+    if match["part"] is not None:
+        return Mention("part", start, end, (Digits(literal.value),))
+    # "5 h 12 min" is one figure.
+    minutes = _MINUTES.match(text, end) if isinstance(last, Quantity) and last.step == 3600 else None
+    if minutes:
+        readings, _ = _quantity_readings(f"{60 * literal.value + int(minutes[1]):.0f}", "min", False)
+        return Mention("figure", start, minutes.end(), readings)
+    return Mention("figure", start, end if is_scaled else end - len(tail), readings, is_scaled)
+
+
+@lru_cache(maxsize=8192)
+def _quantity_readings(digits: str, tail: str, is_money: bool) -> tuple[tuple[Reading, ...], bool]:
+    """The readings of digits and the sign or word after them, and whether that word is a scale ("million")."""
+    word = fold_accents(tail.strip("-" + _SPACES)).replace("per cent", "%")
+    if word > "\u2e80":  # scripts from here on have no spaces, or (Hangul) units of one character
+        word = word[0]
+    unit, factor = UNITS.get(word) or (word, 1.0)
+    # A single letter is a scale in "£186k", "1,24 M€" and "12k", otherwise a metre or tonne.
+    is_scale = word in SCALES and (unit == word if len(word) > 1 else is_money or tail in ("k", "K"))
+    scale = 10.0 ** SCALES[word] if is_scale else 1.0
+    literal, *alternatives = [
+        Quantity(value * scale, step * scale) for value, step in _values_and_steps(digits)
+    ]
+    value, step = literal.value, literal.step
+    readings: list[Reading] = [literal]
+    if unit == "%":
+        readings.append(Quantity(value / 100, step / 100, how="as a share"))
+    readings += alternatives
+    if scale >= 1e3:
+        readings.append(Quantity(value / 1e3, step / 1e3, how="in thousands"))
+    if scale >= 1e6:
+        readings.append(Quantity(value / 1e6, step / 1e6, how="in millions"))
+    if step == 1 and digits[-1] == "0":  # 16,000 may stand for 16,144
+        zeros = len(digits) - len(digits.rstrip("0"))
+        readings.append(Quantity(value, 10.0 ** min(300, zeros), how="rounded"))
+    if step == 1:
+        readings.append(Digits(value))
+    if unit and not is_scale:
+        readings.append(Quantity(value * factor, step * factor, unit, "converted"))
+    return tuple(readings), is_scale
+
+
+def _values_and_steps(digits: str) -> list[tuple[float, float]]:
+    """(value, one unit in the last place) of digits with separators, likeliest first; 1.234 has two readings."""
+    separators = _SEPARATOR.findall(digits)
+    whole = float(_SEPARATOR.sub("", digits))
+    if not separators or separators[-1] not in ".," or (len(separators) > 1 and len(set(separators)) == 1):
+        return [(whole, 1.0)]
+    power = 10.0 ** min(300, len(digits) - digits.rindex(separators[-1]) - 1)
+    with_decimals, without = (whole / power, 1 / power), (whole, 1.0)
+    if len(separators) > 1 or power != 1000:
+        return [with_decimals]
+    if separators == ["."]:
+        return [with_decimals, without]
+    return [without] if digits.endswith("000") else [without, with_decimals]
+
+
+def find_names(text: str, words: Words, mentions: list[Mention]) -> Iterator[Mention]:
+    """Quotes of at least two words, and capitalised words outside other mentions."""
+    for match in _QUOTE.finditer(text):
+        quoted = words.indices(*match.span())
+        if len(quoted) > 1:
+            yield Mention("quote", words.starts[quoted[0]], words.ends[quoted[-1]], words=quoted)
+    # German capitalises every noun.
+    is_german = len(_GERMAN.intersection(words.keys)) > 3
+    for run in _capitalised_runs(text, words, _covered_offsets(mentions)):
+        start, end = words.starts[run[0]], words.ends[run[-1]]
+        before = text[max(0, start - 4) : start].rstrip(" \u00a0")[-1:]
+        # A single word after a figure is its unit (MWh, Uhr), and a single letter is not a name.
+        if len(run) > 1 or (end - start > 1 and not before.isdigit()):
+            begins_sentence = not (before.isalnum() or before in _WITHIN_SENTENCE)
+            is_doubtful = begins_sentence or (is_german and len(run) == 1)
+            yield Mention("name", start, end, words=run, is_doubtful=is_doubtful)
+
+
+def _capitalised_runs(text: str, words: Words, covered: set[int]) -> list[range]:
+    """Neighbouring capitalised words, joined into names."""
+    runs: list[range] = []
+    for index, start in enumerate(words.starts):
+        is_initial = text[start + 1 : start + 2] == "."
+        if not text[start].isupper() or start in covered:
+            continue
+        if words.keys[index] in _NOT_NAMES and not is_initial:
+            continue
+        gap = text[words.ends[index - 1] : start]
+        length_before = words.ends[index - 1] - words.starts[index - 1]
+        is_joined = gap in _NAME_JOINERS or (length_before <= 2 and gap in (".", ". "))
+        if is_joined and runs and runs[-1].stop == index and len(runs[-1]) < _MAX_NAME_WORDS:
+            runs[-1] = range(runs[-1].start, index + 1)
+        else:
+            runs.append(range(index, index + 1))
+    return runs
