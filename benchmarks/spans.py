@@ -1,7 +1,6 @@
 """How many spans a second the receiver takes over HTTP and reads, in batches of 512 as exporters send them.
 
-Run: python benchmarks/spans.py [SECONDS]. It prints spans a second, what was lost (nothing), and beside it what the
-generated protobuf parser takes for the same bytes, if opentelemetry-proto is installed.
+Run: python benchmarks/spans.py [SECONDS]. It prints spans a second and what was lost (nothing).
 """
 
 import asyncio
@@ -15,8 +14,7 @@ import aiohttp
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from answerkey.model.options import Options
-from answerkey.observe.observed_target import ObservedTarget
-from answerkey.observe.receiver import read_span, read_traces
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
 from observe.spans import ASKED, as_protobuf, model_span, span, tool_span
@@ -47,7 +45,9 @@ def batch(trace: str, first: int) -> bytes:
 
 async def main(seconds: float) -> None:
     """Send for so long, over four connections."""
-    target = ObservedTarget(PythonTarget(lambda question: "it"), Options(traces=0, trace_quiet=0.1))
+    target = ObservedTarget(
+        PythonTarget(lambda question: "it"), Observers(Options(traces=0, trace_quiet=0.1))
+    )
     asks = [
         Ask(question="?", conversation_id="c", traceparent=f"00-{n + 1:032x}-{ASKED}-01") for n in range(4)
     ]
@@ -95,33 +95,5 @@ async def _nothing():  # type: ignore[no-untyped-def]
     return Reply()
 
 
-def beside_the_generated_parser() -> None:
-    """The same bytes through both parsers, every attribute read."""
-    body = batch("1" * 32, 0)
-    begun = time.process_time()
-    for _ in range(10):
-        read_traces(body)
-    shallow = time.process_time() - begun
-    begun = time.process_time()
-    for _ in range(10):
-        for item in read_traces(body).items:
-            read_span(item.encoded, item.scope)
-    full = time.process_time() - begun
-    print(f"by hand: taken apart {10 * BATCH / shallow:,.0f} a second, read in full {10 * BATCH / full:,.0f}")
-    try:
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-    except ImportError:
-        return
-    begun = time.process_time()
-    for _ in range(10):
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            for scope in resource.scope_spans:
-                for one in scope.spans:
-                    {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in one.attributes}
-                    one.trace_id.hex(), one.span_id.hex(), one.parent_span_id.hex()
-    print(f"generated parser, read in full: {10 * BATCH / (time.process_time() - begun):,.0f} a second")
-
-
 if __name__ == "__main__":
-    beside_the_generated_parser()
     asyncio.run(main(float(sys.argv[1]) if len(sys.argv) > 1 else 10.0))

@@ -12,7 +12,7 @@ from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.protocols import Ask
 from answerkey.targets.resolve import resolve_target
 
@@ -22,7 +22,7 @@ __all__ = ["run_proxied"]
 async def _seen(reference: str, model: str, port: int) -> tuple[Reply, list[str]]:
     """What the proxy alone saw; what the agent itself gives back is left out."""
     options = Options(proxy=port, upstreams={"model": model})
-    target = ObservedTarget(resolve_target(f"python:{reference}"), options)
+    target = ObservedTarget(resolve_target(f"python:{reference}"), Observers(options))
     ask = Ask(question=QUESTION, conversation_id="c1", traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
     async with target:
         reply = await target.ask(ask)

@@ -21,8 +21,8 @@ from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget
-from answerkey.protocols import Ask
+from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.python_target import PythonTarget
 
 __all__ = ["ADDRESS", "export_logs", "export_spans", "run_traced"]
@@ -134,19 +134,13 @@ async def _under(
     return answer
 
 
-class _Agent:
+class _Agent(BaseTarget):
     """An instrumented agent as a target, under the trace of the question."""
 
     name = fingerprint = "agent"
 
     def __init__(self, agent: Callable[[str], Any], flush: Callable[[], Any]) -> None:
         self._agent, self._flush = agent, flush
-
-    async def __aenter__(self) -> "_Agent":
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Nothing to close."""
 
     async def ask(self, ask: Ask) -> Reply:
         asked = _under(str(ask.traceparent), self._agent, ask.question, self._flush)
@@ -155,7 +149,7 @@ class _Agent:
 
 async def _received(agent: Callable[[str], Any], flush: Callable[[], Any], traceparent: str) -> Reply:
     """The reply with what answerkey's receiver was sent."""
-    target = ObservedTarget(_Agent(agent, flush), Options(traces=0, trace_patience=3))
+    target = ObservedTarget(_Agent(agent, flush), Observers(Options(traces=0, trace_patience=3)))
     async with target:
         _FORWARD.append(target.addresses["traces"])
         ask = Ask(question=QUESTION, conversation_id="c1", traceparent=traceparent)

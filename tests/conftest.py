@@ -104,6 +104,7 @@ class Chatbot:
         async def start() -> web.AppRunner:
             app = web.Application()
             app.router.add_post("/chat", chat)
+            app.router.add_post("/v1/chat/completions", chat)
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -7,9 +7,10 @@ from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
-from answerkey.store.database import TABLES, Where
+from answerkey.store.database import sql
 from answerkey.store.postgresql import PostgresqlDatabase
 from answerkey.store.production import ProductionReplies, add_up, production_row, sums_of
+from answerkey.store.schema import TABLES
 from answerkey.store.sql import SqlStore
 
 # Different production replies; further ones are these with other ids and times.
@@ -40,7 +41,7 @@ def _copy_run(store: SqlStore, number: int, questions: QuestionSet) -> None:
             others = ", ".join(list(TABLES[table].columns)[1:])
             copied = f"SELECT CAST(? AS INTEGER), {others} FROM {table} WHERE run = ?"
             connection.run(f"INSERT INTO {table} (run, {others}) {copied}", keys)
-    store.database.keep_statistics()
+    store.database.update_statistics()
     summary = store.summary_of(first)
     assert summary is not None
     store.finish_run(made_info(number, questions, status="complete"), summary)
@@ -56,7 +57,7 @@ def _fill_production(store: SqlStore, count: int) -> None:
         ]
         with store.database.transaction() as connection:
             connection.insert("production_replies", rows)
-            new = Where("p.created_at >= ? AND p.created_at <= ?", rows[0][1], rows[-1][1])
+            new = sql("p.created_at >= ? AND p.created_at <= ?", rows[0][1], rows[-1][1])
             add_up(connection, {}, sums_of(connection, new))
 
 

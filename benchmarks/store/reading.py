@@ -8,9 +8,8 @@ from answerkey.comparison.run_comparison import columns_from_store
 from answerkey.runs.stored import load_stored_run
 from answerkey.store.maintenance import delete_runs
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.questions import PairFilter, Pairs, QuestionList
-from answerkey.store.row_filter import RowFilter
-from answerkey.store.run_list import RunList
+from answerkey.store.questions import PairFilter, PairTable, QuestionFilter, QuestionTable
+from answerkey.store.run_list import RunTable
 from answerkey.store.sql import SqlStore
 
 # Times that each is measured; the median counts.
@@ -21,18 +20,18 @@ def readings(store: SqlStore, questions: int) -> dict[str, Callable[[], object]]
     """What is done → a call that does it, on runs in the middle of the store and on its newest production replies."""
     runs = store.count_runs()
     base, candidate = (store.find_run(f"run{number}") for number in (runs // 2 - 1, runs // 2))
-    listed, asked = RunList(store), QuestionList(store)
+    listed, asked = RunTable(store), QuestionTable(store, base)
     production = ProductionReplies(store)
-    pairs = Pairs(store, base, [candidate])
+    pairs = PairTable(store, base, [candidate])
     middle = f"q{questions // 2}"
     return {
         "`runs`: the newest 25": lambda: listed.page(),
         "`show`: a run, all of its results": lambda: list(load_stored_run(store, base.id).results),
         "`show --question`": lambda: store.results_of(base, middle),
         "a question over all runs, the newest 50": lambda: asked.history(middle),
-        "first page of a run's questions, worst first": lambda: asked.rows(base, RowFilter()),
-        "its last page": lambda: asked.rows(base, RowFilter(), offset=max(questions - 50, 0)),
-        "words in a run's replies": lambda: asked.rows(base, RowFilter(text="unit 77")),
+        "first page of a run's questions, worst first": lambda: asked.page(QuestionFilter()),
+        "its last page": lambda: asked.page(QuestionFilter(), offset=max(questions - 50, 0)),
+        "words in a run's replies": lambda: asked.page(QuestionFilter(text="unit 77")),
         "`compare`: two runs": lambda: columns_from_store(store, [base, candidate]),
         "first page of regressions": lambda: pairs.page(PairFilter(show="regressions")),
         "production replies: newest page": lambda: production.page(ProductionFilter()),

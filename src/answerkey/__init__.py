@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from answerkey.model.scorecard import Score, Scorecard, Trial
     from answerkey.model.summary import Summary
     from answerkey.runs.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
-    from answerkey.runs.calibrating import calibrate
     from answerkey.runs.experiment import Experiment
+    from answerkey.runs.judging import calibrate
     from answerkey.runs.verdicts import check
     from answerkey.scorers.own import scorer
 
@@ -53,7 +53,7 @@ _LOCATIONS = {
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
     "ab": "answerkey.runs.api",
-    "calibrate": "answerkey.runs.calibrating",
+    "calibrate": "answerkey.runs.judging",
     "check": "answerkey.runs.verdicts",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.runs.api",

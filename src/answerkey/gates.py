@@ -1,4 +1,6 @@
-"""The language of gates, read strictly: a mistake is refused with its position, never guessed at.
+"""Gates: conditions on a run, or on its comparison with a baseline, that decide the exit code.
+
+The language is read strictly: a mistake is an error that names its position.
 
     gate       = "no" "regression" ["in" name]
                | subject operator bound
@@ -7,7 +9,8 @@
     operator   = ">=" | ">" | "<=" | "<" | "==" | "!="
     bound      = number ["%"] | grade                          a grade only for `grade`
 
-`every category >= 0.70` holds if each category's score does; `category "Tax" tool_usage >= 0.9` looks at one.
+`every category >= 0.70` passes if each category's score is at least 0.70; `category "Tax" tool_usage >= 0.9` is about one
+category.
 """
 
 import difflib
@@ -15,27 +18,29 @@ import math
 import operator as operators
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.comparison import Comparison
+from answerkey.model.judgement import JudgeRecord
 from answerkey.model.reply import ERROR_KINDS, Usage
-from answerkey.model.run import GateResult
+from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import round_down
-from answerkey.model.summary import Latency
+from answerkey.model.summary import Latency, Slice, Summary
 
 # Worst to best, so that a letter's index orders it.
 GRADES = "FDCBA"
 KINDS = ("category", "persona", "tag", "tools", "length")
-# What a gate calls the parts of a difference, and what a comparison does.
+# Name in a gate → field of Difference.
 DIFFERENCE_NAMES = {
     "difference": "mean",
     "difference_low": "low",
     "difference_high": "high",
     "p_value": "p_value",
 }
-# Names that only a comparison with a baseline can answer; each may be followed by ".COMPONENT".
+# Names that need a comparison with a baseline; each may be followed by ".COMPONENT".
 COMPARISON_NAMES = (*DIFFERENCE_NAMES, "fixed", "broken", "new_errors")
 
 _TOKEN = re.compile(
@@ -50,34 +55,34 @@ Operator = Literal[">=", ">", "<=", "<", "==", "!="]
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition, as it was understood."""
+    """A parsed condition."""
 
     # As the user wrote it.
     text: str
-    # What is looked at: "score", a component, a metric, "p95_latency_ms", "difference", "regression", …
+    # The number to compare: "score", a component, a metric, "p95_latency_ms", "difference", "regression", …
     name: str
     operator: Operator | None = None
     bound: float = 0.0
-    # The kind of slice ("category", …), when the gate is not about the whole run.
+    # The kind of slice ("category", …); None: the gate is about the whole run.
     kind: str | None = None
-    # The one slice; None with a kind: every slice of it.
+    # The name of one slice; None with a kind: every slice of that kind.
     slice_name: str | None = None
 
     @property
     def needs_comparison(self) -> bool:
-        """Whether only a comparison with a baseline can answer it."""
+        """Whether the gate needs a comparison with a baseline."""
         return self.name.partition(".")[0] in (*COMPARISON_NAMES, "regression")
 
 
 class _Token(NamedTuple):
     kind: str
     text: str
-    # Of its first character in the gate, from 1.
+    # Position of its first character in the gate, from 1.
     position: int
 
 
 def parse_gate(text: str) -> Gate:
-    """Read one gate; raises UsageError that names the position of the first mistake."""
+    """Parse one gate; raises UsageError with the position of the first mistake."""
     return _Parser(text).gate()
 
 
@@ -99,12 +104,12 @@ class _Parser:
 
     def gate(self) -> Gate:
         if len(self.tokens) == 1:
-            raise self._mistake("is empty; write for example 'score >= 0.85'", 1)
+            raise self._mistake("the gate is empty; write for example 'score >= 0.85'", 1)
         gate = self._no_regression() if self._has("name", "no") else self._condition()
         rest = self.tokens[self.at]
         if rest.text in ("and", "or"):
             raise self._mistake(
-                f"{rest.text!r} is not known; give each condition a gate of its own", rest.position
+                f"{rest.text!r} is not supported; write each condition as a separate gate", rest.position
             )
         self._next("end", "the end")
         return gate
@@ -139,7 +144,7 @@ class _Parser:
             slice_name=slice_name,
         )
         if gate.needs_comparison and kind is not None:
-            raise self._mistake(f"{name!r} is not known for each {kind}", position)
+            raise self._mistake(f"{name!r} has no value per {kind}", position)
         return gate
 
     def _bound(self, name: str) -> float:
@@ -149,7 +154,7 @@ class _Parser:
         return float(number.rstrip("% \t")) / 100.0 if number.endswith("%") else float(number)
 
     def _has(self, kind: str, *texts: str) -> bool:
-        """Whether the next token is of this kind, and one of these if there are any."""
+        """Whether the next token is of this kind and, if texts are given, one of them."""
         token = self.tokens[self.at]
         return token.kind == kind and (not texts or token.text in texts)
 
@@ -165,39 +170,48 @@ class _Parser:
         return UsageError(f"gate {self.text!r}, position {position}: {what}")
 
 
-# Gates judged over the run document and a comparison with a baseline, and checked before a run for names that none has.
+# Names: what a gate may ask for, in every run and before one is started.
 
 
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">=": operators.ge,
-    ">": operators.gt,
-    "<=": operators.le,
-    "<": operators.lt,
-    "==": operators.eq,
-    "!=": operators.ne,
-}
-# A name that the document does not have is looked for in these parts of it.
+# Fields of Summary whose values can be named alone: `tool_usage` is `components.tool_usage`.
 _SHORTENED = ("components", "usage", "metrics")
-# Names of gates → where the document has them.
-_PLACES = {
+# Name in a gate → dotted name in the summary.
+_ALIASES = {
     "score_low": "interval.low",
     "score_high": "interval.high",
     **{f"{statistic}_latency_ms": f"latency_ms.{statistic}" for statistic in Latency.FIGURES},
 }
-# What a gate may name in any run, whichever scorers it has; a run in which nothing of it was seen has no value there.
-_ALWAYS = {
-    *("score", "grade", "coverage", "planned", "questions", "trials", "replies"),
-    *("passed", "pass_rate", "error_rate", "tools_unobserved"),
-    *_PLACES,
-    *Usage.__struct_fields__,
-    *(f"usage.{name}" for name in Usage.__struct_fields__),
-    *(f"errors.{kind}" for kind in ERROR_KINDS),
-    *(f"grades.{letter}" for letter in GRADES),
-}
 
-# Gates that say how far a run may be incomplete.
+
+def _number_names(struct: type[msgspec.Struct]) -> Iterator[str]:
+    """Dotted names of the numbers in a struct and in the structs inside it; values of dicts are not declared there."""
+    for field in msgspec.structs.fields(struct):
+        types = get_args(field.type) or (field.type,)
+        for kind in types:
+            if kind in (int, float):
+                yield field.name
+            elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                yield from (f"{field.name}.{name}" for name in _number_names(kind))
+
+
+# The names that every run has, whichever scorers it uses. A value that was not observed is None.
+RUN_NAMES = frozenset(
+    (
+        "grade",
+        *_number_names(Summary),
+        *_ALIASES,
+        *Usage.__struct_fields__,
+        *(f"usage.{name}" for name in Usage.__struct_fields__),
+        *(f"errors.{kind}" for kind in ERROR_KINDS),
+        *(f"grades.{letter}" for letter in GRADES),
+    )
+)
+# Of a judge: `judge.reliable`, `judge.cost`, `judge.agreement.accuracy`.
+_JUDGE_NAMES = frozenset(f"judge.{name}" for name in JudgeRecord.__struct_fields__)
+
+# Gates that allow a run to be incomplete.
 _ALLOWING = frozenset(("coverage", "judge.reliable", "judge.unscored"))
-# Numbers that are the score in other words.
+# Numbers that are derived from the score.
 _OF_THE_SCORE = frozenset(
     (
         "grade",
@@ -212,98 +226,156 @@ _OF_THE_SCORE = frozenset(
     )
 )
 
-_SWITCHED_OFF = "it is counted only where the configuration says so: [grounded] links = true"
-# Names that a run has only under some settings → what to do about it.
+_LINKS_OFF = "enable it with [grounded] links = true"
+# Names that a run has only with some settings → what to do.
 _REMEDIES = {
     "groundedness": (
-        "groundedness has a value only from a judge or an entailment model; name one with --judge MODEL, "
+        "groundedness needs a judge or an entailment model; name one with --judge MODEL, "
         "[judge] model or [grounded] model"
     ),
-    "linked": _SWITCHED_OFF,
-    "novelty": _SWITCHED_OFF,
+    "linked": _LINKS_OFF,
+    "novelty": _LINKS_OFF,
 }
 
 
-def check_gates(gates: Iterable[str], metrics: Iterable[str], *, baseline: str | None = None) -> list[Gate]:
-    """Parse gates and refuse those that no run could answer; `metrics` are the names that the run's scorers give.
+def check_gates(gates: Iterable[str], scores: Iterable[str], *, baseline: str | None = None) -> list[Gate]:
+    """Parse gates before a run starts, and refuse names that the run will not have.
 
-    A mistyped name must not come to light only when all questions have been asked. A run that is given a baseline but no
-    gate on the comparison must not be a regression.
+    `scores` are the names of the components and metrics of the run's scorers. With a baseline and no gate on the
+    comparison, "no regression" is added.
     """
     parsed = [parse_gate(gate) for gate in gates]
-    named = set(metrics)
-    known = {*_ALWAYS, *named, *(f"{part}.{name}" for part in ("components", "metrics") for name in named)}
+    named = set(scores)
+    known = {*RUN_NAMES, *named, *(f"{part}.{name}" for part in ("components", "metrics") for name in named)}
     for gate in parsed:
         if gate.needs_comparison:
             if baseline is None:
-                raise _without_baseline(gate)
-        # What a gate may ask of a judge is known when it has judged: `judge.reliable == 1`, `judge.cost <= 2`.
-        elif gate.name not in known and not gate.name.startswith("judge."):
+                raise _missing_baseline(gate)
+        elif gate.name not in known and not _is_judge_name(gate.name):
             remedy = _REMEDIES.get(gate.name.rpartition(".")[2])
             if remedy is not None:
                 raise UsageError(f"gate {gate.text!r}: {remedy}")
-            raise _unknown_name(gate, gate.name, _ALWAYS | named)
+            raise _unknown_name(gate, gate.name, RUN_NAMES | named)
     if baseline is not None and not any(gate.needs_comparison for gate in parsed):
         parsed.append(parse_gate("no regression"))
     return parsed
 
 
-def evaluate_gates(
-    gates: Sequence[Gate], document: Mapping[str, Any], comparison: Mapping[str, Any] | None = None
-) -> list[GateResult]:
-    """Judge each gate over the run document (its results are not looked at) and the comparison, in order.
+def _is_judge_name(name: str) -> bool:
+    return ".".join(name.split(".")[:2]) in _JUDGE_NAMES
 
-    A value that is missing (no latency was measured, say) fails its gate; a name that is unknown is an error. A run with
-    coverage below 1 fails every gate but those on the coverage, unless there is one on it, and it holds: what was not scored
-    may be what would fail. So does a judge that failed its canaries, or gave no verdict, with every number that it touches:
-    of a comparison either run's judge.
+
+# Evaluation.
+
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operators.ge,
+    ">": operators.gt,
+    "<=": operators.le,
+    "<": operators.lt,
+    "==": operators.eq,
+    "!=": operators.ne,
+}
+# Dotted name → value.
+Numbers = Mapping[str, float | str | None]
+
+
+class GateSubject(msgspec.Struct, frozen=True, kw_only=True):
+    """What gates are evaluated on: a run, or the numbers of another document."""
+
+    numbers: Numbers
+    # Kind of slice → slices.
+    slices: Mapping[str, Sequence[Slice]] = {}
+    judge: JudgeRecord | None = None
+    comparison: Comparison | None = None
+
+    @classmethod
+    def of_run(cls, run: Run) -> "GateSubject":
+        """Return a run's summary, slices, judge and comparison."""
+        numbers = _slice_numbers(run.summary)
+        if run.info.judge is not None:
+            numbers |= flatten({"judge": msgspec.to_builtins(run.info.judge)})
+        slices = {"category": run.summary.categories, **run.summary.slices}
+        return cls(numbers=numbers, slices=slices, judge=run.info.judge, comparison=run.comparison)
+
+
+def flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, float | str | None]:
+    """Return all single values of nested objects under dotted names: `{"errors": {"timeout": 2}}` → `errors.timeout`."""
+    values: dict[str, float | str | None] = {}
+    for name, value in document.items():
+        if isinstance(value, Mapping):
+            values |= flatten(value, f"{prefix}{name}.")
+        elif value is None or isinstance(value, int | float | str):
+            values[prefix + name] = value
+    return values
+
+
+def _slice_numbers(part: Slice) -> dict[str, float | str | None]:
+    """Return a slice's numbers under every name that a gate may use for them."""
+    numbers = flatten(msgspec.to_builtins(part))
+    numbers |= {alias: numbers[name] for alias, name in _ALIASES.items() if name in numbers}
+    if part.cost is None:
+        # `cost` is short for `usage.cost`; the Cost of questions has no value of its own.
+        del numbers["cost"]
+    usage = part.usage if isinstance(part, Summary) else {}
+    return {**part.metrics, **usage, **part.components, **numbers}
+
+
+def evaluate_gates(gates: Sequence[Gate], subject: GateSubject) -> list[GateResult]:
+    """Evaluate each gate, in order.
+
+    A missing value (for example, no latency was measured) fails its gate; an unknown name is an error. If the coverage is
+    below 1, every gate fails except those on the coverage, unless a gate on the coverage passes: what was not scored may be
+    what would fail. If the judge failed its canaries or gave no verdict on some replies, every gate on a number that depends
+    on the judge fails; in a comparison, this applies to the judges of both runs.
     """
-    results = [_evaluate(gate, document, comparison) for gate in gates]
+    results = [_evaluate(gate, subject) for gate in gates]
     allowed = {gate.name for gate, result in zip(gates, results, strict=True) if result.passed}
-    doubts = [
-        _doubt(gate, document, comparison, allowed) if gate.name not in _ALLOWING else None for gate in gates
-    ]
     return [
-        GateResult(result.gate, False, result.value, doubt)
-        if doubt and (result.passed or result.value is None)
-        else result
-        for result, doubt in zip(results, doubts, strict=True)
+        _with_objection(gate, result, subject, allowed) for gate, result in zip(gates, results, strict=True)
     ]
 
 
-def _doubt(
-    gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, Any] | None, allowed: Set[str]
-) -> str | None:
-    """Why a gate cannot pass whatever its number is, unless another gate allows that."""
-    coverage = document["summary"].get("coverage")
-    if coverage is not None and coverage < 1 and "coverage" not in allowed:
+def _with_objection(gate: Gate, result: GateResult, subject: GateSubject, allowed: Set[str]) -> GateResult:
+    """Fail a gate whose number cannot be relied on, and say why; also for a number that is missing."""
+    if gate.name in _ALLOWING or (not result.passed and result.value is not None):
+        return result
+    objection = _objection(gate, subject, allowed)
+    return result if objection is None else GateResult(result.gate, False, result.value, objection)
+
+
+def _objection(gate: Gate, subject: GateSubject, allowed: Set[str]) -> str | None:
+    """Say why a gate must fail regardless of its number; None: no reason, or another gate allows it."""
+    coverage = subject.numbers.get("coverage")
+    if isinstance(coverage, float) and coverage < 1 and "coverage" not in allowed:
         allow = f"coverage >= {math.floor(coverage * 100) / 100:g}"
         return f"coverage is {round_down(coverage):.1%}; allow that with a gate such as {allow}"
-    doubt = _judge_doubt(gate, document.get("judge") or {}, allowed)
-    if doubt or comparison is None or not gate.needs_comparison:
-        return doubt
-    unscored = sum(item["reason"] == "not scored" for item in comparison.get("unpaired", ()))
+    objection = _judge_objection(gate, subject.judge, allowed)
+    comparison = subject.comparison
+    if objection or comparison is None or not gate.needs_comparison:
+        return objection
+    unscored = sum(question.reason == "not scored" for question in comparison.unpaired)
     if unscored and "coverage" not in allowed:
-        return f"the baseline has no score of {unscored} questions; allow that with a gate such as coverage >= 0.9"
-    return _judge_doubt(gate, comparison.get("base", {}).get("judge", {}), allowed, of=" of the baseline")
+        return f"{unscored} questions have no score in the baseline; allow that with a gate such as coverage >= 0.9"
+    return _judge_objection(gate, comparison.base.judge, allowed, of=" of the baseline")
 
 
-def _judge_doubt(gate: Gate, judge: Mapping[str, Any], allowed: Set[str], of: str = "") -> str | None:
-    """Why what this judge touches cannot pass."""
-    missing = judge.get("touches", {}).get(_subject(gate))
-    if missing is None:
+def _judge_objection(gate: Gate, judge: JudgeRecord | None, allowed: Set[str], of: str = "") -> str | None:
+    """Say why a number that depends on this judge cannot pass."""
+    missing = None if judge is None else judge.touches.get(_score_behind(gate))
+    if judge is None or missing is None:
         return None
-    if judge.get("canaries") and not judge.get("reliable") and "judge.reliable" not in allowed:
-        because = "; ".join(judge.get("unreliable_because", ())[:2])
-        remedy = "" if judge["reliable"] is None else ", or allow it with the gate judge.reliable >= 0"
+    if judge.failed_canaries and "judge.reliable" not in allowed:
+        because = "; ".join(judge.unreliable_because[:2])
+        remedy = "" if judge.reliable is None else ", or allow it with the gate judge.reliable >= 0"
         return f"the judge{of} is not reliable: {because}; use another judge{remedy}"
     if missing and "judge.unscored" not in allowed:
         return f"{missing} replies{of} were not judged; allow that with a gate such as judge.unscored <= {missing}"
     return None
 
 
-def _subject(gate: Gate) -> str:
-    """The score that a gate's number is made of."""
+def _score_behind(gate: Gate) -> str:
+    """Return the score that a gate's number is computed from."""
     name, _, component = gate.name.partition(".")
     if gate.needs_comparison:
         return component or ("score" if name != "new_errors" else name)
@@ -312,99 +384,92 @@ def _subject(gate: Gate) -> str:
     return "score" if name in _OF_THE_SCORE else gate.name
 
 
-def _evaluate(gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> GateResult:
+def _evaluate(gate: Gate, subject: GateSubject) -> GateResult:
     if gate.needs_comparison:
-        if comparison is None:
-            raise _without_baseline(gate)
-        value = _compared(gate, comparison)
-        passed = value not in ("worse", "broken") if gate.operator is None else _holds(gate, value)
+        value = _comparison_value(gate, subject.comparison)
+        passed = value not in ("worse", "broken") if gate.operator is None else _passes(gate, value)
         return GateResult(gate.text, passed, value)
     if gate.kind is None:
-        value = _value(gate, {**document["summary"], "judge": document.get("judge") or {}})
-        return GateResult(gate.text, _holds(gate, value), _shown(gate, value))
-    if gate.kind == "category":
-        parts = {part["category"]: part for part in document.get("categories", ())}
-    else:
-        parts = {part["name"]: part for part in document.get("slices", {}).get(gate.kind, ())}
+        number = _number(gate, subject.numbers)
+        return GateResult(gate.text, _passes(gate, number), _shown_value(gate, number))
+    parts = {part.name: part for part in subject.slices.get(gate.kind, ())}
     if gate.slice_name is not None:
         if gate.slice_name not in parts:
             known = ", ".join(sorted(parts)) or "none"
             raise UnknownNameError(
-                f"gate {gate.text!r}: no {gate.kind} is called {gate.slice_name!r}; there are: {known}"
+                f"gate {gate.text!r}: there is no {gate.kind} {gate.slice_name!r}; known: {known}"
             )
         parts = {gate.slice_name: parts[gate.slice_name]}
-    values = {name: _value(gate, part) for name, part in parts.items()}
-    failing = {name: value for name, value in values.items() if not _holds(gate, value)}
-    worst_first = sorted((failing or values).items(), key=lambda item: _badness(gate, item[1]))
-    shown = {name: _shown(gate, value) for name, value in (worst_first if failing else worst_first[:1])}
-    return GateResult(gate.text, not failing and bool(values), shown)
+    numbers = {name: _number(gate, _slice_numbers(part)) for name, part in parts.items()}
+    failing = {name: number for name, number in numbers.items() if not _passes(gate, number)}
+    worst_first = sorted((failing or numbers).items(), key=lambda item: _badness(gate, item[1]))
+    shown = {
+        name: _shown_value(gate, number) for name, number in (worst_first if failing else worst_first[:1])
+    }
+    return GateResult(gate.text, not failing and bool(numbers), shown)
 
 
-def _compared(gate: Gate, comparison: Mapping[str, Any]) -> Any:
-    """What a gate looks at in a comparison: of all, or of one component or metric."""
+def _comparison_value(gate: Gate, comparison: Comparison | None) -> Any:
+    """Return the number or verdict that a gate asks of a comparison: of the score, or of one component or metric."""
+    if comparison is None:
+        raise _missing_baseline(gate)
     name, _, component = gate.name.partition(".")
-    measured = {**comparison["difference"], "verdict": comparison["verdict"]}
+    measure = comparison.score
     if component:
-        known = {**comparison.get("components", {}), **comparison.get("metrics", {})}
-        if component not in known:
-            raise _unknown_name(gate, component, known)
-        measured = known[component]
+        measures = {one.name: one for one in (*comparison.components, *comparison.metrics)}
+        if component not in measures:
+            raise _unknown_name(gate, component, measures)
+        measure = measures[component]
     if name == "regression":
-        # A question that was confirmed as broken is a regression whatever the mean.
-        confirmed = not component and measured["verdict"] != "worse" and comparison.get("regression")
-        return "broken" if confirmed else measured["verdict"]
+        if component:
+            return measure.verdict
+        # A question that is confirmed broken is a regression whatever the mean.
+        confirmed = comparison.verdict != "worse" and comparison.regression
+        return "broken" if confirmed else comparison.verdict
     if name in DIFFERENCE_NAMES:
-        return measured.get(DIFFERENCE_NAMES[name])
-    value = comparison.get(name)
-    return sum(value.values()) if isinstance(value, Mapping) else value
+        difference = measure.difference
+        value = None if difference is None else getattr(difference, DIFFERENCE_NAMES[name])
+        return value if value is None or name == "p_value" else round(value, 9)
+    counts = {
+        "fixed": comparison.fixed,
+        "broken": comparison.broken,
+        "new_errors": sum(comparison.new_errors.values()),
+    }
+    return counts[name]
 
 
-def _value(gate: Gate, part: Mapping[str, Any]) -> float | None:
-    """What a gate looks at in a summary or one of its slices."""
-    values = dict(_flat(part))
-    place = _PLACES.get(gate.name, gate.name)
-    for name in (place, *(f"{short}.{gate.name}" for short in _SHORTENED)):
-        if name in values:
-            break
-    else:
-        if gate.name not in _ALWAYS:
-            short = {name.partition(".")[2] for name in values if name.startswith(_SHORTENED)}
-            raise _unknown_name(gate, gate.name, {*values, *short, *_PLACES})
-        # Errors are counted only where they happened: "errors.timeout == 0" must not need a timeout to be known.
+def _number(gate: Gate, numbers: Numbers) -> float | None:
+    """Return the number that a gate asks for; None: it has no value in this run."""
+    if gate.name not in numbers:
+        if gate.name not in RUN_NAMES and not _is_judge_name(gate.name):
+            raise _unknown_name(gate, gate.name, {*numbers, *_ALIASES})
+        # Only errors that occurred are counted: "errors.timeout == 0" passes without any timeout.
         return 0 if gate.name.startswith("errors.") else None
-    value = values[name]
+    value = numbers[gate.name]
     if gate.name == "grade":
-        return float(GRADES.index(value)) if value else None
+        return float(GRADES.index(str(value))) if value else None
     if isinstance(value, str):
         raise UsageError(f"gate {gate.text!r}: {gate.name!r} is not a number")
     return None if value is None else float(value)
 
 
-def _flat(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """All single values, by the names on the way to them."""
-    for name, value in part.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        elif value is None or isinstance(value, int | float | str):
-            yield prefix + name, value
-
-
-def _without_baseline(gate: Gate) -> UsageError:
-    return UsageError(f"gate {gate.text!r} needs a run to compare with: add --baseline RUN")
+def _missing_baseline(gate: Gate) -> UsageError:
+    return UsageError(f"gate {gate.text!r} needs a baseline: add --baseline RUN")
 
 
 def _unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:
-    """The error for a name that a gate cannot use, with what was probably meant."""
-    names = sorted({*known, *COMPARISON_NAMES, *(f"errors.{kind}" for kind in ERROR_KINDS)})
+    """Return the error for an unknown name, with the most similar known names."""
+    names = sorted({*known, *COMPARISON_NAMES, *_JUDGE_NAMES, *(f"errors.{kind}" for kind in ERROR_KINDS)})
     close = difflib.get_close_matches(name, names, n=3)
-    remedy = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(names)}"
+    short = [known_name for known_name in names if "." not in known_name]
+    remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(short)}"
     return UnknownNameError(f"gate {gate.text!r}: unknown name {name!r}; {remedy}")
 
 
-def _holds(gate: Gate, value: float | None) -> bool:
+def _passes(gate: Gate, value: float | None) -> bool:
     if value is None or math.isnan(value) or gate.operator is None:
         return False
-    # Scores are compared as they are shown, with nine decimals, so that 0.4 + 0.3 + 0.2 passes "score >= 0.9".
+    # Scores are compared with nine decimals, as they are shown, so that 0.4 + 0.3 + 0.2 passes "score >= 0.9".
     return _COMPARE[gate.operator](round(value, 9), round(gate.bound, 9))
 
 
@@ -414,11 +479,5 @@ def _badness(gate: Gate, value: float | None) -> float:
     return value if gate.operator in (">", ">=") else -value
 
 
-def _shown(gate: Gate, value: float | None) -> Any:
+def _shown_value(gate: Gate, value: float | None) -> Any:
     return GRADES[int(value)] if gate.name == "grade" and value is not None else value
-
-
-# Gates: conditions on a run, or on its comparison with a baseline, that decide the exit code.
-
-
-__all__ = ["Gate", "check_gates", "evaluate_gates", "parse_gate"]

@@ -1,8 +1,10 @@
 """The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, BinaryIO, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -58,35 +60,125 @@ class AskAgainError(RetryableError):
 
 @runtime_checkable
 class Target(Protocol):
-    """The chatbot under test: anything that takes a question and gives a Reply.
+    """The chatbot under test, as a plug-in or a caller may write it: a question in, a Reply out.
 
-    It may have more that the engine looks for: `capacity`, how many questions it can work on at once; `replays`, if its
-    replies bring their own timings; `wait_for_room(ask)`, awaited before the clock of a question starts;
-    `observe(ask, reply)`, awaited after it has stopped, which gives the reply with what was seen from outside; `so_far(ask)`,
-    what was done until a timeout, as a Reply or None.
+    Inside answerkey every target is a `BaseTarget`: derive from it to get its optional abilities with their defaults.
+    A target that does not is adapted once, by `resolve_target`, with whichever of them it has.
     """
 
     @property
     def name(self) -> str:
-        """How reports call it; never holds a secret."""
+        """The name in reports; never contains a secret."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that answerkey knows of it: replies are kept by it."""
+        """Hash of everything that answerkey knows about it; replies are stored under it."""
         ...
 
     async def __aenter__(self) -> "Target":
-        """Open what it needs; raises TargetUnreachableError if it cannot be reached at all."""
+        """Open connections and processes; raises TargetUnreachableError if it cannot be reached at all."""
         ...
 
     async def __aexit__(self, *exc: object) -> None:
-        """Close it."""
+        """Close them."""
         ...
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask once. A failure may be a Reply with a Failure or an exception: the engine makes it one."""
+        """Ask once. A failure may be a Reply with a Failure, or an exception, which the engine turns into one."""
         ...
+
+
+class BaseTarget(ABC):
+    """Base class of all targets, with a default for every optional ability.
+
+    A subclass sets `name` and `fingerprint` and implements `ask`. Wrappers derive from `TargetWrapper`, which forwards
+    every member defined here.
+    """
+
+    # The name in reports; never contains a secret.
+    name: str
+    # Hash of everything that answerkey knows about it; replies are stored under it.
+    fingerprint: str
+    # How many questions it can work on at once; None: any number.
+    capacity: int | None = None
+    # Replies are recordings that carry their own timings.
+    replays: bool = False
+    # File or folder of its code, whose git commit identifies the version.
+    code: Path | None = None
+    # The model and its address, by which the price is found.
+    model: str | None = None
+    base_url: str = ""
+    # Identifies the version of its instructions.
+    prompt_hash: str | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open connections and processes; raises TargetUnreachableError if it cannot be reached at all."""
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:  # noqa: B027  # few have anything to close
+        """Close them."""
+
+    async def wait_for_room(self, ask: Ask) -> None:  # noqa: B027  # most always have room
+        """Wait until it can work on the question; called before the clock of the question starts."""
+
+    @abstractmethod
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask once. A failure may be a Reply with a Failure, or an exception, which the engine turns into one."""
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        """Add to the reply what was seen from outside; called after the clock has stopped."""
+        return reply
+
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """The calls and usage of a question that timed out; None if they are unknown."""
+        return None
+
+    def warnings(self) -> list[str]:
+        """Warnings for the reader of the run."""
+        return []
+
+
+def _forwarded(name: str) -> Any:
+    return property(attrgetter(f"target.{name}"))
+
+
+class TargetWrapper(BaseTarget):
+    """Base class of targets that wrap another one: forwards every member of BaseTarget to `target`."""
+
+    name = _forwarded("name")
+    fingerprint = _forwarded("fingerprint")
+    capacity = _forwarded("capacity")
+    replays = _forwarded("replays")
+    code = _forwarded("code")
+    model = _forwarded("model")
+    base_url = _forwarded("base_url")
+    prompt_hash = _forwarded("prompt_hash")
+
+    def __init__(self, target: BaseTarget) -> None:
+        self.target = target
+
+    async def __aenter__(self) -> Self:
+        await self.target.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.target.__aexit__(*exc)
+
+    async def wait_for_room(self, ask: Ask) -> None:
+        await self.target.wait_for_room(ask)
+
+    async def ask(self, ask: Ask) -> Reply:
+        return await self.target.ask(ask)
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        return await self.target.observe(ask, reply)
+
+    async def so_far(self, ask: Ask) -> Reply | None:
+        return await self.target.so_far(ask)
+
+    def warnings(self) -> list[str]:
+        return self.target.warnings()
 
 
 class TargetContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,10 +237,7 @@ Need = Literal["judge", "evidence", "sources", "earlier"]
 
 
 class Scorer(Protocol):
-    """One component or metric, or several that are found together.
-
-    It may have `prepare()`, which loads what its first reply would load.
-    """
+    """One component or metric, or several that are computed together."""
 
     @property
     def name(self) -> str:
@@ -179,22 +268,71 @@ class Scorer(Protocol):
         """
         ...
 
+    def prepare(self) -> None:
+        """Load what scoring the first reply would load, before anything is timed."""
+        ...
+
+
+class BaseScorer:
+    """Base class of scorers, with a default for what is optional."""
+
+    def prepare(self) -> None:
+        """Load what scoring the first reply would load, before anything is timed."""
+
 
 class Engine(Protocol):
-    """Asks a target many questions.
-
-    It may have `placed(target, make)`, which gives the target as it is to be opened and asked: one that asks from other
-    machines makes it there by `make`.
-    """
+    """Asks targets many questions, as a plug-in may write it; derive from `BaseEngine` for what is optional."""
 
     def ask_all(
-        self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
-        """Yield trials as they are answered, in any order.
+        """Yield trials as they are answered, in any order. A trial is asked of `targets[trial.arm]`.
 
-        `journal` is to be told of each the moment it is answered, before it waits for anybody: it survives a killed process.
+        Call `journal` for each trial as soon as it is answered, before anything else is awaited: it survives a killed
+        process.
         """
         ...
+
+
+class BaseEngine(ABC):
+    """Base class of engines, with a default for what is optional."""
+
+    def place_target(self, target: BaseTarget, make: Callable[[], BaseTarget]) -> BaseTarget:
+        """The target to open and ask; an engine that asks from other machines calls `make` there."""
+        return target
+
+    @abstractmethod
+    def ask_all(
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
+    ) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order; see `Engine.ask_all`."""
+
+
+class EngineAdapter(BaseEngine):
+    """An engine from a plug-in that does not derive from BaseEngine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def ask_all(
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
+    ) -> AsyncIterator[Trial]:
+        """Yield what the plug-in yields."""
+        return self._engine.ask_all(targets, trials, journal)
+
+
+def adapt_engine(engine: Engine) -> BaseEngine:
+    """An engine of any origin as a BaseEngine."""
+    return engine if isinstance(engine, BaseEngine) else EngineAdapter(engine)
 
 
 # Makes an engine: what is registered in `plugins.engines` and under the entry point group `answerkey.engines`.

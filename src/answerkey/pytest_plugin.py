@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from answerkey.model.question import Question, QuestionSet
     from answerkey.model.run import Run, RunInfo
     from answerkey.model.scorecard import Trial
-    from answerkey.protocols import Target
-    from answerkey.runs.assembly import Assembly
+    from answerkey.protocols import BaseTarget
+    from answerkey.runs.context import RunContext
 
 _PROPERTY = "answerkey-result"
 # What is wrong with the run of a test, by its gates.
@@ -62,7 +62,7 @@ class _Grading:
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
         from answerkey.datasets.golden_sets import read_questions
-        from answerkey.runs.assembly import assemble
+        from answerkey.runs.context import make_context
         from answerkey.runs.stored import find_baseline
 
         self.config = config
@@ -75,9 +75,9 @@ class _Grading:
             concurrency=1,
         )
         self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
-        self.assembly: Assembly = assemble(options, settings)
+        self.assembly: RunContext = make_context(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
-        self.target: Target = self.assembly.target(self.target_spec)
+        self.target: BaseTarget = self.assembly.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
         self.results: dict[int, Trial] = {}
@@ -130,7 +130,7 @@ class _Grading:
         from answerkey.model.scorecard import Trial
 
         planned = [Trial(question, 1, position)]
-        [asked] = [trial async for trial in self.assembly.engine.ask_all(self.target, planned)]
+        [asked] = [trial async for trial in self.assembly.engine.ask_all([self.target], planned)]
         return asked.scored(self.assembly.grader.grade(question, asked.replies))
 
     # Reporting
@@ -169,7 +169,7 @@ class _Grading:
         from answerkey.report.wording import gate_words, range_text, score_text
         from answerkey.runs.bookkeeping import keep_results
         from answerkey.runs.stored import open_configured_store
-        from answerkey.runs.verdicts import compare_with_baseline, judge_gates
+        from answerkey.runs.verdicts import compare_with_baseline, with_gates
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -179,7 +179,7 @@ class _Grading:
             )
             if self.baseline is not None:
                 run = compare_with_baseline(run, self.baseline, store)
-            run = judge_gates(run, self.assembly.gates)
+            run = with_gates(run, self.assembly.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [
@@ -383,7 +383,7 @@ def _marker(node: pytest.Item | pytest.Collector) -> pytest.Mark:
 def _marked_questions(node: Any) -> "QuestionSet":
     """The marker's golden set; a path starts from the test's folder, or else from where pytest is."""
     from answerkey.config import load_settings
-    from answerkey.runs.assembly import golden_set
+    from answerkey.runs.context import golden_set
 
     given = _marker(node).args[0] if _marker(node).args else None
     if isinstance(given, str | Path):

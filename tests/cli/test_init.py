@@ -190,4 +190,4 @@ def test_the_ci_job_installs_answerkey_from_where_it_came(
     # Where nothing is said, the job stops and says so.
     script = ["bash", "-ec", step.replace("pip install", "echo")]
     done = subprocess.run(script, env=workflow["env"], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), "say in this file" in done.stderr) == (install, not install)
+    assert (done.stdout.strip(), "define it in this file" in done.stderr) == (install, not install)

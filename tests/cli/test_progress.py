@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from answerkey.cli import outcome
-from answerkey.runs.waiting import RunningScore
+from answerkey.runs.progress import RunningScore
 
 
 def last_line(monkeypatch: pytest.MonkeyPatch, width: int, before: int, *steps: Any) -> str:

@@ -160,7 +160,7 @@ def test_compare_exit_codes(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run",), "gate 'no regression' needs a run to compare with: add --baseline RUN"),
+        (("run",), "gate 'no regression' needs a baseline: add --baseline RUN"),
         (("run", "--baseline", "nowhere"), "no run 'nowhere' in this store"),
         (("run", "--gate", "score >> 1"), "gate 'score >> 1', position 8: expected a number, found '>'"),
         (("run", "--gate", "speed > 1"), "unknown name 'speed'"),

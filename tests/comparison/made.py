@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from answerkey.model.judgement import CanaryResult, JudgeRecord, RubricRecord
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply, Timings, Usage
 from answerkey.model.run import Run, RunInfo
@@ -78,3 +79,17 @@ def make_run(
         summary=summarise(results, planned=len(results)),
         results=results,
     )
+
+
+def judge_record(model: str = "one", **changes: Any) -> JudgeRecord:
+    """A judge's record of a run, with changes."""
+    plain: dict[str, Any] = {"endpoint": "api.example.com", "prompt_hash": "p"}
+    rubric = RubricRecord("standard", "r", {})
+    return JudgeRecord(model=model, models=tuple(model.split(" + ")), rubric=rubric, **(plain | changes))
+
+
+def canary(
+    score: float, *, model: str = "one", kind: str = "sound answer", passed: bool = True
+) -> CanaryResult:
+    """A judge's verdict on a canary."""
+    return CanaryResult(kind=kind, model=model, score=score, passed=passed)

@@ -7,7 +7,8 @@ import answerkey
 from answerkey.comparison.run_comparison import columns_from_run
 from answerkey.comparison.run_ranking import _letters, rank_runs
 from answerkey.errors import UsageError
-from comparison.made import make_run
+from answerkey.model.judgement import ProbabilityCounts
+from comparison.made import canary, judge_record, make_run
 
 
 def test_runs_are_ranked_and_grouped() -> None:
@@ -63,7 +64,11 @@ def test_what_runs_cost_and_what_keeps_them_from_being_comparable() -> None:
         make_run(level, name="dear", cost=0.004, wording={"q1": "Asked otherwise?"}),
         make_run(level, name="free"),
     ]
-    judges = [{"model": "one", "reliable": False}, {"model": "two", "reliable": True}, {}]
+    judges = [
+        judge_record("one", reliable=False, canaries=(canary(1.0, passed=False),)),
+        judge_record("two", reliable=True),
+        None,
+    ]
     runs = [
         msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
         for run, judge in zip(runs, judges, strict=True)
@@ -94,13 +99,13 @@ def test_what_a_point_costs_has_an_interval_by_the_scores_as_well() -> None:
 
 
 def test_grades_weighed_by_probability_are_compared_with_their_like() -> None:
-    def judged(weighed: dict[str, int] | None) -> answerkey.Run:
+    def judged(weighed: ProbabilityCounts | None) -> answerkey.Run:
         run = make_run({"a": 1.0, "b": 0.5}, name="weighed" if weighed else "plain")
-        judge = {"model": "one", "probabilities": weighed}
+        judge = judge_record(probabilities=weighed)
         return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
 
-    one, two, plain = judged({"weighed": 2, "plain": 0}), judged({"weighed": 1, "plain": 1}), judged(None)
-    note = "only one of runs plain and weighed has grades weighed by probability"
+    one, two, plain = judged(ProbabilityCounts(2, 0)), judged(ProbabilityCounts(1, 1)), judged(None)
+    note = "only one of runs plain and weighed has grades weighted by probability"
     assert any(note in found for found in answerkey.compare(plain, two).notes)
     assert not [found for found in answerkey.compare(one, two).notes if "probability" in found]
 
@@ -108,16 +113,13 @@ def test_grades_weighed_by_probability_are_compared_with_their_like() -> None:
 def test_a_judge_that_grades_its_canaries_otherwise_has_drifted() -> None:
     def judged(score: float, prompt: str) -> answerkey.Run:
         run = make_run({"a": 1.0, "b": 0.5}, name=f"at {score}")
-        canaries = [
-            {"model": "one", "kind": "sound answer", "score": score},
-            {"model": "two", "kind": "sound answer", "score": 1.0},
-        ]
-        judge = {"model": "one + two", "prompt_hash": prompt, "canaries": canaries}
+        canaries = (canary(score), canary(1.0, model="two"))
+        judge = judge_record("one + two", prompt_hash=prompt, canaries=canaries, reliable=True)
         return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
 
     found = answerkey.compare(judged(1.0, "x"), judged(0.75, "y")).notes
     assert any("drifted" in note and "(one: 'sound answer' 1.00 → 0.75)" in note for note in found)
-    assert any("judged with another prompt" in note for note in found)
+    assert any("judged with a different prompt" in note for note in found)
     assert not [
         note for note in answerkey.compare(judged(1.0, "x"), judged(1.0, "x")).notes if "judge" in note
     ]

@@ -25,7 +25,7 @@ def ask(target: Any, tasks: list[Trial], **options: Any) -> list[Trial]:
     async def run() -> list[Trial]:
         chosen = Options(**options)
         async with resolve_target(target, settings={}, concurrency=chosen.concurrency) as opened:
-            return [exchange async for exchange in LocalEngine(chosen).ask_all(opened, tasks)]
+            return [exchange async for exchange in LocalEngine(chosen).ask_all([opened], tasks)]
 
     return asyncio.run(run())
 
@@ -166,6 +166,31 @@ class GivesUp:
 
     def so_far(self, ask: Ask) -> Reply:
         return Reply(tool_calls=(ToolCall(name="query_database"),), evidence=Evidence(tools_observed=True))
+
+
+class Broken(GivesUp):
+    """One that cannot tell what it has done, nor what was observed."""
+
+    def so_far(self, ask: Ask) -> Reply:
+        raise KeyError("lost track")
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        raise ValueError("saw nothing")
+
+
+def test_a_target_that_cannot_tell_what_it_has_done_is_data_too() -> None:
+    done = ask(Broken(), questions(3), timeout=0.05)
+    assert len(done) == 3
+    for one in done:
+        assert one.reply.failure is not None
+        assert one.reply.failure.kind == "local_resources"
+        assert "saw nothing" in one.reply.failure.message
+
+    del Broken.observe
+    for one in ask(Broken(), questions(3), timeout=0.05):
+        assert one.reply.failure is not None
+        assert one.reply.failure.kind == "timeout"
+        assert "lost track" in one.reply.failure.message
 
 
 def test_what_was_done_until_a_timeout_counts() -> None:

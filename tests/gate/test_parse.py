@@ -48,7 +48,7 @@ def test_regression_needs_a_comparison() -> None:
         ("score = 0.8", 7, "cannot read"),
         ("score >= 0.8.5", 10, "cannot read"),
         ("score >= high", 10, "expected a number, found 'high'"),
-        ("score >= 0.8 and coverage == 1", 14, "a gate of its own"),
+        ("score >= 0.8 and coverage == 1", 14, "as a separate gate"),
         ("score >= 0.8 0.9", 14, "expected the end"),
         (">= 0.8", 1, "expected a name"),
         ("0.8 <= score", 1, "expected a name"),
@@ -57,7 +57,7 @@ def test_regression_needs_a_comparison() -> None:
         ("no regressions", 4, "expected 'regression'"),
         ("no regression today", 15, "'in'"),
         ("grade >= E", 10, "expected a grade"),
-        ("every category difference > 0", 27, "not known for each category"),
+        ("every category difference > 0", 27, "has no value per category"),
         ("score >= 0.8 ; rm", 14, "cannot read"),
     ],
 )

@@ -58,11 +58,11 @@ def test_a_notebook_gets_safe_html(run: answerkey.Run) -> None:
     assert "<b>Why?" not in html
 
 
-def test_conditions_are_judged_at_once(run: answerkey.Run) -> None:
+def test_conditions_are_evaluated_at_once(run: answerkey.Run) -> None:
     assert run.check("score >= 0.8", "response_quality >= 0.5")
     failed = run.check("score >= 0.9")
     assert not failed
-    assert repr(failed) == "<score >= 0.9 is not so: it is 0.8>"
+    assert repr(failed) == "<score >= 0.9 failed: score is 0.8>"
     assert failed[0].value == 0.8
     with pytest.raises(UsageError, match="did you mean"):
         run.check("scor >= 0.9")

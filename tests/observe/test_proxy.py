@@ -17,7 +17,7 @@ from yarl import URL
 from answerkey.errors import ConfigError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.observe.proxy import Upstreams
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
@@ -118,7 +118,9 @@ class Bot:
             for name in ("openai", "anthropic", "gemini", "ollama")
         }
         options = Options(proxy=0, trace_quiet=0.05, upstreams=named | more.pop("upstreams", {}), **more)
-        self.target = ObservedTarget(PythonTarget(lambda question: self._answer(work, question)), options)
+        self.target = ObservedTarget(
+            PythonTarget(lambda question: self._answer(work, question)), Observers(options)
+        )
 
     def _answer(self, work: Callable[[Post, str], object], question: str) -> str:
         def post(path: str, body: Any, headers: dict[str, str] | None = None) -> bytes:
@@ -301,7 +303,8 @@ async def test_bytes_pass_untouched_and_as_they_arrive() -> None:
 
     runner, address = await served(handle)
     target = ObservedTarget(
-        PythonTarget(lambda question: ""), Options(proxy=0, upstreams={"openai": f"{address}/v1"})
+        PythonTarget(lambda question: ""),
+        Observers(Options(proxy=0, upstreams={"openai": f"{address}/v1"})),
     )
     async with target, aiohttp.ClientSession() as session:
         url = URL(f"{target.addresses['proxy']}/openai/v1/chat/completions?a=b%2Fc", encoded=True)

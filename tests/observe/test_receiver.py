@@ -15,7 +15,7 @@ from aiohttp import web
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.observe.receiver import MOST_BYTES, Receiver, TraceBook
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
@@ -49,7 +49,7 @@ async def asked(bot: Callable[[Send], Awaitable[Any]], **more: Any) -> tuple[Rep
             await bot(send)
         return "it"
 
-    target = ObservedTarget(PythonTarget(answer), options(**more))
+    target = ObservedTarget(PythonTarget(answer), Observers(options(**more)))
     async with target:
         reply = await target.observe(ASK, await target.ask(ASK))
     return reply, target.warnings()
@@ -138,7 +138,7 @@ async def test_spans_that_come_after_the_reply_are_waited_for() -> None:
         later.append(asyncio.get_running_loop().create_task(after()))
         return "it"
 
-    target = ObservedTarget(PythonTarget(answer), options(patience=60.0))
+    target = ObservedTarget(PythonTarget(answer), Observers(options(patience=60.0)))
     async with target:
         reply = await target.observe(ASK, await target.ask(ASK))
     assert reply.evidence.completeness == "complete"
@@ -193,7 +193,7 @@ async def test_a_clock_that_is_hours_off_moves_no_call_before_the_question() -> 
 
 
 async def test_a_chatbot_that_sends_nothing_is_waited_for_once() -> None:
-    target = ObservedTarget(PythonTarget(lambda question: "it"), options(patience=0.2))
+    target = ObservedTarget(PythonTarget(lambda question: "it"), Observers(options(patience=0.2)))
     loop = asyncio.get_running_loop()
     async with target:
         begun = loop.time()
@@ -241,17 +241,35 @@ def test_every_prefix_of_a_request_is_read_or_refused() -> None:
     assert {receive(good[:length]) for length in range(len(good))} == {200, 400}
 
 
-async def test_broken_insides_of_a_span_make_the_trace_partial() -> None:
-    broken = (
-        field(1, bytes.fromhex(TRACE))
-        + field(2, b"\x05" * 8)
-        + field(4, bytes.fromhex(ASKED))
-        + field(9, b"\xff\xff")
-    )
-    body = as_protobuf(*WHOLE) + field(1, field(2, field(2, broken)))
-    reply, _ = await asked(lambda send: send(body))
+def deep(levels: int) -> bytes:
+    """An attribute whose value is a list in a list in a list …."""
+    value = field(1, b"x")
+    for _ in range(levels):
+        value = field(5, field(1, value))
+    return field(9, field(1, b"deep") + field(2, value))
+
+
+def own_span(inside: bytes) -> bytes:
+    ids = field(1, bytes.fromhex(TRACE)) + field(2, b"\x05" * 8) + field(4, bytes.fromhex(ASKED))
+    return field(1, field(2, field(2, ids + inside)))
+
+
+async def test_a_span_that_is_nested_too_deeply_makes_the_trace_partial() -> None:
+    reply, _ = await asked(lambda send: send(as_protobuf(*WHOLE) + own_span(deep(42))))
     assert reply.evidence.unread == ("1 spans could not be read",)
     assert not reply.evidence.tools_observed
+
+
+@pytest.mark.parametrize("inside", [field(9, b"\xff\xff"), field(5, b"\xff"), deep(200)])
+async def test_a_request_that_cannot_be_read_makes_every_open_trace_partial(inside: bytes) -> None:
+    async def both(send: Any) -> None:
+        await send(as_protobuf(*WHOLE))
+        assert await send(as_protobuf(*WHOLE) + own_span(inside)) == 400
+
+    reply, warnings = await asked(both)
+    assert reply.evidence.unread == ("an export request could not be read",)
+    assert not reply.evidence.tools_observed
+    assert "traces: 1 export request(s) could not be read" in warnings
 
 
 def test_large_bodies_are_taken_and_bombs_are_not() -> None:
@@ -337,6 +355,6 @@ async def test_a_port_that_is_taken_is_said() -> None:
     await site.start()
     port = runner.addresses[0][1]
     with pytest.raises(UsageError, match=f"--traces cannot listen on port {port}"):
-        async with ObservedTarget(PythonTarget(lambda question: ""), Options(traces=port)):
+        async with ObservedTarget(PythonTarget(lambda question: ""), Observers(Options(traces=port))):
             pass
     await runner.cleanup()

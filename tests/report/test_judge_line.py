@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 
-from answerkey.model.judgement import CanaryResult, JudgeRecord, RubricRecord
 from answerkey.report.wording import judge_line
+from comparison.made import canary, judge_record
 
 
 def test_a_run_without_a_judge_has_no_line() -> None:
@@ -9,19 +9,15 @@ def test_a_run_without_a_judge_has_no_line() -> None:
 
 
 def test_the_line_says_what_judging_came_to() -> None:
-    judge = JudgeRecord(
-        model="a + b",
-        models=("a", "b"),
-        endpoint="api.example.com",
-        rubric=RubricRecord("standard", "", {}),
-        prompt_hash="",
+    judge = judge_record(
+        "a + b",
         judged=104,
         unscored=2,
         calls=110,
         cached=3,
         cost=0.0213,
         agreement={"judge": 0.812},
-        canaries=(CanaryResult(kind="empty answer", model="a", score=0.0, passed=True),),
+        canaries=(canary(0.0),),
         reliable=True,
     )
     assert judge_line(judge) == (

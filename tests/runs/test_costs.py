@@ -1,5 +1,6 @@
 """What a run costs: prices of models and chatbots, a budget that stops the asking, cost a question and a point."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -107,3 +108,37 @@ def test_a_budget_ends_an_experiment_after_the_same_questions_of_both(
     assert command("show", document["a"]["run"], "--json").document["run"]["status"] == "interrupted"
     whole = command("ab", "--resume", document["b"]["run"], "--budget", "1", "--json").document
     assert (whole["asked"], whole["comparison"]["paired"], whole["warnings"]) == (16, 8, [])
+
+
+async def call_a_tool_and_hang(body: dict[str, Any]) -> dict[str, Any]:
+    """A model that calls a tool, and never answers once it has the result."""
+    if body["messages"][-1]["role"] == "tool":
+        await asyncio.sleep(1.5)
+    call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    return {
+        "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call]}}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 0},
+    }
+
+
+def test_both_arms_keep_the_calls_and_costs_of_questions_that_timed_out(
+    chatbot: Any, write_rows: Any, command: Any, tmp_path: Any
+) -> None:
+    model = chatbot(call_a_tool_and_hang)
+    base = model.url.replace("/chat", "/v1")
+    table = f'openai = "m"\nbase_url = "{base}"\n[[targets.NAME.tools]]\nname = "look_up"\nresult = 7\n'
+    tables = [f"[targets.{name}]\n{table.replace('NAME', name)}" for name in ("one", "other")]
+    (tmp_path / "answerkey.toml").write_text(
+        "".join([*tables, '[prices]\n"m" = {input = 1.0, output = 1.0}\n'])
+    )
+    row = {"id": "q", "question": "What?", "expected_tools": ["look_up"]}
+    flags = (write_rows("g.jsonl", row), "--timeout", "0.5", "--json")
+    document = command("ab", *flags, "--a", "one", "--b", "other").document
+    alone = command("run", *flags, "--target", "one").document
+    arms = [command("show", document[arm]["run"], "--json").document for arm in ("a", "b")]
+    for run in (alone, *arms):
+        [result] = run["results"]
+        assert result["reply"]["error"]["kind"] == "timeout"
+        assert result["reply"]["tools_used"] == ["look_up"]
+        assert run["summary"]["cost"]["question"] == pytest.approx(0.001)
+        assert run["summary"]["score"] == alone["summary"]["score"] > 0

@@ -22,11 +22,11 @@ import pytest
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreAwayError
 from answerkey.model.summary import Summary
 from answerkey.runs.api import score_replies
+from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.recorded import LogScoring
 from answerkey.runs.score_journal import ScoreJournal
 from answerkey.runs.shard import Block, ShardPlan
 from answerkey.runs.shard_processes import OtherProcesses, _answer, _Copy
-from answerkey.runs.waiting import Progress, RunningScore, Silent
 from answerkey.scorers.plan import make_grader
 
 # Says that it is at work, in the process that scores, and then waits to be ended, unless it may go on.
@@ -163,7 +163,7 @@ def test_no_process_is_started_once_it_is_closed() -> None:
     assert len({id(process) for process in others._processes}) == 1
 
 
-class Interrupts(Silent):
+class Interrupts(NoProgress):
     """Presses Ctrl-C after the first part, once it has done something else."""
 
     def __init__(self, first: Callable[[], object] = lambda: None) -> None:
@@ -178,7 +178,7 @@ RESUMABLE = LogScoring(processes=1, resumable=True)
 
 
 def score(progress: Progress | None = None, how: LogScoring = RESUMABLE) -> Summary:
-    return score_replies(Path("log.jsonl"), how=how, progress=progress or Silent()).summary
+    return score_replies(Path("log.jsonl"), how=how, progress=progress or NoProgress()).summary
 
 
 def test_a_second_command_for_the_same_log_works_beside_the_first() -> None:
@@ -290,7 +290,7 @@ def test_journals_that_nobody_came_back_for_are_deleted() -> None:
     in_use.close()
 
 
-class Fails(Silent):
+class Fails(NoProgress):
     """Something goes wrong after the first part."""
 
     def __init__(self, error: BaseException) -> None:

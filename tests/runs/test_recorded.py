@@ -22,11 +22,11 @@ from answerkey.report.files import write_report
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_blocks import LogBlocks
 from answerkey.runs.plain_rows import PlainRows
+from answerkey.runs.progress import NoProgress, RunningScore
 from answerkey.runs.recorded import LogScoring
 from answerkey.runs.shard import Block, ShardPlan, ShardScorer
 from answerkey.runs.shard_processes import OtherProcesses
 from answerkey.runs.shard_tally import PARTITIONS
-from answerkey.runs.waiting import RunningScore, Silent
 from answerkey.scorers.plan import make_grader
 
 
@@ -563,7 +563,7 @@ def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None
     )
 
 
-class StopsAfter(Silent):
+class StopsAfter(NoProgress):
     """Presses Ctrl-C after so many parts, and counts them."""
 
     def __init__(self, most: int) -> None:

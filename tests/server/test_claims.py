@@ -13,6 +13,7 @@ from answerkey.model.scorecard import Score, Trial
 from answerkey.model.tally import summarise
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
+from comparison.made import canary, judge_record
 from store.filling import START, finished
 
 from .serving import serving
@@ -49,9 +50,14 @@ def test_claims_and_links_of_a_reply(tmp_path):
         store.create_run(info, QuestionSet(questions=(question,), name="one"))
         store.add(info, [Trial(question, 1, 0, (reply,), card)])
         result = Trial(question=question, number=1, replies=(reply,), scorecard=card)
-        failed = {"model": "judge-9", "kind": "confidently wrong", "score": 1.0, "passed": False}
-        judge = {"model": "judge-9", "judged": 1, "calls": 5, "canaries": [failed], "reliable": False}
-        judge["unreliable_because"] = ["judge-9 gave the 'confidently wrong' canary 1.00"]
+        judge = judge_record(
+            "judge-9",
+            judged=1,
+            calls=5,
+            canaries=(canary(1.0, model="judge-9", kind="confidently wrong", passed=False),),
+            reliable=False,
+            unreliable_because=("judge-9 gave the 'confidently wrong' canary 1.00",),
+        )
         done = msgspec.structs.replace(finished(info), judge=judge)
         store.finish_run(done, summarise([result], planned=1))
     with serving(lambda: open_store(path)) as client:

@@ -8,7 +8,7 @@ import pytest
 from answerkey.config import Settings
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply
-from answerkey.runs.production_grading import ProductionGrading
+from answerkey.runs.production import ProductionGrading
 from answerkey.server.app import create_app, put_in_order
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store

@@ -106,7 +106,7 @@ def test_of_many_it_is_said_that_there_are_more(client, monkeypatch):
         "more": False,
     }
     for module in (production, replies):
-        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+        monkeypatch.setattr(module, "MAX_COUNTED", 2)
     paging = client.get("/api/replies").json["paging"]
     assert (paging["total"], paging["more"]) == (2, True)
     text = client.get("/replies").text

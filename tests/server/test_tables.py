@@ -96,10 +96,10 @@ def test_what_users_said_of_a_reply_is_in_its_row(client):
     assert "'=not so" in client.get("/replies.csv").text
 
 
-def test_replies_are_not_sorted_or_chosen_by_what_they_do_not_have(client):
-    assert (
-        client.get("/api/replies?sort=mood").json["error"]["message"].startswith("replies are not sorted by")
-    )
+def test_replies_cannot_be_sorted_or_filtered_by_unknown_columns_or_ranges_of_text(client):
+    message = client.get("/api/replies?sort=mood").json["error"]["message"]
+    assert message.startswith("replies cannot be sorted or filtered by 'mood'")
+    assert client.get("/api/replies?range=model:0..1").status == 400
     assert client.get("/api/replies?range=mood:0..1").status == 400
     assert client.get("/replies?columns=mood").status == 400
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from answerkey.stats.planning import Pilot, split_variance
+from answerkey.stats.power import Pilot, split_variance
 
 
 def test_dense_differences_have_the_power_of_the_t_test() -> None:

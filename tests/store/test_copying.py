@@ -50,7 +50,7 @@ def test_a_sound_store_is_said_to_be_so(filled: SqlStore) -> None:
     ],
 )
 def test_a_changed_row_is_found(filled: SqlStore, table: str, change: str, says: str) -> None:
-    if filled.database.kind == "postgresql":
+    if filled.database.dialect == "postgresql":
         change = change.replace("'x'", "'x'::bytea")
     with filled.database.transaction() as connection:
         connection.run(f"UPDATE {table} SET {change}")

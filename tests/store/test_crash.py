@@ -233,9 +233,9 @@ def test_a_database_that_stays_away_interrupts_the_run_which_then_goes_on(
     own_postgres_server.stop()
     _, err = process.communicate(timeout=600)
     assert process.returncode == 130
-    assert "; then go on with: answerkey resume " in err.splitlines()[-1], err
+    assert "; then continue with: answerkey resume " in err.splitlines()[-1], err
     (journal,) = asker.golden.parent.rglob("*.journal")
-    assert f" replies wait in {journal}" in err
+    assert f" replies are saved in {journal}" in err
     asked = len(asker.bot.asked)
     own_postgres_server.start()
     assert asker.status() == "interrupted"
@@ -263,7 +263,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(
         assert process.returncode == 130, err
         assert err.count("\n") == 1
         assert "make room on its disk" in err
-        assert "; then go on with: answerkey resume " in err
+        assert "; then continue with: answerkey resume " in err
         assert asker.status() == "interrupted"
         assert asker.document("resume", "it")["summary"]["coverage"] == 1.0
         # At most those that were under way, and the one that found no room.

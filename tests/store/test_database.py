@@ -53,7 +53,7 @@ def test_a_package_can_bring_another_scheme(tmp_path: Path) -> None:
         plugins.stores.add("elsewhere", open_elsewhere)
     with open_store(f"elsewhere://{tmp_path}/x.db") as store:
         assert store.count_runs() == 0
-    with pytest.raises(UsageError, match="there is a store 'sqlite' already"):
+    with pytest.raises(UsageError, match="there is already a store 'sqlite'"):
         plugins.stores.add("sqlite", open_elsewhere)
 
 
@@ -193,7 +193,7 @@ def test_a_first_large_run_is_planned_for_by_its_size(store_url: str) -> None:
     """Without statistics PostgreSQL would expect a single row and compare each reply with each other one."""
     with open_store(store_url) as store:
         info = add_run(store, "r1", questions=golden(600), finish=False)
-        if store.database.kind == "postgresql":
+        if store.database.dialect == "postgresql":
             with store.database.reading() as connection:
                 known = connection.value("SELECT reltuples FROM pg_class WHERE oid = 'scorecards'::regclass")
             assert known == 600

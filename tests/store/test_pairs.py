@@ -2,7 +2,7 @@ import pytest
 
 from answerkey.errors import UsageError
 from answerkey.store import open_store
-from answerkey.store.questions import PairFilter, Pairs
+from answerkey.store.questions import PairFilter, PairTable
 
 from .filling import add_run, golden, good_reply
 
@@ -26,14 +26,14 @@ def store(store_url):
 def test_what_changed_between_two_runs(store, show, expected, repeat):
     base = add_run(store, "old")
     candidate = add_run(store, "new", good_reply, day=1, repeat=repeat)
-    rows, total = Pairs(store, base, [candidate]).page(PairFilter(show=show, sort="position"))
+    rows, total = PairTable(store, base, [candidate]).page(PairFilter(show=show, sort="position"))
     assert ([row.id for row in rows], total) == (expected, len(expected))
 
 
 def test_losses_come_first_with_the_replies_of_both(store):
     base = add_run(store, "old", good_reply)
     candidate = add_run(store, "new", day=1)
-    rows, _ = Pairs(store, base, [candidate]).page(limit=2)
+    rows, _ = PairTable(store, base, [candidate]).page(limit=2)
     assert [(row.id, row.scores) for row in rows] == [("q2", (1.0, 0.0)), ("q5", (1.0, 0.0))]
     assert rows[0].replies == ("It is fact2 in Montrose.", None)
     assert rows[0].question == "What is fact 2 of the documents file?"
@@ -41,22 +41,27 @@ def test_losses_come_first_with_the_replies_of_both(store):
 
 def test_one_category_only(store):
     base, candidate = add_run(store, "old", good_reply), add_run(store, "new", day=1)
-    rows, total = Pairs(store, base, [candidate]).page(PairFilter(category="tax"), limit=1)
+    rows, total = PairTable(store, base, [candidate]).page(PairFilter(category="tax"), limit=1)
     assert ([row.id for row in rows], total) == (["q1"], 2)
     assert [card.total for card in rows[0].cards] == [1.0, 0.4]
+
+
+def test_a_page_beyond_the_last_still_counts_all(store):
+    base, candidate = add_run(store, "old", good_reply), add_run(store, "new", day=1)
+    assert PairTable(store, base, [candidate]).page(limit=5, offset=50) == ([], 6)
 
 
 def test_runs_of_different_sets_are_paired_by_id(store):
     base = add_run(store, "old", questions=golden(6))
     candidate = add_run(store, "new", questions=golden(4), day=1)
-    pairs = Pairs(store, base, [candidate])
+    pairs = PairTable(store, base, [candidate])
     assert pairs.page()[1] == 4
 
 
 def test_three_runs_side_by_side_and_words_in_any_reply(store):
     infos = [add_run(store, name, day=day) for day, name in enumerate(("a", "b"))]
     infos.append(add_run(store, "c", good_reply, day=2))
-    rows, total = Pairs(store, infos[0], infos[1:]).page(PairFilter(text="FACT1 in", sort="-change"))
+    rows, total = PairTable(store, infos[0], infos[1:]).page(PairFilter(text="FACT1 in", sort="-change"))
     assert (total, rows[0].id, rows[0].scores) == (1, "q1", (0.4, 0.4, 1.0))
 
 
@@ -64,7 +69,7 @@ def test_three_runs_side_by_side_and_words_in_any_reply(store):
 def test_what_is_measured_of_both_runs_sorts_and_limits(store, repeat):
     base = add_run(store, "old", good_reply)
     candidate = add_run(store, "new", day=1, repeat=repeat)
-    pairs = Pairs(store, base, [candidate])
+    pairs = PairTable(store, base, [candidate])
 
     def ids(**wanted):
         rows, total = pairs.page(PairFilter(**wanted))
@@ -88,4 +93,4 @@ def test_what_is_measured_of_both_runs_sorts_and_limits(store, repeat):
 def test_what_no_run_measures_is_refused(store, name):
     base, candidate = add_run(store, "old"), add_run(store, "new", day=1)
     with pytest.raises(UsageError, match="to sort or filter by"):
-        Pairs(store, base, [candidate]).page(PairFilter(sort=name))
+        PairTable(store, base, [candidate]).page(PairFilter(sort=name))

@@ -10,7 +10,7 @@ import pytest
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply, Timings
 from answerkey.store import open_store, production
-from answerkey.store.database import Where
+from answerkey.store.database import all_of
 from answerkey.store.maintenance import delete_production, delete_reply
 from answerkey.store.production import ProductionFilter, ProductionReplies, sums_of
 
@@ -59,12 +59,12 @@ def ids(store, wanted, **paging):
 def test_a_page_of_many_is_that_of_few(store, monkeypatch, given):
     for sort in (way + name for name in ORDERS for way in ("", "-")):
         wanted = ProductionFilter(sort=sort, **given)
-        monkeypatch.setattr(production, "MOST_COUNTED", 60)
+        monkeypatch.setattr(production, "MAX_COUNTED", 60)
         replies, total = ProductionReplies(store).page(wanted, limit=100)
         every = [reply.id for reply in replies]
         assert [reply.id for reply in ProductionReplies(store).every(wanted)] == every
         assert len(every) == total > 2
-        monkeypatch.setattr(production, "MOST_COUNTED", 2)
+        monkeypatch.setattr(production, "MAX_COUNTED", 2)
         assert ProductionReplies(store).page(wanted)[1] == 3, "more than that are not counted"
         paged = [ids(store, wanted, limit=7, offset=start) for start in range(0, total + 7, 7)]
         assert [one for page in paged for one in page] == every
@@ -84,14 +84,14 @@ def plans(store, wanted, monkeypatch):
     with store.database.reading() as connection:
         kind = type(connection)
     run = kind.run
-    monkeypatch.setattr(production, "MOST_COUNTED", 2)
+    monkeypatch.setattr(production, "MAX_COUNTED", 2)
     with monkeypatch.context() as patch:
         patch.setattr(kind, "run", lambda *given: asked.append(given[1:]) or run(*given))
         ProductionReplies(store).page(wanted, limit=60)
-    explain = "EXPLAIN QUERY PLAN" if store.database.kind == "sqlite" else "EXPLAIN"
+    explain = "EXPLAIN QUERY PLAN" if store.database.dialect == "sqlite" else "EXPLAIN"
     lines = []
     with store.database.reading() as connection:
-        if store.database.kind == "postgresql":
+        if store.database.dialect == "postgresql":
             # Sixty rows are read and sorted sooner than any index.
             for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
                 connection.run(f"SET LOCAL {setting} = off")
@@ -112,7 +112,7 @@ def plans(store, wanted, monkeypatch):
         ProductionFilter(range=("latency_ms:100..102",)),
         ProductionFilter(since="2026-01-01", sort="score"),
     ],
-    ids=lambda wanted: wanted.parameters() or "newest",
+    ids=lambda wanted: wanted.query_string() or "newest",
 )
 def test_a_page_of_many_follows_an_index_and_sorts_nothing(store, monkeypatch, wanted):
     lines = plans(store, wanted, monkeypatch)
@@ -130,7 +130,7 @@ def added_up(store):
         kept = connection.run(
             "SELECT day, facet, value, replies, graded, score, timed, latency_ms FROM production_sums"
         ).fetchall()
-        now = sums_of(connection, Where())
+        now = sums_of(connection, all_of(()))
     return {row[:3]: pytest.approx(row[3:]) for row in kept}, now
 
 

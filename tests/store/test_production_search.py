@@ -71,14 +71,14 @@ def test_words_mean_themselves(store, text, expected):
 
 def test_an_index_finds_what_looking_through_all_texts_does(store, monkeypatch):
     words = ["montrose", "what is it", "tra", "zebra", 'e"', "ße "]
-    if store.database.kind == "postgresql":
+    if store.database.dialect == "postgresql":
         # Made for those who serve, and only once.
         store.database.index_texts()
         store.database.index_texts()
     else:
-        assert "MATCH" in str(store.database.searching("production_replies", "p", "montrose"))
+        assert "MATCH" in str(store.database.search("production_replies", "p", "montrose"))
     indexed = [found(store, text=word) for word in words]
-    monkeypatch.setattr(type(store.database), "searching", Database.searching)
+    monkeypatch.setattr(type(store.database), "search", Database.search)
     assert [found(store, text=word) for word in words] == indexed
 
 
@@ -99,7 +99,7 @@ def test_a_server_asks_its_index(own_postgres_server):
     with open_store(own_postgres_server.new_database()) as store:
         ProductionReplies(store).add([production_reply(f"r{number}", "a text") for number in range(50)])
         store.database.index_texts()
-        tables, condition, value = store.database.searching("production_replies", "p", "montrose")
+        tables, (condition, (value,)) = store.database.search("production_replies", "p", "montrose")
         with store.database.reading() as connection:
             # Fifty rows are read sooner than any index.
             connection.run("SET LOCAL enable_seqscan = off")

@@ -5,8 +5,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
-from answerkey.store.questions import QuestionList
-from answerkey.store.row_filter import RowFilter
+from answerkey.store.questions import QuestionFilter, QuestionTable, find_reply_key, question_history
 
 from .filling import add_run, golden, good_reply
 
@@ -23,7 +22,7 @@ def ids(page):
 
 def test_the_worst_questions_come_first_and_the_total_counts_all(store):
     info = add_run(store, "r1", questions=golden(9))
-    rows, total = QuestionList(store).rows(info, RowFilter(), limit=4)
+    rows, total = QuestionTable(store, info).page(QuestionFilter(), limit=4)
     assert total == 9
     # A timeout scores 0.0 (no tool, no keyword, an error); without tool and one keyword it is 0.4.
     assert [(row.id, row.score) for row in rows] == [("q2", 0.0), ("q5", 0.0), ("q8", 0.0), ("q1", 0.4)]
@@ -34,31 +33,31 @@ def test_the_worst_questions_come_first_and_the_total_counts_all(store):
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (RowFilter(category="property"), ["q0", "q3"]),
-        (RowFilter(grade="A"), ["q0", "q3"]),
-        (RowFilter(result="failed"), ["q2", "q5", "q1", "q4"]),
-        (RowFilter(result="passed"), ["q0", "q3"]),
-        (RowFilter(result="error"), ["q2", "q5"]),
-        (RowFilter(result="lost"), ["q2", "q5", "q1", "q4"]),
-        (RowFilter(error="timeout"), ["q2", "q5"]),
-        (RowFilter(tool="query_database"), ["q0", "q3"]),
-        (RowFilter(tool="query"), []),
-        (RowFilter(text="FACT4"), ["q4"]),
-        (RowFilter(text="%"), []),
-        (RowFilter(persona="owner"), ["q2", "q4", "q0"]),
-        (RowFilter(tag="odd", sort="position"), ["q1", "q3", "q5"]),
-        (RowFilter(tag="od"), []),
-        (RowFilter(range=("score:0.3..0.5",)), ["q1", "q4"]),
-        (RowFilter(measure="score", low=0.3, high=0.5), ["q1", "q4"]),
-        (RowFilter(range=("score:..0.9", "response_quality:0.5..")), ["q1", "q4"]),
-        (RowFilter(sort="-response_quality"), ["q0", "q3", "q1", "q4", "q2", "q5"]),
-        (RowFilter(sort="tool_usage", category="tax"), ["q1", "q4"]),
-        (RowFilter(sort="-id"), ["q5", "q4", "q3", "q2", "q1", "q0"]),
-        (RowFilter(sort="category"), ["q2", "q5", "q0", "q3", "q1", "q4"]),
-        (RowFilter(sort="-spread"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
-        (RowFilter(sort="position"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
-        (RowFilter(sort="-latency_ms"), ["q2", "q5", "q1", "q4", "q0", "q3"]),
-        (RowFilter(sort="-score", category="tax"), ["q1", "q4"]),
+        (QuestionFilter(category="property"), ["q0", "q3"]),
+        (QuestionFilter(grade="A"), ["q0", "q3"]),
+        (QuestionFilter(result="failed"), ["q2", "q5", "q1", "q4"]),
+        (QuestionFilter(result="passed"), ["q0", "q3"]),
+        (QuestionFilter(result="error"), ["q2", "q5"]),
+        (QuestionFilter(result="lost"), ["q2", "q5", "q1", "q4"]),
+        (QuestionFilter(error="timeout"), ["q2", "q5"]),
+        (QuestionFilter(tool="query_database"), ["q0", "q3"]),
+        (QuestionFilter(tool="query"), []),
+        (QuestionFilter(text="FACT4"), ["q4"]),
+        (QuestionFilter(text="%"), []),
+        (QuestionFilter(persona="owner"), ["q2", "q4", "q0"]),
+        (QuestionFilter(tag="odd", sort="position"), ["q1", "q3", "q5"]),
+        (QuestionFilter(tag="od"), []),
+        (QuestionFilter(range=("score:0.3..0.5",)), ["q1", "q4"]),
+        (QuestionFilter(measure="score", low=0.3, high=0.5), ["q1", "q4"]),
+        (QuestionFilter(range=("score:..0.9", "response_quality:0.5..")), ["q1", "q4"]),
+        (QuestionFilter(sort="-response_quality"), ["q0", "q3", "q1", "q4", "q2", "q5"]),
+        (QuestionFilter(sort="tool_usage", category="tax"), ["q1", "q4"]),
+        (QuestionFilter(sort="-id"), ["q5", "q4", "q3", "q2", "q1", "q0"]),
+        (QuestionFilter(sort="category"), ["q2", "q5", "q0", "q3", "q1", "q4"]),
+        (QuestionFilter(sort="-spread"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        (QuestionFilter(sort="position"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        (QuestionFilter(sort="-latency_ms"), ["q2", "q5", "q1", "q4", "q0", "q3"]),
+        (QuestionFilter(sort="-score", category="tax"), ["q1", "q4"]),
     ],
 )
 @pytest.mark.parametrize("repeat", [1, 2])
@@ -71,22 +70,23 @@ def test_filters_and_orders(store, wanted, expected, repeat):
         ),
     )
     info = add_run(store, "r1", questions=questions, repeat=repeat)
-    listed = QuestionList(store)
-    assert ids(listed.rows(info, wanted)) == expected
-    assert [row.id for row in listed.every_row(info, wanted)] == expected
+    listed = QuestionTable(store, info)
+    assert ids(listed.page(wanted)) == expected
+    assert [row.id for row in listed.every(wanted)] == expected
 
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (RowFilter(sort="sideways"), "no measure 'sideways'"),
-        (RowFilter(range=("score",)), "write a name and two numbers"),
-        (RowFilter(range=("score:a..b",)), "write a name and two numbers"),
+        (QuestionFilter(sort="sideways"), "no measure 'sideways'"),
+        (QuestionFilter(range=("score",)), "write a name and two numbers"),
+        (QuestionFilter(range=("score:a..b",)), "write a name and two numbers"),
+        (QuestionFilter(range=("category:1..2",)), "only numbers have ranges"),
     ],
 )
 def test_what_cannot_be_sorted_or_filtered_by_is_said(store, wanted, message):
     with pytest.raises(UsageError, match=message):
-        QuestionList(store).rows(add_run(store, "r1"), wanted)
+        QuestionTable(store, add_run(store, "r1")).page(wanted)
 
 
 def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(store):
@@ -95,7 +95,7 @@ def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(s
         return reply if trial == 1 else type(reply)(text="nothing")
 
     info = add_run(store, "r1", flaky, repeat=2)
-    rows, total = QuestionList(store).rows(info, RowFilter(sort="position"))
+    rows, total = QuestionTable(store, info).page(QuestionFilter(sort="position"))
     assert total == 6
     assert (rows[0].trials, rows[0].trials_passed, rows[0].score) == (2, 1, pytest.approx(0.6))
     # The row's reasons are those of the worst trial.
@@ -104,13 +104,13 @@ def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(s
 
 def test_distribution_counts_questions_by_tenths_of_the_score(store):
     info = add_run(store, "r1")
-    assert QuestionList(store).distribution(info) == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
+    assert QuestionTable(store, info).distribution() == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
 
 
 def test_history_is_the_same_question_over_runs(store):
     add_run(store, "old", day=0)
     add_run(store, "new", good_reply, day=1)
-    points = QuestionList(store).history("q1")
+    points = question_history(store, "q1")
     assert [(point.run_id, point.score, point.passed) for point in points] == [
         ("new", 1.0, True),
         ("old", 0.4, False),
@@ -122,7 +122,7 @@ def test_an_unknown_question_is_named(store):
     with pytest.raises(UnknownNameError, match="no scored question 'nope'"):
         store.results_of(info, "nope")
     with pytest.raises(UnknownNameError, match="in trial 7"):
-        QuestionList(store).reply_key(info, "q1", 7)
+        find_reply_key(store, info, "q1", 7)
 
 
 def test_a_question_is_found_by_one_of_its_trials_and_keeps_the_figures_of_all(store):
@@ -132,7 +132,11 @@ def test_a_question_is_found_by_one_of_its_trials_and_keeps_the_figures_of_all(s
         return good_reply(question, trial)
 
     info = add_run(store, "moody", first_fails, questions=golden(3), repeat=2)
-    for wanted in (RowFilter(error="timeout"), RowFilter(text="montrose"), RowFilter(tool="query_database")):
-        rows, total = QuestionList(store).rows(info, wanted)
+    for wanted in (
+        QuestionFilter(error="timeout"),
+        QuestionFilter(text="montrose"),
+        QuestionFilter(tool="query_database"),
+    ):
+        rows, total = QuestionTable(store, info).page(wanted)
         assert total == 3
         assert [(row.score, row.trials, row.trials_passed) for row in rows] == [(0.5, 2, 1)] * 3

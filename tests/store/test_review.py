@@ -7,7 +7,7 @@ from answerkey.model.scorecard import Trial
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackBook, new_id
-from answerkey.store.questions import QuestionList
+from answerkey.store.questions import find_reply_key
 from answerkey.store.review import ReviewQueue
 
 from .filling import add_run, good_reply
@@ -26,7 +26,7 @@ def test_borderline_replies_wait_until_a_reviewer_has_judged_them(store):
         ("q1", 0.4, "borderline"),
         ("q4", 0.4, "borderline"),
     ]
-    key = QuestionList(store).reply_key(info, "q1", 1)
+    key = find_reply_key(store, info, "q1", 1)
     book = FeedbackBook(store)
     book.add(Feedback(id=new_id(), created_at=now(), value=0.0, source="user", reply=key))
     assert queue.counts() == (2, 0)

@@ -11,7 +11,7 @@ from answerkey.model.options import Options, Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Ask, Target
+from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import PricedTarget, resolve_target
 
 __all__ = ["USAGE", "Model", "calling", "completion"]
@@ -62,7 +62,7 @@ class Model:
             return await answer(request)
         return answer if isinstance(answer, web.Response) else web.json_response(answer)
 
-    def use(self, with_target: Callable[[Target], Awaitable[Any]], **settings: Any) -> Any:
+    def use(self, with_target: Callable[[BaseTarget], Awaitable[Any]], **settings: Any) -> Any:
         """Serve, open a target that asks this model, and do something with it."""
 
         async def run() -> Any:
@@ -85,7 +85,7 @@ class Model:
         return asyncio.run(run())
 
     def ask(self, *asks: Ask, **settings: Any) -> list[Reply]:
-        async def each(target: Target) -> list[Reply]:
+        async def each(target: BaseTarget) -> list[Reply]:
             return [await target.ask(one) for one in asks or [Ask(question="What?", conversation_id="c")]]
 
         return self.use(each, **settings)
@@ -100,11 +100,11 @@ class Model:
     ) -> list[Reply]:
         """The replies to a question's turns, asked as a run asks them."""
 
-        async def run(target: Target) -> list[Reply]:
+        async def run(target: BaseTarget) -> list[Reply]:
             engine = LocalEngine(Options(retries=retries))
             if price is not None:
                 target = PricedTarget(target, price)
             trial = Trial(question or Question(id="q", question="What?"))
-            return [reply async for done in engine.ask_all(target, [trial]) for reply in done.replies]
+            return [reply async for done in engine.ask_all([target], [trial]) for reply in done.replies]
 
         return self.use(run, **settings)

@@ -46,7 +46,7 @@ def run(folder: Path, body: str, *questions: str, timeout: float = 30, **setting
 
     async def ask_everything() -> dict[str, Reply]:
         async with target:
-            return {trial.question.id: trial.reply async for trial in engine.ask_all(target, trials)}
+            return {trial.question.id: trial.reply async for trial in engine.ask_all([target], trials)}
 
     return asyncio.run(ask_everything())
 

@@ -91,7 +91,7 @@ def ask(behave: Callable[[Connection], Awaitable[None]], count: int = 1, **setti
         async with serving(behave) as url, HttpTarget(HttpSettings(url=url, **given)) as target:  # type: ignore[arg-type]
             engine = LocalEngine(Options(concurrency=1, timeout=timeout, retries=0))
             trials = [Trial(Question(id=f"q{n}", question=f"Q{n}?"), 1, n) for n in range(count)]
-            return [trial.reply async for trial in engine.ask_all(target, trials)]
+            return [trial.reply async for trial in engine.ask_all([target], trials)]
 
     return asyncio.run(run())
 

@@ -35,7 +35,7 @@ def run(target: IsolatedTarget, *questions: str, concurrency: int, timeout: floa
 
     async def ask_everything() -> dict[str, Reply]:
         async with target:
-            return {trial.question.id: trial.reply async for trial in engine.ask_all(target, trials)}
+            return {trial.question.id: trial.reply async for trial in engine.ask_all([target], trials)}
 
     return asyncio.run(ask_everything())
 
@@ -145,7 +145,7 @@ def test_a_process_in_which_a_question_goes_on_is_replaced() -> None:
             # As long as it takes for another process to be there.
             for _ in range(2000):
                 planned = [Trial(Question(question=next(questions, "b"), id="q"))]
-                async for trial in engine.ask_all(target, planned):
+                async for trial in engine.ask_all([target], planned):
                     pids.update((trial.reply.text or "").split()[1:])
                 if len(pids) == 2:
                     return pids

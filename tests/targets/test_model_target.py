@@ -13,7 +13,7 @@ from answerkey.errors import ConfigError
 from answerkey.model.options import Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.protocols import Ask, BaseTarget, RetryableError
 from answerkey.targets.resolve import PricedTarget, resolve_target
 
 from .asking import ask
@@ -340,7 +340,7 @@ def test_a_run_warns_of_replies_that_were_cut_off(write_rows: Any, command: Any)
     cut["choices"][0]["finish_reason"] = "length"
     questions = write_rows("g.jsonl", {"id": "q", "question": "Total?", "expected_keywords": ["44"]})
 
-    async def run(target: Target) -> Any:
+    async def run(target: BaseTarget) -> Any:
         return await answerkey.evaluate_async(questions, target)
 
     done = Model(cut).use(run)
@@ -364,14 +364,14 @@ def test_a_turn_that_is_given_up_keeps_the_calls_that_were_made(tmp_path: Path) 
     tools = [{"name": "quick", "result": 7}, {"name": "slow", "python": f"{tmp_path / 'slow_tool.py'}:slow"}]
     question = Ask(question="What?", conversation_id="c")
 
-    async def give_up(target: Target) -> Reply | None:
+    async def give_up(target: BaseTarget) -> Reply | None:
         priced = PricedTarget(target, Price(input=100.0, output=1000.0))
-        assert priced.so_far(question) is None, "nothing was asked"
+        assert await priced.so_far(question) is None, "nothing was asked"
         asking = asyncio.create_task(priced.ask(question))
         await asyncio.to_thread(wait_for, begun)
         asking.cancel()
         await asyncio.wait({asking})
-        return priced.so_far(question)
+        return await priced.so_far(question)
 
     model = Model(calling(("quick", "{}")), calling(("slow", "{}")))
     reply = model.use(give_up, tools=tools)

@@ -51,7 +51,8 @@ def test_every_form(spec: str, kind: type) -> None:
 def test_a_callable_and_a_target_of_the_callers() -> None:
     target = resolve_target(lambda question: question)
     assert isinstance(target, PythonTarget)
-    assert resolve_target(target) is target
+    adapted = resolve_target(target)
+    assert (adapted.name, adapted.fingerprint, adapted.code) == (target.name, target.fingerprint, target.code)
     with pytest.raises(UsageError, match="not a int"):
         resolve_target(3)  # type: ignore[arg-type]
 

@@ -18,8 +18,9 @@ from simulated_shares import told
 import answerkey
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.intervals import mean_interval
-from answerkey.stats.paired import paired_difference, rows_at_most_zero, unit_sums, verdict_of
-from answerkey.stats.planning import Pilot
+from answerkey.stats.paired import paired_difference, unit_sums, verdict_of
+from answerkey.stats.power import Pilot
+from answerkey.stats.sign_flip import rows_at_most_zero
 
 Source = np.random.Generator
 Floats = npt.NDArray[np.float64]

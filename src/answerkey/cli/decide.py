@@ -186,8 +186,8 @@ def _compared(
     results = gates_of_stored(store, infos[1], gates, comparison)
     judged = None
     if pair_judge is not None:
-        from answerkey.runs.pair_judging import judge_runs
-        from answerkey.runs.waiting import wait_for
+        from answerkey.runs.judging import judge_runs
+        from answerkey.runs.progress import wait_for
 
         judged = wait_for(judge_runs(store, infos[0], infos[1], pair_judge))
     document = comparison.to_dict() | {"gates": results} | ({} if judged is None else {"judge": judged})
@@ -277,8 +277,8 @@ def ab(
         )
     judged: Pairwise | None = None
     if pair_judge is not None:
-        from answerkey.runs.pair_judging import judge_runs
-        from answerkey.runs.waiting import wait_for
+        from answerkey.runs.judging import judge_runs
+        from answerkey.runs.progress import wait_for
 
         a, b = (run.info for run in experiment.runs)
         with opened_store(options.store) as store:

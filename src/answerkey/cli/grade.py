@@ -31,12 +31,12 @@ from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.run import Run
-from answerkey.runs.waiting import Progress
+from answerkey.runs.progress import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
     from answerkey.runs.logs import Kept, LogScoring
-    from answerkey.runs.waiting import Progress
+    from answerkey.runs.progress import Progress
 
 
 @click.command()

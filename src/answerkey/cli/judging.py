@@ -49,13 +49,13 @@ def add(
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
     from answerkey.store.feedback import FeedbackBook, new_id
-    from answerkey.store.questions import QuestionList
+    from answerkey.store.questions import find_reply_key
 
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
     verdict = read_value(value)
     info = store.find_run(run)
-    key = QuestionList(store).reply_key(info, question, trial)
+    key = find_reply_key(store, info, question, trial)
     kept, _ = FeedbackBook(store).add(
         Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
     )
@@ -312,7 +312,7 @@ def calibrate(
         return _calibrate_sentences(sentences, output, judge)
     from answerkey.report.terminal_texts import calibration_lines
     from answerkey.report.wording import gate_words
-    from answerkey.runs.calibrating import calibrate_stored, calibration_gates
+    from answerkey.runs.judging import calibrate_stored, calibration_gates
 
     with opened_store(store) as opened:
         info = opened.find_run(run)
@@ -381,7 +381,7 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     import asyncio
 
     from answerkey.judge.session import Judge
-    from answerkey.runs.labelled_sentences import calibrate_judge, calibrate_model
+    from answerkey.runs.judging import calibrate_claims, calibrate_entailment
 
     if output is not None:
         from answerkey.report.files import refuse_to_overwrite
@@ -390,10 +390,10 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     settings = load_settings()
     judged_by = flags.settings(settings.judge)
     if settings.scoring.grounded.model and not flags.model:
-        measured = calibrate_model(paths, settings.scoring.grounded.model, settings.folder)
+        measured = calibrate_entailment(paths, settings.scoring.grounded.model, settings.folder)
     elif judged_by.models:
         measured = asyncio.run(
-            calibrate_judge(paths, Judge(judged_by, folder=settings.folder, prices=settings.prices))
+            calibrate_claims(paths, Judge(judged_by, folder=settings.folder, prices=settings.prices))
         )
     else:
         raise UsageError("nothing gives groundedness; name a judge with --judge MODEL, or [grounded] model")

@@ -45,7 +45,7 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
     """
     from answerkey.golden.lint import lint_questions, worst_severity
     from answerkey.report.terminal_texts import print_findings
-    from answerkey.runs.assembly import golden_set
+    from answerkey.runs.context import golden_set
 
     settings = load_settings()
     sets = [golden_set(path, settings, fields) for path in questions or (None,)]
@@ -90,8 +90,8 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None) ->
       answerkey audit golden.jsonl --max-floor 0.65 --json
     """
     from answerkey.report.terminal_texts import print_audit
-    from answerkey.runs.assembly import golden_set
     from answerkey.runs.audit import audit_document, audit_questions
+    from answerkey.runs.context import golden_set
 
     settings = load_settings()
     chosen = golden_set(questions, settings)
@@ -173,7 +173,7 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> Non
     """
     from answerkey.plugins import exporters
     from answerkey.report.files import atomic_file, refuse_to_overwrite
-    from answerkey.runs.assembly import golden_set
+    from answerkey.runs.context import golden_set
     from answerkey.text.normalise import for_terminal
 
     make = exporters.get(format_name)

@@ -165,7 +165,7 @@ async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
 
 async def ask_question(question: str, target: str | None = None) -> dict[str, Any]:
     """Ask the chatbot one question: the raw reply, where each part of it was read, and its score if the golden set has it."""
-    from answerkey.runs.asking import ask_once, find_case
+    from answerkey.runs.setup import ask_once, find_case
 
     settings = load_settings()
     case = find_case(question, None, settings, {})

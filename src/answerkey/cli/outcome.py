@@ -21,7 +21,7 @@ from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.plugins import load_object
-from answerkey.runs.waiting import Progress, RunningScore, Silent
+from answerkey.runs.progress import NoProgress, Progress, RunningScore
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -201,11 +201,11 @@ _FOR_THE_REPORT = ("answerkey.report.terminal", "rich.console", "rich.table", "r
 def progress_for_terminal(*, quiet: bool = False, doing: str = "asking") -> Progress:
     """A bar if a person is watching, else silence."""
     if quiet:
-        return Silent()
+        return NoProgress()
     return _Bar(doing) if sys.stderr.isatty() else _Unseen()
 
 
-class _Unseen(Silent):
+class _Unseen(NoProgress):
     """Nobody watches, but a report will be printed: what that needs is loaded while the chatbot thinks."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:

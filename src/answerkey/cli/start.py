@@ -92,9 +92,8 @@ def init(
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
-    from answerkey.runs.probing import probe_target
-    from answerkey.runs.starter_files import CONFIG, installed_from, starter_files, write_new
-    from answerkey.runs.waiting import wait_for
+    from answerkey.runs.progress import wait_for
+    from answerkey.runs.setup import CONFIG, installed_from, probe_target, starter_files, write_new
 
     folder = Path.cwd()
     if (folder / CONFIG).exists():
@@ -166,8 +165,8 @@ def ask(
     """
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked, raw_text
-    from answerkey.runs.asking import ask_once, find_case
-    from answerkey.runs.waiting import wait_for
+    from answerkey.runs.progress import wait_for
+    from answerkey.runs.setup import ask_once, find_case
 
     settings = load_settings()
     case = find_case(question, None if questions is None else str(questions), settings, fields)
@@ -268,7 +267,7 @@ def _tried(check: str, look: Callable[[], tuple[str, str]]) -> Finding:
 
 def _golden_set(settings: Settings) -> tuple[str, str]:
     from answerkey.golden.lint import lint_questions, worst_severity
-    from answerkey.runs.assembly import golden_set
+    from answerkey.runs.context import golden_set
 
     questions = golden_set(None, settings)
     findings = lint_questions(questions)
@@ -278,11 +277,11 @@ def _golden_set(settings: Settings) -> tuple[str, str]:
 
 
 def _chatbot(spec: str, settings: Settings) -> tuple[str, str]:
-    from answerkey.runs.assembly import assemble
-    from answerkey.runs.waiting import wait_for
+    from answerkey.runs.context import make_context
+    from answerkey.runs.progress import wait_for
 
     async def open_it() -> str:
-        async with assemble(settings.options(gates=(), baseline=None), settings).target(spec) as opened:
+        async with make_context(settings.options(gates=(), baseline=None), settings).target(spec) as opened:
             return opened.name
 
     return "ok", f"{wait_for(open_it())} can be reached; `answerkey ask` shows how it answers"

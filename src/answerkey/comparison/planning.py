@@ -13,7 +13,7 @@ from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import unit_sums
-from answerkey.stats.planning import Pilot, VarianceSplit, split_variance
+from answerkey.stats.power import Pilot, VarianceSplit, split_variance
 
 # Standard deviation of question scores where there is no run to learn it from: that of a fair chatbot.
 GUESSED_DEVIATION = 0.3

@@ -12,6 +12,7 @@ from answerkey.errors import InputError
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
 from answerkey.transcripts.fields import UNNAMED, read_call
+from answerkey.transcripts.json_values import decode_strict_json
 from answerkey.transcripts.row_files import finder, open_rows
 from answerkey.transcripts.tables import read_columns
 
@@ -114,8 +115,8 @@ def _held(cell: Json) -> Json:
     if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
         return cell
     try:
-        value: Json = msgspec.json.decode(cell)
-    except msgspec.DecodeError:
+        value = decode_strict_json(cell)
+    except ValueError:
         try:
             value = ast.literal_eval(cell)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -2,13 +2,13 @@
 
 # ruff: noqa: E501 — lists of marks and keys.
 
-import json
 import re
 from typing import Any
 
 import msgspec
 
 from answerkey.text.normalise import lazy
+from answerkey.transcripts.json_values import decode_json
 
 # White space, control and format characters, and the marks that leave nothing on the screen.
 _INVISIBLE = lazy(
@@ -172,8 +172,8 @@ def _failing_body(stripped: str) -> tuple[str, str] | None:
     if body.startswith("```"):
         body = body.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = decode_json(body)
+    except ValueError:
         return None
     first: Any = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict):

@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
+from answerkey.protocols import Ask, AskAgainError, BaseEngine, BaseTarget, RetryableError
 from answerkey.transcripts.failures import failure_from_exception
 from answerkey.transcripts.json_values import admit_reply
 
@@ -95,6 +95,8 @@ class _Wait:
             raise TimeoutError
 
 
+# How long a target may take to say what a question that timed out had done.
+_SO_FAR_S = 10.0
 # Nobody waits longer than this for a retry: a longer `Retry-After` is a failure that says so.
 LONGEST_WAIT = 60.0
 
@@ -127,7 +129,7 @@ def backoff(attempt: int) -> float:
     return min(LONGEST_WAIT, 0.5 * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
 
 
-class LocalEngine:
+class LocalEngine(BaseEngine):
     """Asks from this process."""
 
     def __init__(self, options: Options) -> None:
@@ -138,14 +140,19 @@ class LocalEngine:
         self._ids = random.Random(os.urandom(32))
 
     async def ask_all(
-        self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+        self,
+        targets: Sequence[BaseTarget],
+        trials: Iterable[Trial],
+        journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
         """Yield trials as they are answered, in any order; `journal` is told of each at once."""
         waiting = iter(trials)
-        at_once = _at_once(target, self._options.concurrency)
+        # Waiting for a target that is busy would count as its time.
+        capacities = [target.capacity for target in targets if target.capacity is not None]
+        at_once = max(1, min([self._options.concurrency, *capacities]))
         # Bounded, so that a slow reader slows the asking instead of filling the memory.
         done: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=4 * at_once)
-        workers = [asyncio.create_task(self._work(target, waiting, done, journal)) for _ in range(at_once)]
+        workers = [asyncio.create_task(self._work(targets, waiting, done, journal)) for _ in range(at_once)]
         closer = asyncio.create_task(_close_when_done(workers, done))
         try:
             while (trial := await done.get()) is not None:
@@ -158,19 +165,19 @@ class LocalEngine:
 
     async def _work(
         self,
-        target: Target,
+        targets: Sequence[BaseTarget],
         waiting: Iterator[Trial],
         done: asyncio.Queue[Trial | None],
         journal: Callable[[Trial], None] | None,
     ) -> None:
         for trial in waiting:
-            answered = trial.answered(await self._converse(target, trial))
+            answered = trial.answered(await self._converse(targets[trial.arm], trial))
             if journal is not None:
                 # Before it waits for anybody: whatever ends the process now, the reply is kept.
                 journal(answered)
             await done.put(answered)
 
-    async def _converse(self, target: Target, trial: Trial) -> tuple[Reply, ...]:
+    async def _converse(self, target: BaseTarget, trial: Trial) -> tuple[Reply, ...]:
         """Ask a question's turns one after the other under one conversation id."""
         conversation = f"{self._ids.getrandbits(128):032x}"
         replies: list[Reply] = []
@@ -186,14 +193,12 @@ class LocalEngine:
             replies.append(await self._ask(target, ask))
         return tuple(replies)
 
-    async def _ask(self, target: Target, ask: Ask) -> Reply:
+    async def _ask(self, target: BaseTarget, ask: Ask) -> Reply:
         """Ask until it counts: a first attempt, and further ones where the chatbot was merely not to be had."""
         queued = time.perf_counter()
         await self._pacer.turn()
         # Starting a process for the chatbot is not its time.
-        wait_for_room = getattr(target, "wait_for_room", None)
-        if wait_for_room is not None:
-            await wait_for_room(ask)
+        await target.wait_for_room(ask)
         first = time.perf_counter()
         attempt = 1
         # Seconds of earlier attempts whose work counts.
@@ -209,8 +214,7 @@ class LocalEngine:
                 worked += (reply.timings.latency_ms or 0.0) / 1000
                 reply = msgspec.structs.replace(reply, timings=Timings())
             if isinstance(retry, AskAgainError):
-                if wait_for_room is not None:
-                    await wait_for_room(ask)
+                await target.wait_for_room(ask)
                 attempt += 1
                 continue
             if retry is not None and attempt <= self._options.retries:
@@ -223,12 +227,13 @@ class LocalEngine:
                     continue
                 message = f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s"
                 reply = msgspec.structs.replace(reply, failure=Failure(retry.failure.kind, message))
-            observe = getattr(target, "observe", None)
-            if observe is not None:
-                reply = admit_reply(await observe(attempted, reply))
-            replayed = bool(getattr(target, "replays", False))
+            try:
+                reply = await target.observe(attempted, reply)
+            except Exception as error:  # noqa: BLE001  # a plug-in's; the reply itself is there
+                message = f"observing the question failed: {failure_from_exception(error).message}"
+                reply = msgspec.structs.replace(reply, failure=Failure("local_resources", message))
             timings = reply.timings
-            if not replayed:
+            if not target.replays:
                 timings = _timings(
                     timings,
                     latency_ms=1000 * (ended - begun + worked),
@@ -240,33 +245,35 @@ class LocalEngine:
                 reply,
                 timings=timings,
                 conversation_id=reply.conversation_id or ask.conversation_id,
-                trace_id=reply.trace_id or (None if replayed else trace_id),
+                trace_id=reply.trace_id or (None if target.replays else trace_id),
             )
 
-    async def _attempt(self, target: Target, ask: Ask) -> tuple[Reply, RetryableError | None]:
+    async def _attempt(self, target: BaseTarget, ask: Ask) -> tuple[Reply, RetryableError | None]:
         """Ask once: the reply, and the error by which the target says that asking again may help."""
         begun = time.perf_counter()
         try:
             with self._patience.wait():
                 reply = await target.ask(ask)
-            return admit_reply(reply), None
+            return reply, None
         except RetryableError as error:
-            so_far = msgspec.structs.replace(error.so_far or Reply(), failure=error.failure)
-            return admit_reply(so_far), error
+            done = Reply() if error.so_far is None else admit_reply(error.so_far)
+            return msgspec.structs.replace(done, failure=error.failure), error
         except TimeoutError:
             ours = time.perf_counter() - begun >= self._options.timeout * 0.999
             message = f"no reply within {self._options.timeout:g} s" if ours else "the chatbot timed out"
-            done = getattr(target, "so_far", None)
-            reply = (done and done(ask)) or Reply()
-            return msgspec.structs.replace(reply, failure=Failure("timeout", message)), None
+            return await self._timed_out(target, ask, message), None
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
             return Reply(failure=failure_from_exception(error)), None
 
-
-def _at_once(target: Target, wanted: int) -> int:
-    """How many questions to have under way: no more than the target can work on, or waiting for it would time out."""
-    capacity = getattr(target, "capacity", None)
-    return wanted if capacity is None else max(1, min(wanted, capacity))
+    async def _timed_out(self, target: BaseTarget, ask: Ask, message: str) -> Reply:
+        """The reply of a question that timed out, with what it had done until then."""
+        done: Reply | None = None
+        try:
+            async with asyncio.timeout(_SO_FAR_S):
+                done = await target.so_far(ask)
+        except Exception as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
+            message = f"{message}; its calls are unknown ({failure_from_exception(error).message})"
+        return msgspec.structs.replace(done or Reply(), failure=Failure("timeout", message))
 
 
 def _timings(own: Timings, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Timings:

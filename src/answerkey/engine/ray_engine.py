@@ -5,17 +5,20 @@ import logging
 import os
 import platform
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import msgspec
 
 from answerkey.engine.local_engine import LocalEngine
 from answerkey.errors import AnswerkeyError, MissingExtraError, TargetUnreachableError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply
-from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
+from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetWrapper
 
 # Ray starts what it needs for a task within seconds; a cluster that cannot is full or broken.
 _PATIENCE_S = 120.0
@@ -99,8 +102,10 @@ def _check_nodes(ray: Any) -> None:
 # times. A worker that is lost loses what it was asking, which is asked again elsewhere.
 
 
-# So many times what is under way, lost in a row: no worker or node explains that.
+# Workers lost in a row, as a multiple of the concurrency, before the cluster itself is taken to be gone.
 _MOST_LOST = 10
+# How long a cancelled question may take to end.
+_CANCEL_S = 5.0
 
 
 class RayEngine(LocalEngine):
@@ -110,87 +115,113 @@ class RayEngine(LocalEngine):
         super().__init__(options)
         self._options = options
 
-    def placed(self, target: Target, make: Callable[[], Target]) -> Target:
-        """The target as the workers have it; `make` makes it anew, on whatever machine it is called."""
+    def place_target(self, target: BaseTarget, make: Callable[[], BaseTarget]) -> BaseTarget:
+        """The target as a client of the workers, each of which calls `make` on its own machine."""
         return SpreadTarget(target, make, self._options)
 
 
-class _TurnedAway(NamedTuple):
-    """A RetryableError on its way from a worker."""
+class _Retry(NamedTuple):
+    """A RetryableError on its way from a worker: an exception would come back wrapped in one of Ray's."""
 
     failure: Failure
     retry_after: float | None
     so_far: Reply | None
-    # It ended through no fault of the question.
-    in_any_case: bool
+    # It is an AskAgainError.
+    always: bool
 
 
-class _Worker:
-    """One place in the cluster that asks; its methods run there."""
+class AskingWorker:
+    """Asks on one node of the cluster; its methods run there."""
 
-    def __init__(self, make: Callable[[], Target], folder: str) -> None:
+    def __init__(self, make: Callable[[], BaseTarget], folder: str) -> None:
         self._make = make
-        # Where the user is: files are named from there.
+        # The user's working directory, from which relative paths start.
         self._folder = folder
-        self._target: Target | None = None
+        self._target: BaseTarget | None = None
         self._opening = asyncio.Lock()
+        # Conversation id → the question being asked, so that one that timed out can be cancelled.
+        self._asking: dict[str, asyncio.Task[Reply]] = {}
 
-    async def open(self) -> None:
-        """Open the target; what is wrong with it is raised to whoever waits."""
+    async def open(self) -> BaseTarget:
+        """Open the target; raises what is wrong with it."""
         async with self._opening:
             if self._target is None:
                 with suppress(FileNotFoundError):
-                    # A chatbot that is no file needs no shared folder; one that is says so itself.
+                    # A target without files needs no shared folder; one with files reports what is missing.
                     os.chdir(self._folder)
                 made = self._make()
                 await made.__aenter__()
                 self._target = made
+            return self._target
 
-    async def ask(self, ask: Ask) -> "Reply | _TurnedAway":
-        """The reply; or why it is to be asked again."""
+    async def start(self) -> None:
+        """Open the target, without sending it back."""
         await self.open()
-        if self._target is None:
-            raise RuntimeError("the target is not open")
+
+    async def ask(self, ask: Ask) -> "Reply | _Retry | None":
+        """The reply as observed here; or why the question is to be asked again; None if it was cancelled."""
+        target = await self.open()
+        # In the same call, which is sent through the cluster once.
+        await target.wait_for_room(ask)
+        begun = time.perf_counter()
+        task = self._asking[ask.conversation_id] = asyncio.create_task(target.ask(ask))
         try:
-            return await self._target.ask(ask)
+            reply = await task
         except RetryableError as error:
-            # An exception of ours would come back wrapped in one of Ray's.
-            return _TurnedAway(
-                error.failure, error.retry_after, error.so_far, isinstance(error, AskAgainError)
-            )
+            return _Retry(error.failure, error.retry_after, error.so_far, isinstance(error, AskAgainError))
+        except asyncio.CancelledError:
+            return None
+        finally:
+            self._asking.pop(ask.conversation_id, None)
+        if reply.timings.latency_ms is None:
+            timings = msgspec.structs.replace(reply.timings, latency_ms=1000 * (time.perf_counter() - begun))
+            reply = msgspec.structs.replace(reply, timings=timings)
+        return await target.observe(ask, reply)
 
-    async def close(self) -> None:
-        """Close the target."""
-        if self._target is not None:
-            await self._target.__aexit__(None, None, None)
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """Cancel a question that timed out; what it had done."""
+        target = await self.open()
+        if (task := self._asking.get(ask.conversation_id)) is not None:
+            task.cancel()
+            await asyncio.wait([task], timeout=_CANCEL_S)
+        return await target.so_far(ask)
+
+    async def close(self) -> list[str]:
+        """Close the target; its warnings."""
+        if self._target is None:
+            return []
+        await self._target.__aexit__(None, None, None)
+        return self._target.warnings()
 
 
-class SpreadTarget:
-    """A target whose asking happens on the workers of a cluster."""
+class SpreadTarget(TargetWrapper):
+    """A target that is asked by the workers of a cluster; the wrapped one, which is never opened, describes it."""
 
-    def __init__(self, target: Target, make: Callable[[], Target], options: Options) -> None:
-        self.name = target.name
-        self.fingerprint = target.fingerprint
-        self.replays = bool(getattr(target, "replays", False))
-        # What its version is known by.
-        self.code, self.model = getattr(target, "code", None), getattr(target, "model", None)
-        self.prompt_hash = getattr(target, "prompt_hash", None)
+    def __init__(self, target: BaseTarget, make: Callable[[], BaseTarget], options: Options) -> None:
+        super().__init__(target)
         self._make = make
         self._options = options
         self._ray: Any = None
         self._workers: list[Any] = []
-        # Which worker a conversation began on: the target there may know what was said before.
-        self._places: dict[str, Any] = {}
+        # Conversation id → its worker: the target there may remember the earlier turns.
+        self._worker_of: dict[str, Any] = {}
         self._next = 0
-        # Workers that were lost since the last reply: a cluster that has gone loses every one.
+        # Workers lost since the last reply: a cluster that is gone loses every one.
         self._lost = 0
+        self._warnings: list[str] = []
 
-    async def __aenter__(self) -> "SpreadTarget":
+    @property
+    def capacity(self) -> int | None:  # type: ignore[override]  # nobody sets that of a wrapper
+        """That of all workers together."""
+        own = self.target.capacity
+        return None if own is None else own * max(1, len(self._workers))
+
+    async def __aenter__(self) -> Self:
         self._ray = await asyncio.to_thread(connect, self._options.ray_address)
         processors = int(self._ray.cluster_resources().get("CPU", 1))
         self._workers = [self._start() for _ in range(max(1, min(self._options.concurrency, processors)))]
         try:
-            await asyncio.gather(*(worker.open.remote() for worker in self._workers))
+            await asyncio.gather(*(worker.start.remote() for worker in self._workers))
         except self._ray.exceptions.RayTaskError as error:
             cause = error.cause if isinstance(error.cause, AnswerkeyError) else None
             await self.__aexit__()
@@ -199,20 +230,25 @@ class SpreadTarget:
 
     async def __aexit__(self, *exc: object) -> None:
         workers, self._workers = self._workers, []
-        await asyncio.gather(*(worker.close.remote() for worker in workers), return_exceptions=True)
+        closed = await asyncio.gather(*(worker.close.remote() for worker in workers), return_exceptions=True)
+        lines = [line for found in closed if isinstance(found, list) for line in found]
+        self._warnings = list(dict.fromkeys(lines))
         for worker in workers:
             self._ray.kill(worker)
 
+    async def wait_for_room(self, ask: Ask) -> None:
+        """The worker waits, as part of `ask`."""
+
     async def ask(self, ask: Ask) -> Reply:
-        """Ask on a worker; one that is lost on the way is replaced, and the question asked again."""
+        """Ask on a worker; a worker that is lost meanwhile is replaced, and the question asked again."""
         worker = self._worker_for(ask)
         if worker is None:
-            lost = "the worker that knew the conversation was lost"
+            lost = "the worker with the earlier turns of the conversation was lost"
             return Reply(failure=Failure("local_resources", lost))
         try:
             answered = await worker.ask.remote(ask)
         except self._ray.exceptions.RayTaskError as error:
-            # What a chatbot raised is the engine's to describe.
+            # What a chatbot raised is described by the engine.
             raise (error.cause if isinstance(error.cause, Exception) else error) from None
         except self._ray.exceptions.RayError as error:
             self._replace(worker)
@@ -221,29 +257,45 @@ class SpreadTarget:
                 return Reply(failure=Failure("local_resources", f"a worker was lost: {error_line(error)}"))
             raise AskAgainError(Failure("local_resources", error_line(error))) from None
         self._lost = 0
+        if answered is None:
+            raise TimeoutError
         if isinstance(answered, Reply):
             return answered
-        kind = AskAgainError if answered.in_any_case else RetryableError
+        kind = AskAgainError if answered.always else RetryableError
         raise kind(answered.failure, answered.retry_after, answered.so_far)
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        """The worker observes, as part of `ask`."""
+        return reply
+
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """What the worker had done of a question that timed out."""
+        worker = self._worker_of.get(ask.conversation_id)
+        done: Reply | None = None if worker is None else await worker.so_far.remote(ask)
+        return done
+
+    def warnings(self) -> list[str]:
+        """Those of the workers, once they are closed."""
+        return self._warnings
 
     def _worker_for(self, ask: Ask) -> Any:
         if ask.turn:
-            return self._places.get(ask.conversation_id)
+            return self._worker_of.get(ask.conversation_id)
         self._next = (self._next + 1) % len(self._workers)
         worker = self._workers[self._next]
-        self._places[ask.conversation_id] = worker
-        # Older conversations have ended: no more are under way than are asked at once.
-        if len(self._places) > 4 * self._options.concurrency:
-            del self._places[next(iter(self._places))]
+        self._worker_of[ask.conversation_id] = worker
+        # Older conversations have ended: at most `concurrency` are in progress.
+        if len(self._worker_of) > 4 * self._options.concurrency:
+            del self._worker_of[next(iter(self._worker_of))]
         return worker
 
     def _replace(self, worker: Any) -> None:
-        """Put a new worker in the place of one that is lost; the first who notices does."""
+        """Start a worker for one that is lost, unless another question has done so."""
         if worker in self._workers:
             self._workers[self._workers.index(worker)] = self._start()
-            self._places = {name: place for name, place in self._places.items() if place is not worker}
+            self._worker_of = {name: other for name, other in self._worker_of.items() if other is not worker}
 
     def _start(self) -> Any:
         # A chatbot is waited for, not computed: workers share processors with whatever else the cluster does.
-        actor = self._ray.remote(num_cpus=0, max_concurrency=self._options.concurrency)(_Worker)
+        actor = self._ray.remote(num_cpus=0, max_concurrency=self._options.concurrency)(AskingWorker)
         return actor.options(scheduling_strategy="SPREAD").remote(self._make, str(Path.cwd()))

@@ -15,6 +15,7 @@ from answerkey.judge.panel import JUDGE
 from answerkey.model.feedback import Feedback, read_value
 from answerkey.model.question import group_of
 from answerkey.model.scorecard import Trial, passes
+from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa, correlate
 from answerkey.stats.corrected_means import (
     Corrected,
     JudgedSample,
@@ -24,11 +25,7 @@ from answerkey.stats.corrected_means import (
     rogan_gladen_rate,
 )
 from answerkey.stats.intervals import (
-    Confusion,
     Interval,
-    Kappa,
-    cohen_kappa,
-    correlate,
     mcnemar_p_value,
     mean_interval,
     newcombe_interval,

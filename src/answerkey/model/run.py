@@ -1,5 +1,6 @@
 """Run: one pass over a question set, with its aggregates and its results one by one."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -99,22 +100,38 @@ class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A gate, whether the run passed it, and the value it saw."""
+    """A gate, whether it passed, and the value that it was compared with."""
 
     gate: str
     passed: bool
+    # A number, a verdict, or slice → number.
     value: Any
-    # Why it failed, where the value alone does not tell.
+    # Why it failed, if the value alone does not say.
     reason: str = ""
 
     @property
+    def finding(self) -> str:
+        """What the gate was compared with, e.g. `score is 0.866`, `Rent is 0.65`, `the candidate is worse`."""
+        if isinstance(self.value, dict):
+            return (
+                ", ".join(f"{name} is {_known(part)}" for name, part in self.value.items()) or "no such slice"
+            )
+        if self.gate.lstrip().startswith("no regression"):
+            return f"the verdict is {self.value}"
+        return f"{re.split('[<>=!]', self.gate)[0].strip()} is {_known(self.value)}"
+
+    @property
     def because(self) -> str:
-        """The reason as it stands behind the value."""
+        """The reason in parentheses, to follow the value."""
         return f" ({self.reason})" if self.reason else ""
 
 
+def _known(value: Any) -> str:
+    return "unknown" if value is None else str(value)
+
+
 class GateResults(tuple[GateResult, ...]):
-    """Gates that were judged together; true if all of them hold."""
+    """Results of gates; true if all of them passed."""
 
     __slots__ = ()
 
@@ -123,17 +140,16 @@ class GateResults(tuple[GateResult, ...]):
 
     def __repr__(self) -> str:
         failed = [result for result in self if not result.passed]
-        said = "; ".join(
-            f"{result.gate} is not so: it is {result.value}{result.because}" for result in failed
-        )
-        return f"<{said}>" if failed else f"<{len(self)} conditions hold>"
+        if not failed:
+            return f"<{len(self)} conditions passed>"
+        return f"<{'; '.join(f'{one.gate} failed: {one.finding}{one.because}' for one in failed)}>"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""
 
-    # Given by `runs`, which every run comes from: gates are judged above the model.
-    judge_conditions: ClassVar[Callable[..., GateResults]]
+    # Set by `runs`: the model cannot import the gates.
+    condition_checker: ClassVar[Callable[..., GateResults]]
 
     info: RunInfo
     summary: Summary
@@ -185,8 +201,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return data_frame(self)
 
     def check(self, *conditions: str) -> "GateResults":
-        """Conditions such as "score >= 0.9", judged now: false if one does not hold, and it says which."""
-        return self.judge_conditions(self, *conditions)
+        """Evaluate conditions such as "score >= 0.9"; the result is false if one fails, and its repr says which."""
+        return self.condition_checker(self, *conditions)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -185,6 +185,11 @@ def lowest_score(bound: float) -> float:
     return bound - _HALF_UNIT
 
 
+def highest_score(bound: float) -> float:
+    """The highest score, not rounded, that does not exceed a bound; databases and arrays compare with this."""
+    return bound + _HALF_UNIT
+
+
 def passes(score: float | None, pass_mark: float) -> bool:
     """Whether a score reaches the pass mark; what could not be scored does not.
 
@@ -247,16 +252,22 @@ class Trial(msgspec.Struct, frozen=True):
     # One for each turn that was reached; a plain question has one.
     replies: tuple[Reply, ...] = ()
     scorecard: Scorecard = UNSCORED
+    # Index of the chatbot that is asked, in a run that asks several.
+    arm: int = 0
     # None: it was asked live.
     origin: RowOrigin | None = None
 
     def answered(self, replies: tuple[Reply, ...]) -> "Trial":
         """The same trial, now asked."""
-        return Trial(self.question, self.number, self.position, replies, self.scorecard, self.origin)
+        return Trial(
+            self.question, self.number, self.position, replies, self.scorecard, self.arm, self.origin
+        )
 
     def scored(self, scorecard: Scorecard) -> "Trial":
         """The same trial, now scored."""
-        return Trial(self.question, self.number, self.position, self.replies, scorecard, self.origin)
+        return Trial(
+            self.question, self.number, self.position, self.replies, scorecard, self.arm, self.origin
+        )
 
     @property
     def reply(self) -> Reply:

@@ -8,16 +8,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import OBSERVERS, Event, Observation, Span, join_observations, read_traceparent
 from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
-from answerkey.observe.receiver import Receiver, TraceBook, receiver_app
+from answerkey.observe.receiver import Receiver, TraceBook, load_messages, receiver_app
 from answerkey.observe.trace_reading import read_trace
-from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetWrapper
+from answerkey.transcripts.json_values import admit_reply
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -116,64 +117,53 @@ def _plain(attributes: Any) -> dict[str, Any]:
     }
 
 
-# ObservedTarget: any chatbot, with observers that listen for as long as it is open and see each question's calls.
+class Observers:
+    """The trace receiver and the proxy of a run; they listen while a target that uses them is open."""
 
-
-class ObservedTarget:
-    """A chatbot whose calls are seen from outside."""
-
-    def __init__(self, target: Target, options: Options) -> None:
+    def __init__(self, options: Options) -> None:
         if find_spec("aiohttp") is None:
             raise MissingExtraError("--proxy" if options.traces is None else "--traces", "observe")
-        self._target = target
         self._options = options
         self._open = AsyncExitStack()
-        self._spans: TraceBook | None = None
-        self._exchanges: ExchangeBook | None = None
-        # Where the observers listen, by what they are, once they do.
+        # Open targets that use them.
+        self._users = 0
+        self.spans: TraceBook | None = None
+        self.exchanges: ExchangeBook | None = None
+        # "traces", "proxy" → the address that it listens on.
         self.addresses: dict[str, str] = {}
 
-    @property
-    def name(self) -> str:
-        """The chatbot's own."""
-        return self._target.name
-
-    @property
-    def fingerprint(self) -> str:
-        """The chatbot's own: who watches does not change it."""
-        return self._target.fingerprint
-
-    def __getattr__(self, name: str) -> Any:
-        # What else the engine looks for: capacity, replays, wait_for_room.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._target, name)
-
-    async def __aenter__(self) -> "ObservedTarget":
+    async def __aenter__(self) -> Self:
+        self._users += 1
+        if self._users > 1:
+            return self
         options = self._options
         environment: dict[str, str] = {}
         try:
             if options.traces is not None:
-                self._spans = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
-                address = await self._listen("traces", receiver_app(Receiver(self._spans)), options.traces)
+                self.spans = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
+                load_messages()
+                receiver = Receiver(self.spans, self.spans.note_malformed)
+                address = await self._listen("traces", receiver_app(receiver), options.traces)
                 if "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ:
                     environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = address
                     environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
             if options.proxy is not None:
-                self._exchanges = ExchangeBook(quiet_s=options.trace_quiet)
+                self.exchanges = ExchangeBook(quiet_s=options.trace_quiet)
                 upstreams = Upstreams(options.upstreams)
-                address = await self._listen("proxy", proxy_app(self._exchanges, upstreams), options.proxy)
+                address = await self._listen("proxy", proxy_app(self.exchanges, upstreams), options.proxy)
                 environment |= upstreams.environment(address)
-            token = OBSERVERS.set(environment)
-            self._open.callback(OBSERVERS.reset, token)
-            await self._open.enter_async_context(self._target)
+            # Not by a token: the run may be closed in another task than the one that opened it.
+            self._open.callback(OBSERVERS.set, OBSERVERS.get())
+            OBSERVERS.set(environment)
         except BaseException:
-            await self._open.aclose()
+            await self.__aexit__()
             raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._open.aclose()
+        self._users -= 1
+        if not self._users:
+            await self._open.aclose()
 
     async def _listen(self, what: str, app: "web.Application", port: int) -> str:
         from aiohttp import web  # 200 ms that only runs with an observer need
@@ -191,35 +181,72 @@ class ObservedTarget:
         self.addresses[what] = f"http://127.0.0.1:{runner.addresses[0][1]}"
         return self.addresses[what]
 
+    def open_question(self, ask: Ask) -> None:
+        """Expect calls of a question."""
+        if self.spans is not None:
+            self.spans.open(ask.traceparent)
+        if self.exchanges is not None:
+            self.exchanges.open(ask)
+
+    def close_question(self, ask: Ask) -> list[Observation]:
+        """Expect nothing more of a question; what was seen of it."""
+        seen = [book.close(ask.traceparent) for book in self.books]
+        return [one for one in seen if one is not None]
+
+    @property
+    def books(self) -> list[TraceBook | ExchangeBook]:
+        """The records of what was seen."""
+        return [book for book in (self.spans, self.exchanges) if book is not None]
+
+
+class ObservedTarget(TargetWrapper):
+    """A chatbot whose calls are seen from outside, by observers that it may share with others."""
+
+    def __init__(self, target: BaseTarget, observers: Observers) -> None:
+        super().__init__(target)
+        self._observers = observers
+        self._open = AsyncExitStack()
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """ "traces", "proxy" → the address that the observer listens on."""
+        return self._observers.addresses
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open.enter_async_context(self._observers)
+            await self._open.enter_async_context(self.target)
+        except BaseException:
+            await self._open.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._open.aclose()
+
     async def ask(self, ask: Ask) -> Reply:
         """Ask the chatbot, while the observers know of the question."""
-        if self._spans is not None:
-            self._spans.open(ask.traceparent)
-        if self._exchanges is not None:
-            self._exchanges.open(ask)
+        self._observers.open_question(ask)
         try:
-            return await self._target.ask(ask)
+            return await self.target.ask(ask)
         except RetryableError:
             # It is asked again under another trace.
-            self._close(ask)
+            self._observers.close_question(ask)
             raise
-
-    def _books(self) -> list[TraceBook | ExchangeBook]:
-        return [book for book in (self._spans, self._exchanges) if book is not None]
-
-    def _close(self, ask: Ask) -> list[Observation]:
-        seen = [book.close(ask.traceparent) for book in self._books()]
-        return [one for one in seen if one is not None]
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The reply with what was seen of it, once nothing more is to be expected; outside the chatbot's time."""
         try:
-            for book in reversed(self._books()):
+            reply = await self.target.observe(ask, reply)
+            for book in reversed(self._observers.books):
                 await book.settle(ask.traceparent)
         finally:
-            seen = self._close(ask)
-        return join_observations(reply, seen)
+            seen = self._observers.close_question(ask)
+        return admit_reply(join_observations(reply, seen))
 
     def warnings(self) -> list[str]:
-        """What a reader of the run must know of the observing."""
-        return [line for book in self._books() for line in book.warnings()]
+        """What may be missing from the observations."""
+        return [
+            *self.target.warnings(),
+            *(line for book in self._observers.books for line in book.warnings()),
+        ]

@@ -22,7 +22,7 @@ from answerkey.providers import KNOWN_APIS
 from answerkey.transcripts.conversation import NOT_ASKED, reply_of
 from answerkey.transcripts.fields import add_usage, read_arguments, read_result
 from answerkey.transcripts.formats import read_document
-from answerkey.transcripts.json_values import as_dict, as_str
+from answerkey.transcripts.json_values import as_dict, as_str, decode_strict_json
 from answerkey.transcripts.message_reading import read_messages
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events
 
@@ -69,8 +69,8 @@ def read_request(path: str, body: bytes) -> ModelRequest | McpCall | Literal["un
     """The request if it can lead to a call of a tool; None if it cannot, `unread` if it was not understood."""
     is_model = _MODEL_PATHS.search(path) is not None
     try:
-        payload = msgspec.json.decode(body) if body else None
-    except (msgspec.DecodeError, RecursionError):
+        payload = decode_strict_json(body) if body else None
+    except ValueError:
         return "unread" if is_model else None
     if isinstance(payload, list) and any("jsonrpc" in as_dict(one) for one in payload):
         return "unread"
@@ -140,12 +140,12 @@ def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
     kind = STREAM_KINDS.get(seen.content_type.partition(";")[0].strip().lower())
     try:
         if kind is None:
-            whole = msgspec.json.decode(body)
+            whole = decode_strict_json(body)
             # Gemini streams a list where it is not asked for events.
             return (whole, False) if isinstance(whole, list) else ([whole], True)
         reader = EventReader(kind)
-        return [msgspec.json.decode(text) for text in reader.feed(body, last=True)], reader.done
-    except (msgspec.DecodeError, RecursionError):
+        return [decode_strict_json(text) for text in reader.feed(body, last=True)], reader.done
+    except ValueError:
         return [], False
 
 

@@ -5,13 +5,14 @@ import base64
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from struct import unpack_from
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from answerkey.errors import MissingExtraError
 from answerkey.observe.merging import (
     Event,
     Export,
@@ -22,7 +23,7 @@ from answerkey.observe.merging import (
     read_traceparent,
 )
 from answerkey.observe.trace_reading import ReadTrace, read_trace
-from answerkey.transcripts.json_values import as_dict, as_dicts
+from answerkey.transcripts.json_values import as_dict, as_dicts, decode_strict_json
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -64,8 +65,8 @@ def _ids(record: dict[str, Any]) -> tuple[str, str, str]:
 
 def _records(data: bytes, outer: str, middle: str, inner: str) -> list[tuple[str, dict[str, Any]]]:
     try:
-        request = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+        request = decode_strict_json(data)
+    except ValueError as error:
         raise MalformedError(f"it is not JSON: {error}") from None
     if not isinstance(request, dict) or not isinstance(request.get(outer, []), list):
         raise MalformedError(f"there is no list {outer}")
@@ -146,226 +147,125 @@ def _value(value: object, depth: int) -> Any:
     return None
 
 
-# OTLP in protobuf: the few fields that matter, read by hand.
-#
-# A request is only taken apart into spans at first, in four microseconds each; a span is read in full (forty) once the
-# question that it belongs to is graded. The generated parser reads in full in seventeen, but what it costs it costs while
-# a sender waits, spans of no question included; and it needs a package (benchmarks/spans.py).
+# OTLP in protobuf, decoded by opentelemetry-proto. A span is kept encoded until its question is graded: a decoded one would
+# keep the memory of its whole request.
 
 
-# Deeper values are not looked into.
-_DEEPEST_OTLP_PROTOBUF = 40
 # What a span costs in memory beside its bytes.
 _OVERHEAD = 300
-# A field as it stands: its number, and a number or the place (start, end) of its bytes.
-_Field = tuple[int, int, int]
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise MalformedError("a number without an end")
-
-
-def _fields(data: bytes, at: int, end: int) -> list[_Field]:
-    """The fields of a message: (number, start, end) of bytes and fixed numbers; (number, value, -1) of varints."""
-    found: list[_Field] = []
+@cache
+def load_messages() -> "_Messages":
+    """The generated messages; loaded before the first question, since importing them takes 0.2 CPU s."""
     try:
-        while at < end:
-            tag = data[at]
-            at += 1
-            if tag >= 0x80:
-                tag, at = _varint(data, at - 1)
-            kind, number = tag & 7, tag >> 3
-            if kind == 2:
-                length = data[at]
-                at += 1
-                if length >= 0x80:
-                    length, at = _varint(data, at - 1)
-                start, at = at, at + length
-                found.append((number, start, at))
-            elif kind == 0:
-                value, at = _varint(data, at)
-                found.append((number, value, -1))
-            elif kind == 1:
-                found.append((number, at, at + 8))
-                at += 8
-            elif kind == 5:
-                found.append((number, at, at + 4))
-                at += 4
-            else:
-                raise MalformedError(f"a field of the unknown kind {kind}")
-    except IndexError:
-        raise MalformedError("it ends in the middle of a field") from None
-    if at != end:
-        raise MalformedError("a field is longer than the message that holds it")
-    return found
+        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # its stubs are a package
+        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+        from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+        from opentelemetry.proto.trace.v1.trace_pb2 import Span as OtlpSpan
+    except ImportError:
+        raise MissingExtraError("reading OTLP in protobuf", "observe") from None
+    return _Messages(ExportTraceServiceRequest, ExportLogsServiceRequest, OtlpSpan, LogRecord, DecodeError)
+
+
+class _Messages(NamedTuple):
+    """Classes of opentelemetry-proto, and the error that decoding raises."""
+
+    traces: Any
+    logs: Any
+    span: Any
+    log_record: Any
+    error: type[Exception]
+
+
+def _decode(message: Any, data: bytes) -> Any:
+    try:
+        return message.FromString(data)
+    except load_messages().error as error:
+        raise MalformedError(str(error)) from None
 
 
 def read_traces(data: bytes) -> Export:
     """The spans of an ExportTraceServiceRequest."""
     items = []
-    for scope, start, end in _records_otlp_protobuf(data):
-        trace_id, span_id, parent_id = _ids_otlp_protobuf(data, start, end)
-        items.append(
-            Unread(trace_id, span_id, parent_id, scope, data[start:end], False, end - start + _OVERHEAD)
-        )
+    for resource in _decode(load_messages().traces, data).resource_spans:
+        for part in resource.scope_spans:
+            for span in part.spans:
+                if len(span.trace_id) != 16 or len(span.span_id) != 8:
+                    raise MalformedError("a span without a trace id of 16 bytes and a span id of 8")
+                items.append(_unread(span, part.scope.name, span.parent_span_id.hex(), is_log=False))
     return Export(items)
 
 
 def read_logs(data: bytes) -> Export:
     """The records of an ExportLogsServiceRequest that belong to a span."""
-    items, without = [], 0
-    for scope, start, end in _records_otlp_protobuf(data):
-        ids = {number: data[at:to].hex() for number, at, to in _fields(data, start, end) if number in (9, 10)}
-        if not ids.get(9) or not ids.get(10):
-            without += 1
-            continue
-        items.append(Unread(ids[9], ids[10], "", scope, data[start:end], True, end - start + _OVERHEAD))
-    return Export(items, without)
+    items, without_span = [], 0
+    for resource in _decode(load_messages().logs, data).resource_logs:
+        for part in resource.scope_logs:
+            for record in part.log_records:
+                if record.trace_id and record.span_id:
+                    items.append(_unread(record, part.scope.name, "", is_log=True))
+                else:
+                    without_span += 1
+    return Export(items, without_span)
 
 
-def _records_otlp_protobuf(data: bytes) -> list[tuple[str, int, int]]:
-    """Where the spans or log records of a request are, each with its scope's name: both are nested in the same way."""
-    found = []
-    for number, start, end in _fields(data, 0, len(data)):
-        if number != 1 or end < 0:
-            continue
-        for inner, at, to in _fields(data, start, end):
-            if inner != 2 or to < 0:
-                continue
-            parts = _fields(data, at, to)
-            scope = next((_first(data, one, two) for kind, one, two in parts if kind == 1), b"")
-            name = scope.decode("utf-8", "replace")
-            found += [(name, one, two) for kind, one, two in parts if kind == 2 and two >= 0]
-    return found
-
-
-def _ids_otlp_protobuf(data: bytes, start: int, end: int) -> tuple[str, str, str]:
-    """A span's ids. Every known exporter writes them first, so that the rest need not be looked at."""
-    if data[start : start + 2] == b"\x0a\x10" and data[start + 18 : start + 20] == b"\x12\x08":
-        after = start + 28
-        if data[after : after + 2] == b"\x22\x08" and after + 10 <= end:
-            return (
-                data[start + 2 : start + 18].hex(),
-                data[start + 20 : after].hex(),
-                data[after + 2 : after + 10].hex(),
-            )
-    ids = {number: data[at:to].hex() for number, at, to in _fields(data, start, end) if number in (1, 2, 4)}
-    if len(ids.get(1, "")) != 32 or len(ids.get(2, "")) != 16:
-        raise MalformedError("a span without a trace id of 16 bytes and a span id of 8")
-    return ids[1], ids[2], ids.get(4, "")
+def _unread(message: Any, scope: str, parent_id: str, *, is_log: bool) -> Unread:
+    encoded = message.SerializeToString()
+    size = len(encoded) + _OVERHEAD
+    return Unread(message.trace_id.hex(), message.span_id.hex(), parent_id, scope, encoded, is_log, size)
 
 
 def read_span(data: bytes, scope: str) -> Span:
     """One span in full."""
-    span = Span(trace_id="", span_id="", scope=scope, attributes={}, events=[])
-    attributes = span.attributes
-    for number, at, to in _fields(data, 0, len(data)):
-        if number == 9:
-            key, value = _pair(data, at, to, 0)
-            attributes[key] = value
-        elif number == 1:
-            span.trace_id = data[at:to].hex()
-        elif number == 2:
-            span.span_id = data[at:to].hex()
-        elif number == 4:
-            span.parent_id = data[at:to].hex()
-        elif number == 5:
-            span.name = _text(data, at, to)
-        elif number == 7:
-            span.start_ns = _fixed(data, at, to)
-        elif number == 8:
-            span.end_ns = _fixed(data, at, to)
-        elif number == 11:
-            span.events.append(_event(data, at, to, named=2, attributed=3))
-        elif number == 13:
-            span.links = (*span.links, _first(data, at, to).hex())
-        elif number == 15:
-            for inner, start, end in _fields(data, at, to):
-                if inner == 2:
-                    span.status_message = _text(data, start, end)
-                elif inner == 3:
-                    span.status = start
-    return span
+    span = _decode(load_messages().span, data)
+    return Span(
+        trace_id=span.trace_id.hex(),
+        span_id=span.span_id.hex(),
+        parent_id=span.parent_span_id.hex(),
+        name=span.name,
+        scope=scope,
+        start_ns=span.start_time_unix_nano,
+        end_ns=span.end_time_unix_nano,
+        attributes=_decoded_pairs(span.attributes),
+        events=[Event(event.name, _decoded_pairs(event.attributes)) for event in span.events],
+        status=span.status.code,
+        status_message=span.status.message,
+        links=tuple(link.trace_id.hex() for link in span.links),
+    )
 
 
-def record_as_event(data: bytes) -> Event:
+def read_log_record(data: bytes) -> Event:
     """A log record in full, as an event of the span that it names."""
-    return _event(data, 0, len(data), named=12, attributed=6, body=5)
+    record = _decode(load_messages().log_record, data)
+    attributes = _decoded_pairs(record.attributes)
+    name = record.event_name or str(attributes.get("event.name", ""))
+    return Event(name, attributes, _decoded_value(record.body))
 
 
-def _event(data: bytes, start: int, end: int, *, named: int, attributed: int, body: int = 0) -> Event:
-    """An event or a log record, by the numbers of their fields."""
-    name, said, attributes = "", None, {}
-    for number, at, to in _fields(data, start, end):
-        if number == named:
-            name = _text(data, at, to)
-        elif number == attributed:
-            key, value = _pair(data, at, to, 0)
-            attributes[key] = value
-        elif number == body:
-            said = _value_otlp_protobuf(data, at, to, 0)
-    return Event(name or str(attributes.get("event.name", "")), attributes, said)
+def _decoded_pairs(pairs: Any, depth: int = 0) -> dict[str, Any]:
+    return {pair.key: _decoded_value(pair.value, depth) for pair in pairs}
 
 
-def _first(data: bytes, start: int, end: int) -> bytes:
-    """The field with the number 1: a scope's name, a link's trace id."""
-    return next((data[at:to] for number, at, to in _fields(data, start, end) if number == 1), b"")
+def _decoded_value(value: Any, depth: int = 0) -> Any:
+    """An AnyValue: text, a truth value, a number, a list, an object, or bytes in hexadecimal."""
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind == "array_value":
+        return [_decoded_value(one, _deeper(depth)) for one in value.array_value.values]
+    if kind == "kvlist_value":
+        return _decoded_pairs(value.kvlist_value.values, _deeper(depth))
+    if kind == "bytes_value":
+        return value.bytes_value.hex()
+    return getattr(value, kind)
 
 
-def _text(data: bytes, start: int, end: int) -> str:
-    if end < 0:
-        raise MalformedError("a number where a text should be")
-    return data[start:end].decode("utf-8", "replace")
-
-
-def _fixed(data: bytes, start: int, end: int) -> int:
-    return int.from_bytes(data[start:end], "little") if end - start == 8 else 0
-
-
-def _pair(data: bytes, start: int, end: int, depth: int) -> tuple[str, Any]:
-    key, value = "", None
-    for number, at, to in _fields(data, start, end):
-        if number == 1:
-            key = _text(data, at, to)
-        elif number == 2:
-            value = _value_otlp_protobuf(data, at, to, depth)
-    return key, value
-
-
-def _value_otlp_protobuf(data: bytes, start: int, end: int, depth: int) -> Any:
-    """An AnyValue: text, a truth, a number, a list, an object, or bytes."""
-    if end < 0:
-        raise MalformedError("a number where a value should be")
-    if depth > _DEEPEST_OTLP_PROTOBUF:
+def _deeper(depth: int) -> int:
+    if depth >= _DEEPEST:
         raise MalformedError("a value is nested too deeply")
-    value: Any = None
-    for number, at, to in _fields(data, start, end):
-        if number == 1:
-            value = _text(data, at, to)
-        elif number == 2:
-            value = bool(at)
-        elif number == 3:
-            value = at - (1 << 64) if at >= 1 << 63 else at
-        elif number == 4 and to - at == 8:
-            value = unpack_from("<d", data, at)[0]
-        elif number == 5:
-            parts = _fields(data, at, to)
-            value = [_value_otlp_protobuf(data, one, two, depth + 1) for kind, one, two in parts if kind == 1]
-        elif number == 6:
-            parts = _fields(data, at, to)
-            value = dict([_pair(data, one, two, depth + 1) for kind, one, two in parts if kind == 1])
-        elif number == 7:
-            value = data[at:to].hex()
-    return value
+    return depth + 1
 
 
 # TraceBook: the spans that have arrived for the questions under way, and when a trace can be taken to be whole.
@@ -391,6 +291,8 @@ class HeldTrace:
         self.logs: list[Unread] = []
         # Spans of other traces that are linked to this one.
         self.linked: set[str] = set()
+        # A request that may have had spans of this trace could not be read.
+        self.malformed = False
         self.size = 0
         self.last = time.monotonic()
         self.changed = asyncio.Event()
@@ -438,6 +340,8 @@ class HeldTrace:
             except MalformedError:
                 broken += 1
         lacks = [*missing, *([f"{broken} spans could not be read"] if broken else [])]
+        if self.malformed:
+            lacks.append("an export request could not be read")
         begun = min((span.start_ns for span in spans.values()), default=self.asked_ns)
         # The chatbot's clock may be another: then its first span is the beginning.
         skewed = not 0 <= begun - self.asked_ns <= time.time_ns() - self.asked_ns
@@ -451,7 +355,7 @@ def _span(item: Unread) -> Span:
 
 def _event_trace_book(item: Unread) -> Event:
     held = item.encoded
-    return record_as_event(held) if isinstance(held, bytes) else record_as_json_event(held)
+    return read_log_record(held) if isinstance(held, bytes) else record_as_json_event(held)
 
 
 class TraceBook:
@@ -500,6 +404,12 @@ class TraceBook:
             self._held_bytes += held.size - before
         self.counts["taken"] += len(ours)
         self.counts += others
+
+    def note_malformed(self) -> None:
+        """A request could not be read: any open trace may lack its spans."""
+        self.counts["malformed"] += 1
+        for held in self._open.values():
+            held.malformed = True
 
     def _linked(self, item: Unread) -> HeldTrace | None:
         """The trace that a span of another one is linked to: some gateways begin a new trace and link the caller's."""
@@ -557,6 +467,7 @@ class TraceBook:
             "traceparent it gets, and does it export here?",
             "late": "span(s) arrived after their question was graded; raise trace_patience",
             "unknown": "span(s) of traces that no question began were not used",
+            "malformed": "export request(s) could not be read",
             "refused": "span(s) were refused for lack of room; their senders were told to send them again",
         }
         return [f"traces: {self.counts[name]} {text}" for name, text in told.items() if self.counts[name]]
@@ -598,8 +509,10 @@ class Answer(NamedTuple):
 class Receiver:
     """Takes export requests apart and hands the spans on."""
 
-    def __init__(self, taker: Taker) -> None:
+    def __init__(self, taker: Taker, on_malformed: Callable[[], None] | None = None) -> None:
         self._taker = taker
+        # Called for each request that cannot be read.
+        self._on_malformed = on_malformed
         self._reading = 0
 
     def begin(self, length: int) -> bool:
@@ -629,6 +542,8 @@ class Receiver:
                 items, without_span = _READERS[signal, is_json](plain)
                 self._taker.take(items, without_span)
         except MalformedError as error:
+            if self._on_malformed is not None:
+                self._on_malformed()
             return refusal(400, f"this is not an OTLP request: {error}", is_json=is_json)
         except OverfullError:
             return busy(is_json=is_json)

@@ -207,7 +207,7 @@ def value_at(span: Span, name: str) -> Any:
     if isinstance(value, str) and value.startswith(("{", "[", '"')):
         try:
             return decode_json(value)
-        except (ValueError, RecursionError):
+        except ValueError:
             return value
     return _nested(span.attributes, f"{name}.") if value is None else value
 

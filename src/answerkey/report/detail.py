@@ -573,7 +573,7 @@ def _json(value: object) -> str:
         return value
     try:
         return msgspec.json.encode(value).decode()
-    except (TypeError, UnicodeEncodeError, RecursionError):
+    except (TypeError, UnicodeEncodeError):
         return repr(value)
 
 

@@ -34,7 +34,7 @@ from answerkey.report.wording import (
     score_text,
 )
 from answerkey.stats.intervals import Interval
-from answerkey.store.run_list import RunFilter, RunList, RunRow
+from answerkey.store.run_list import RunFilter, RunRow, RunTable
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import for_markdown, one_line
@@ -411,7 +411,7 @@ def _keep_list(folder: Path, names: Sequence[str]) -> None:
 
 def _experiments(store: SqlStore, most: int) -> Iterator[list[RunRow]]:
     """Finished runs, newest first, those of one set and one chatbot together."""
-    listed = RunList(store)
+    listed = RunTable(store)
     found: dict[tuple[str, str], list[RunRow]] = {}
     start = kept = 0
     while kept < most and (rows := listed.page(RunFilter(), limit=_AT_ONCE, offset=start)[0]):

@@ -12,8 +12,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-import msgspec
-
 from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Segment
 from answerkey.report.row_files import cell_text
@@ -39,6 +37,7 @@ from answerkey.report.wording import (
 )
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import for_terminal, one_line
+from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -350,8 +349,8 @@ def _json_value(text: str) -> object:
     if not text.startswith(("{", "[")):
         return None
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return decode_strict_json(text)
+    except ValueError:
         return None
 
 

@@ -36,10 +36,11 @@ from answerkey.report.wording import (
     points_text,
     score_text,
 )
-from answerkey.runs.asking import Asked
 from answerkey.runs.audit import Audit
+from answerkey.runs.setup import AskResult
+from answerkey.stats.agreement import Confusion
 from answerkey.stats.corrected_means import Corrected
-from answerkey.stats.intervals import Confusion, Interval
+from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:
@@ -454,14 +455,14 @@ _MOST_LINES = 60
 _MOST_UNREAD = 12
 
 
-def raw_text(asked: Asked) -> str:
+def raw_text(asked: AskResult) -> str:
     """The raw reply: JSON indented, anything else as it came."""
     if isinstance(asked.raw, str):
         return for_terminal(asked.raw)
     return for_terminal(json.dumps(asked.raw, indent=2, ensure_ascii=False))
 
 
-def print_asked(asked: Asked, console: Console) -> None:
+def print_asked(asked: AskResult, console: Console) -> None:
     """Print what was asked, what came back and what was made of it."""
     took = milliseconds(asked.reply.timings.latency_ms)
     asks = one_line(asked.question.asks[-1].question, 200)
@@ -498,7 +499,7 @@ def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
         yield for_terminal(f"{part} = {json.dumps(expression, ensure_ascii=False)}")
 
 
-def _print_raw(asked: Asked, console: Console) -> None:
+def _print_raw(asked: AskResult, console: Console) -> None:
     emit(console, Text("raw reply", style="bold"))
     lines = raw_text(asked).split("\n") if asked.raw is not None else ["none was seen"]
     for line in lines[:_MOST_LINES]:
@@ -507,7 +508,7 @@ def _print_raw(asked: Asked, console: Console) -> None:
         console.print(f"  … {len(lines) - _MOST_LINES} more lines; --raw prints them all", style="dim")
 
 
-def _parts(asked: Asked) -> Iterator[Text]:
+def _parts(asked: AskResult) -> Iterator[Text]:
     reply, read = asked.reply, asked.read
     for part, value in _values(reply).items():
         where = read.get(part, "")

@@ -5,7 +5,7 @@ from typing import Any
 from answerkey.model.run import GateResults, Run
 
 
-def _judge(run: Run, *conditions: str) -> GateResults:
+def _check_conditions(run: Run, *conditions: str) -> GateResults:
     # Loaded where there are conditions.
     from answerkey.runs.verdicts import check
 
@@ -13,4 +13,4 @@ def _judge(run: Run, *conditions: str) -> GateResults:
 
 
 _run: Any = Run
-_run.judge_conditions = staticmethod(_judge)
+_run.condition_checker = staticmethod(_check_conditions)

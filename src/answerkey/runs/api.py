@@ -21,18 +21,18 @@ from answerkey.model.reasons import worded_card
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
-from answerkey.runs.assembly import (
-    Assembly,
+from answerkey.runs.context import (
     JudgeLike,
     QuestionsLike,
-    assemble,
+    RunContext,
     golden_set,
     judge_settings,
+    make_context,
     make_options,
     select_questions,
 )
+from answerkey.runs.progress import NoProgress, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
-from answerkey.runs.waiting import Progress, Silent, wait_for
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.conversation import Asked
@@ -87,7 +87,7 @@ async def evaluate_async(
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     # Everything that can be wrong is found before the first question is asked.
-    assembly = assemble(chosen, settings, scorers=scorers)
+    assembly = make_context(chosen, settings, scorers=scorers)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     assembly.grader.check_questions(golden)
     baseline = find_baseline(settings, chosen.store, chosen.baseline)
@@ -103,7 +103,7 @@ async def evaluate_async(
         # Only once the target answers: one that is mistyped leaves no store behind.
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
-        asking = Asking(assembly, golden, opened, spec, store, progress or Silent())
+        asking = Asking(assembly, golden, opened, spec, store, progress or NoProgress())
         if chosen.reuse:
             from answerkey.runs.resuming import ask_reusing as ask_run
         run = await ask_run(asking)
@@ -141,14 +141,14 @@ def resume(
         budget=info.options.budget if budget is None else budget,
         prices=settings.prices or info.options.prices,
     )
-    assembly = assemble(options, settings, scorers=scorers)
+    assembly = make_context(options, settings, scorers=scorers)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
 
     return resume_run(
         assembly,
         info,
         opened_store,
-        progress or Silent(),
+        progress or NoProgress(),
         lambda asked, asking: _with_verdicts(asked, asking, baseline),
         target=target,
         wait=wait,
@@ -182,8 +182,8 @@ def rescore(
         gates=(),
         outputs=(),
     )
-    assembly = assemble(options, settings, scorers=scorers)
-    scored = wait_for(rescore_run(assembly, info, opened, progress or Silent(), questions=questions))
+    assembly = make_context(options, settings, scorers=scorers)
+    scored = wait_for(rescore_run(assembly, info, opened, progress or NoProgress(), questions=questions))
     if options.baseline is None:
         return scored
     from answerkey.runs.verdicts import decided
@@ -216,19 +216,21 @@ def ab(
 
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
-    watched = progress or Silent()
+    watched = progress or NoProgress()
     if resume is not None:
         store = open_configured_store(settings, chosen.store, create=False)
         info = store.find_run(resume)
         kept = info.options
         again = msgspec.structs.replace(kept, budget=kept.budget if chosen.budget is None else chosen.budget)
-        assembly = assemble(again, settings, scorers=scorers)
+        assembly = make_context(again, settings, scorers=scorers)
         held = _experiment_gates(assembly, gates)
         return wait_for(resume_experiment(assembly, info, store, watched)).with_gates(held)
     if a is None or b is None:
         raise UsageError("an experiment needs two targets: --a T --b T")
     # The configured gates and baseline are for runs.
-    assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
+    assembly = make_context(
+        msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers
+    )
     held = _experiment_gates(assembly, gates)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     assembly.grader.check_questions(golden)
@@ -236,7 +238,7 @@ def ab(
     return wait_for(asked).with_gates(held)
 
 
-def _experiment_gates(assembly: Assembly, gates: Sequence[str]) -> "list[Gate]":
+def _experiment_gates(assembly: RunContext, gates: Sequence[str]) -> "list[Gate]":
     from answerkey.gates import check_gates  # loaded where there are conditions
 
     return check_gates(gates, assembly.grader.directions, baseline="a")[: len(gates)]
@@ -291,7 +293,7 @@ def score_replies(
         kept="trials" if keep else how.kept,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
-    assembly = assemble(
+    assembly = make_context(
         msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
     )
     golden = None if questions is None else golden_set(questions, settings)
@@ -299,7 +301,7 @@ def score_replies(
         assembly.grader.check_questions(golden)
     opened = open_configured_store(settings, store) if keep or assembly.judge is not None else None
     with nullcontext() if opened is None or keep else opened:
-        run = _scored_log(paths, assembly, opened, golden, how, progress or Silent())
+        run = _scored_log(paths, assembly, opened, golden, how, progress or NoProgress())
     if keep and opened is not None:
         from answerkey.runs.logs import store_log
 
@@ -309,7 +311,7 @@ def score_replies(
 
 def _scored_log(
     paths: Sequence[Path],
-    assembly: Assembly,
+    assembly: RunContext,
     store: "SqlStore | None",
     golden: QuestionSet | None,
     how: "LogScoring",
@@ -362,9 +364,9 @@ async def _with_verdicts(run: Run, asking: "Asking", baseline: RunInfo | None) -
     return _with_gates(run, assembly)
 
 
-def _with_gates(run: Run, assembly: Assembly) -> Run:
+def _with_gates(run: Run, assembly: RunContext) -> Run:
     if not assembly.gates:
         return run
-    from answerkey.runs.verdicts import judge_gates
+    from answerkey.runs.verdicts import with_gates
 
-    return judge_gates(run, assembly.gates)
+    return with_gates(run, assembly.gates)

@@ -15,9 +15,9 @@ from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
-from answerkey.protocols import Target
-from answerkey.runs.assembly import Assembly
-from answerkey.runs.keeping import RunKeeper
+from answerkey.protocols import BaseTarget
+from answerkey.runs.context import RunContext
+from answerkey.runs.durable_writer import DurableWriter
 from answerkey.runs.recorder import Recorder
 from answerkey.runs.stored import run_warnings
 from answerkey.store.sql import SqlStore
@@ -33,8 +33,8 @@ def new_id() -> str:
 
 
 def new_run(
-    assembly: Assembly,
-    target: Target,
+    assembly: RunContext,
+    target: BaseTarget,
     questions: QuestionSet,
     *,
     run_id: str,
@@ -65,7 +65,7 @@ def new_run(
     )
 
 
-def going_on(info: RunInfo, assembly: Assembly) -> RunInfo:
+def going_on(info: RunInfo, assembly: RunContext) -> RunInfo:
     """A stored run as it goes on, perhaps with another judge."""
     return msgspec.structs.replace(
         info, status="running", stopped="", scoring_hash=assembly.grader.hash, options=assembly.options
@@ -73,7 +73,7 @@ def going_on(info: RunInfo, assembly: Assembly) -> RunInfo:
 
 
 def changes_since(
-    info: RunInfo, assembly: Assembly, target: Target, questions: QuestionSet | None = None
+    info: RunInfo, assembly: RunContext, target: BaseTarget, questions: QuestionSet | None = None
 ) -> list[str]:
     """What is not any more as it was when a run was asked: what was said then may not hold."""
     changed = []
@@ -98,7 +98,7 @@ def finish_run(
     status: Literal["interrupted", "partial", "complete"],
     *,
     recorder: Recorder,
-    keeper: RunKeeper,
+    keeper: DurableWriter,
     judging: "JudgingSession | None",
     planned: int,
     stopped: str = "",
@@ -112,15 +112,15 @@ def finish_run(
     if in_memory is not None:
         in_memory = tuple(t for t in in_memory if (t.position, t.number) not in keeper.set_aside)
     results = StreamedResults(partial(store.results, ended)) if in_memory is None else in_memory
-    run = keeper.patiently(lambda: summed_up(store, ended, results, planned=planned))
+    run = keeper.run_owned(lambda: summed_up(store, ended, results, planned=planned))
     return msgspec.structs.replace(run, warnings=(*run.warnings, *keeper.warnings))
 
 
 def keep_results(
-    assembly: Assembly,
+    assembly: RunContext,
     results: Sequence[Trial],
     questions: QuestionSet,
-    target: Target,
+    target: BaseTarget,
     store: SqlStore,
     *,
     target_spec: str | None,

@@ -18,8 +18,8 @@ from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Fli
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
-from answerkey.runs.assembly import Assembly
+from answerkey.protocols import BaseTarget
+from answerkey.runs.context import RunContext
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -30,7 +30,7 @@ _ALPHA = 0.05
 _MOST_ASKED = 100
 
 
-def check_confirm(assembly: Assembly) -> None:
+def check_confirm(assembly: RunContext) -> None:
     """Refuse what can never be confirmed, before anything is asked."""
     options = assembly.options
     if options.confirm and options.baseline is None:
@@ -42,7 +42,7 @@ def check_confirm(assembly: Assembly) -> None:
 
 
 async def confirm_flips(
-    run: Run, assembly: Assembly, target: Target, baseline: RunInfo, store: "SqlStore"
+    run: Run, assembly: RunContext, target: BaseTarget, baseline: RunInfo, store: "SqlStore"
 ) -> Run:
     """The run, whose comparison says which of the broken questions are broken for sure."""
     comparison, times = run.comparison, assembly.options.confirm
@@ -75,7 +75,7 @@ def _first(comparison: Comparison, kind: str) -> list[Flip]:
 
 
 async def _passes(
-    assembly: Assembly, target: Target, questions: Sequence[Question], times: int
+    assembly: RunContext, target: BaseTarget, questions: Sequence[Question], times: int
 ) -> dict[str, int | None]:
     """How often each question passes; None if one of its replies could not be scored."""
     trials = (
@@ -84,7 +84,7 @@ async def _passes(
         for position, question in enumerate(questions)
     )
     passed: dict[str, int | None] = dict.fromkeys((question.id for question in questions), 0)
-    async for trial in assembly.engine.ask_all(target, trials):
+    async for trial in assembly.engine.ask_all([target], trials):
         card = assembly.grader.grade(trial.question, trial.replies)
         count = passed[trial.question.id]
         passed[trial.question.id] = None if card.total is None or count is None else count + card.passed

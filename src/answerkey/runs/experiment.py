@@ -17,14 +17,12 @@ import msgspec
 
 from answerkey.comparison.run_comparison import columns_from_store, compare_runs
 from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
-from answerkey.gates import Gate, evaluate_gates
+from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
-from answerkey.model.run_document import run_header
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
-from answerkey.runs.assembly import Assembly
+from answerkey.protocols import BaseTarget
 from answerkey.runs.bookkeeping import (
     changes_since,
     finish_run,
@@ -33,15 +31,15 @@ from answerkey.runs.bookkeeping import (
     new_run,
     store_writer,
 )
-from answerkey.runs.keeping import Patience, RunKeeper, keep_run, replay_journal
+from answerkey.runs.context import RunContext
+from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer, replay_journal
 from answerkey.runs.live import Spending
+from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.recorder import Recorder, add_stored, judging_on
 from answerkey.runs.stored import open_configured_store, stored_trials
-from answerkey.runs.target_pair import TargetPair, own_trial
 from answerkey.runs.verdicts import with_wordings
-from answerkey.runs.waiting import Progress, RunningScore, Silent
 from answerkey.stats.paired import Verdict
-from answerkey.stats.planning import AnytimeTest, PlannedLooks, sequential_document
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
@@ -86,21 +84,24 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def with_gates(self, gates: Sequence[Gate]) -> "Experiment":
-        """The experiment with these gates judged: by the verdict of the test that could stop it, where there was one."""
-        document = run_header(self.runs[1])
-        summary = document["summary"]
+        """Return the experiment with gate results; a sequential test's verdict and interval replace the comparison's."""
+        run, comparison, replace = self.runs[1], self.comparison, msgspec.structs.replace
+        summary = run.summary
         if self.stopped_early:
-            # Enough was asked, so that the rest is not missing.
-            asked = summary["trials"] + sum(summary["unscored"].values())
-            summary["coverage"] = summary["trials"] / asked
-        compared = self.comparison.to_dict()
-        compared |= {"verdict": self.verdict, "regression": self.verdict == "worse"}
-        compared["difference"] |= self.sequential or {}
-        return msgspec.structs.replace(self, gates=tuple(evaluate_gates(gates, document, compared)))
+            # Enough was asked: the rest is not missing.
+            asked = summary.trials + sum(summary.unscored.values())
+            summary = replace(summary, coverage=summary.trials / asked)
+        if self.sequential is not None:
+            figures = {name: self.sequential[name] for name in ("mean", "low", "high", "p_value")}
+            score = replace(comparison.score, difference=replace(comparison.difference, **figures))
+            comparison = replace(comparison, score=score)
+        comparison = replace(comparison, verdict=self.verdict)
+        subject = GateSubject.of_run(replace(run, summary=summary, comparison=comparison))
+        return replace(self, gates=tuple(evaluate_gates(gates, subject)))
 
 
 async def run_experiment(
-    assembly: Assembly,
+    assembly: RunContext,
     questions: QuestionSet,
     targets: tuple[TargetLike, TargetLike],
     progress: Progress,
@@ -116,8 +117,7 @@ async def run_experiment(
         raise UsageError("an experiment stops early after any question or at planned looks; choose one")
     options = assembly.options
     async with AsyncExitStack() as opened:
-        pair = TargetPair([assembly.unobserved(target) for target in targets])
-        asked = await opened.enter_async_context(assembly.observed(pair))
+        asked = [await opened.enter_async_context(target) for target in assembly.targets(targets)]
         store = open_configured_store(assembly.settings, options.store)
         link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop, looks=looks)
         infos = [
@@ -130,7 +130,7 @@ async def run_experiment(
                 name=f"{options.name or 'ab'}-{arm}",
                 experiment=link,
             )
-            for run_id, arm, target, given in zip(link.runs, ARMS, pair.targets, targets, strict=True)
+            for run_id, arm, target, given in zip(link.runs, ARMS, asked, targets, strict=True)
         ]
         leases = [opened.enter_context(claim_run(store.database, info.id)) for info in infos]
         arms = _Arms(assembly, store, infos, questions, asked, leases, link)
@@ -138,7 +138,7 @@ async def run_experiment(
 
 
 async def resume_experiment(
-    assembly: Assembly, info: RunInfo, store: SqlStore, progress: Progress
+    assembly: RunContext, info: RunInfo, store: SqlStore, progress: Progress
 ) -> Experiment:
     """Ask what both runs of an interrupted experiment still lack."""
     link = info.experiment
@@ -154,9 +154,8 @@ async def resume_experiment(
         path=info.question_path,
     )
     async with AsyncExitStack() as opened:
-        pair = TargetPair([assembly.unobserved(spec) for spec in specs])
-        asked = await opened.enter_async_context(assembly.observed(pair))
-        for other, target in zip(infos, pair.targets, strict=True):
+        asked = [await opened.enter_async_context(target) for target in assembly.targets(specs)]
+        for other, target in zip(infos, asked, strict=True):
             if changed := changes_since(other, assembly, target):
                 raise UsageError(
                     f"run {other.id}: {' and '.join(changed)} changed since; put that back, or begin the experiment anew"
@@ -172,11 +171,11 @@ async def resume_experiment(
 class _Arms:
     def __init__(
         self,
-        assembly: Assembly,
+        assembly: RunContext,
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
-        target: Target,
+        targets: list[BaseTarget],
         leases: list[Lease],
         link: ExperimentLink,
     ) -> None:
@@ -185,8 +184,7 @@ class _Arms:
         self.store = store
         self.infos = infos
         self.questions = questions
-        # Both chatbots behind one, perhaps observed.
-        self.target = target
+        self.targets = targets
         self.options = assembly.options
         self.asked = [store.reply_keys(info) for info in infos]
         # Content hash → the scores of each arm's trials so far; None where one could not be scored.
@@ -204,7 +202,7 @@ class _Arms:
             self.test = PlannedLooks(link.looks, len(self.units))
         # Trials of each arm.
         self.planned = len(questions) * self.options.repeat
-        self.keepers: list[RunKeeper] = []
+        self.keepers: list[DurableWriter] = []
         self.recorders: list[Recorder] = []
         self.judging: list[JudgingSession | None] = []
         self.running = RunningScore()
@@ -229,7 +227,7 @@ class _Arms:
                     order.shuffle(arms)
                     for arm in arms:
                         if (question.ask_hash, trial) not in self.asked[arm]:
-                            missing.append(Trial(question, 2 * trial - 1 + arm, position))
+                            missing.append(Trial(question, trial, position, arm=arm))
             # A unit is asked of both or of neither: a budget that ends must not end one of them earlier.
             if missing and not self.spending.begin(len(missing)):
                 return
@@ -264,14 +262,14 @@ class _Arms:
         """Ask, and compare; `begin` writes a run down once the judges are known to work."""
         async with AsyncExitStack() as opened:
             writers = [store_writer() for _ in self.infos]
-            patience = Patience(self.options.store_patience)
+            patience = StoreRetry(self.options.store_patience)
             for arm, info in enumerate(self.infos):
                 session = judging_on(
                     self.store, self.assembly.judge, info.id, writers[arm], patience=patience
                 )
                 self.judging.append(await opened.enter_async_context(session))
             for arm, info in enumerate(self.infos):
-                begun = keep_run(self.store, info, self.leases[arm], patience, partial(begin, info))
+                begun = open_writer(self.store, info, self.leases[arm], patience, partial(begin, info))
                 self.keepers.append(opened.enter_context(begun))
                 watch = partial(self._scored, arm, progress)
                 self.recorders.append(
@@ -279,7 +277,7 @@ class _Arms:
                         self.keepers[-1],
                         info,
                         self.assembly.grader,
-                        Silent(),
+                        NoProgress(),
                         judging=self.judging[arm],
                         writer=writers[arm],
                         watch=watch,
@@ -288,7 +286,7 @@ class _Arms:
                     )
                 )
             try:
-                with self.keepers[0].asking(), self.keepers[1].asking():
+                with patience.until_stopped():
                     await self._ask(progress)
             except asyncio.CancelledError:
                 self._finish("interrupted")
@@ -317,9 +315,8 @@ class _Arms:
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content.hex(), arm, score)
             self.spending = self._spending()
-            async for trial in self.assembly.engine.ask_all(self.target, self.trials(), self._journal):
-                arm, own = own_trial(trial)
-                await self.recorders[arm].add(own)
+            async for trial in self.assembly.engine.ask_all(self.targets, self.trials(), self._journal):
+                await self.recorders[trial.arm].add(trial)
 
     def _spending(self) -> Spending:
         """What both have cost until now, where there is a budget to keep."""
@@ -330,9 +327,8 @@ class _Arms:
         return Spending(self.options.budget, known, self.judging)
 
     def _journal(self, trial: Trial) -> None:
-        arm, own = own_trial(trial)
-        self.keepers[arm].append(own)
-        self.spending.add(own)
+        self.keepers[trial.arm].append(trial)
+        self.spending.add(trial)
 
     def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
         """A reply has its scorecard, at once or when it has been judged."""
@@ -389,5 +385,4 @@ class _Arms:
                 f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
                 f"answerkey ab --resume {self.infos[0].id} --budget …"
             )
-        observing: list[str] = getattr(self.target, "warnings", list)()
-        yield from observing
+        yield from dict.fromkeys(line for target in self.targets for line in target.warnings())

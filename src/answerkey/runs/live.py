@@ -18,14 +18,14 @@ from answerkey.errors import (
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import Target
-from answerkey.runs.assembly import Assembly
+from answerkey.protocols import BaseTarget
 from answerkey.runs.bookkeeping import finish_run, going_on, new_id, new_run, store_writer
-from answerkey.runs.keeping import Patience, RunKeeper, keep_run
+from answerkey.runs.context import RunContext
+from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer
+from answerkey.runs.progress import Progress
 from answerkey.runs.recorder import Recorder, add_stored, judging_on
 from answerkey.runs.rescoring import score_again
 from answerkey.runs.stored import stored_trials
-from answerkey.runs.waiting import Progress
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 
@@ -100,10 +100,10 @@ class Spending:
 class Asking(msgspec.Struct, frozen=True):
     """What a run is asked with."""
 
-    assembly: Assembly
+    assembly: RunContext
     questions: QuestionSet
     # Open already.
-    target: Target
+    target: BaseTarget
     # What the target is made from again; None: a Python object.
     target_spec: str | None
     store: SqlStore
@@ -143,11 +143,11 @@ async def ask_from(asking: Asking, info: RunInfo, fill: Callable[[RunInfo], None
 async def _ask(asking: Asking, info: RunInfo, lease: Lease, *, new: bool) -> Run:
     assembly, store, questions = asking.assembly, asking.store, asking.questions
     writer = store_writer()
-    patience = Patience(assembly.options.store_patience)
+    retry = StoreRetry(assembly.options.store_patience)
     begin = partial(store.create_run, info, questions) if new else partial(store.update_run, info)
-    judge = judging_on(store, assembly.judge, info.id, writer, patience=patience, beside=new)
+    judge = judging_on(store, assembly.judge, info.id, writer, patience=retry, beside=new)
     async with judge as judging:
-        with keep_run(store, info, lease, patience, begin) as keeper:
+        with open_writer(store, info, lease, retry, begin) as keeper:
             recorder = Recorder(
                 keeper,
                 info,
@@ -171,10 +171,9 @@ async def _ask(asking: Asking, info: RunInfo, lease: Lease, *, new: bool) -> Run
                 planned=len(questions) * info.repeat,
             )
             try:
-                stopped = await _record(asking, info, recorder, keeper, judging, asked)
+                stopped = await _record(asking, info, recorder, keeper, retry, judging, asked)
                 run = finish("interrupted" if stopped else "complete", stopped=stopped)
-                observing: list[str] = getattr(asking.target, "warnings", list)()
-                return msgspec.structs.replace(run, warnings=(*run.warnings, *observing))
+                return msgspec.structs.replace(run, warnings=(*run.warnings, *asking.target.warnings()))
             except asyncio.CancelledError:
                 finish("interrupted")
                 raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
@@ -190,14 +189,18 @@ async def _ask(asking: Asking, info: RunInfo, lease: Lease, *, new: bool) -> Run
                 # If that cannot be written either, the lease of a process that has ended says the same.
                 with suppress(StoreError):
                     finish("interrupted")
-                raise keeper.interrupted(error) from None
+                kept = f"; {keeper.journal_note}" if keeper.journal_note else ""
+                raise InterruptedRunError(
+                    f"{error}{kept}; then continue with: answerkey resume {info.id}"
+                ) from None
 
 
 async def _record(
     asking: Asking,
     info: RunInfo,
     recorder: Recorder,
-    keeper: RunKeeper,
+    keeper: DurableWriter,
+    retry: StoreRetry,
     judging: "JudgingSession | None",
     asked: Set[tuple[str, int]],
 ) -> str:
@@ -207,7 +210,7 @@ async def _record(
     async with recorder.recording():
         # With a judge, stored replies are scored again along with the new ones, mostly from its cached answers.
         recorder.begin(planned=planned, done=0 if judging is not None else min(len(asked), planned))
-        with keeper.asking():
+        with retry.until_stopped():
             if judging is not None and asked:
                 await add_stored(recorder, store, info, questions)
             known = stored_trials(store, info, questions) if budget is not None and asked else ()
@@ -218,7 +221,7 @@ async def _record(
                 spending.add(trial)
 
             trials = spending.allowed(_planned(questions, info.repeat, asked))
-            async for trial in asking.assembly.engine.ask_all(asking.target, trials, journal):
+            async for trial in asking.assembly.engine.ask_all([asking.target], trials, journal):
                 await recorder.add(trial)
     return spending.stopped
 

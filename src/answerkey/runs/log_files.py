@@ -261,7 +261,7 @@ class LogBlocks:
 def _bad_row(error: InputError, row: object) -> _Bad:
     try:
         shown = row if isinstance(row, bytes) else msgspec.json.encode(row, enc_hook=str)
-    except (RecursionError, UnicodeEncodeError):
+    except UnicodeEncodeError:
         shown = b""
     return error.line, _reason(error), shown.rstrip(b"\r\n")
 

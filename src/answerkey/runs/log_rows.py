@@ -12,7 +12,7 @@ from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import Block
 from answerkey.transcripts.recorded_rows import check_messages, reply_in_row
-from answerkey.transcripts.row_files import TOO_DEEP, decode_line
+from answerkey.transcripts.row_files import decode_line
 
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | frozenset(
@@ -86,13 +86,12 @@ class RowReader:
     def _lines(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
         if not block.lines:
             return
-        decode = msgspec.json.Decoder().decode
         first_line = (block.line or 0) + 1
         for index, raw in enumerate(block.lines.split(b"\n")):
             if not raw or raw.isspace():
                 continue
             try:
-                row = decode_line(raw.removeprefix(b"\xef\xbb\xbf"), decode)
+                row = decode_line(raw.removeprefix(b"\xef\xbb\xbf"))
             except ValueError as error:
                 yield UnreadableRow(first_line + index, str(error), raw)
                 continue
@@ -103,8 +102,8 @@ class RowReader:
     ) -> LoggedTrial | UnreadableRow:
         try:
             trial = self.trial(row, place, line)
-        except (ValueError, RecursionError) as error:
-            return UnreadableRow(line, TOO_DEEP if isinstance(error, RecursionError) else str(error), raw)
+        except ValueError as error:
+            return UnreadableRow(line, str(error), raw)
         return LoggedTrial(place, trial, row.keys() >= _SCORED_BEFORE)
 
     def trial(self, row: Mapping[str, Any], place: int, line: int | None = None) -> Trial:

@@ -30,8 +30,8 @@ from answerkey.model.tally import QuestionSlices, QuestionTotals, Tally
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
+from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import run_warnings
-from answerkey.runs.waiting import Progress, RunningScore
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import GraderRecipe
 

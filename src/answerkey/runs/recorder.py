@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.runs.keeping import Patience
+from answerkey.runs.durable_writer import StoreRetry
+from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import stored_trials
-from answerkey.runs.waiting import Progress, RunningScore
 from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
@@ -239,7 +239,7 @@ async def judging_on(
     run_id: str,
     writer: ThreadPoolExecutor | None = None,
     *,
-    patience: Patience | None = None,
+    patience: StoreRetry | None = None,
     beside: bool = False,
 ) -> "AsyncIterator[JudgingSession | None]":
     """A judge opened for a run, with what the store remembers of it; nothing if there is no judge.
@@ -251,9 +251,9 @@ async def judging_on(
         return
     # Most runs have no judge, and need not load what judging takes.
     from answerkey.judge.session import open_judging
-    from answerkey.runs.keeping import PatientJudgements
+    from answerkey.runs.durable_writer import RetryingJudgements
 
-    kept = None if store is None else PatientJudgements(store, patience or Patience(0.0))
+    kept = None if store is None else RetryingJudgements(store, patience or StoreRetry(0.0))
     async with open_judging(judge, run_id=run_id, store=kept, executor=writer, beside=beside) as session:
         yield session
 

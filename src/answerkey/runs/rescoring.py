@@ -9,11 +9,11 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
-from answerkey.runs.assembly import Assembly
 from answerkey.runs.bookkeeping import store_writer, summed_up
+from answerkey.runs.context import RunContext
+from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.recorder import Recorder, add_stored, judging_on
 from answerkey.runs.stored import stored_trials
-from answerkey.runs.waiting import Progress, RunningScore, Silent
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
@@ -21,7 +21,7 @@ _BATCH = 500
 
 
 async def rescore_run(
-    assembly: Assembly,
+    assembly: RunContext,
     info: RunInfo,
     store: SqlStore,
     progress: Progress,
@@ -59,11 +59,11 @@ async def rescore_run(
 
 
 async def _judge_again(
-    assembly: Assembly, info: RunInfo, store: SqlStore, questions: Iterable[Question]
+    assembly: RunContext, info: RunInfo, store: SqlStore, questions: Iterable[Question]
 ) -> JudgeRecord | None:
     writer = store_writer()
     async with judging_on(store, assembly.judge, info.id, writer) as judging:
-        recorder = Recorder(store, info, assembly.grader, Silent(), judging=judging, writer=writer)
+        recorder = Recorder(store, info, assembly.grader, NoProgress(), judging=judging, writer=writer)
         async with recorder.recording():
             await add_stored(recorder, store, info, questions)
         return None if judging is None else judging.record()
@@ -77,7 +77,7 @@ def score_again(
     progress: Progress | None = None,
 ) -> None:
     """Write scorecards for the stored replies that still count, each in the place of the one that was there."""
-    watched = progress or Silent()
+    watched = progress or NoProgress()
     running = RunningScore()
     batch: list[Trial] = []
     written: set[tuple[int, int]] = set()

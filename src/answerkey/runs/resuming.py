@@ -13,19 +13,19 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Timings
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.assembly import Assembly, select_questions
 from answerkey.runs.bookkeeping import changes_since
-from answerkey.runs.keeping import replay_journal
+from answerkey.runs.context import RunContext, select_questions
+from answerkey.runs.durable_writer import replay_journal
 from answerkey.runs.live import Asking, ask_again, ask_from, ask_run
+from answerkey.runs.progress import Progress, wait_for
 from answerkey.runs.stored import load_stored_run, stored_trials
-from answerkey.runs.waiting import Progress, wait_for
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike, target_labels
 
 
 def resume_run(
-    assembly: Assembly,
+    assembly: RunContext,
     info: RunInfo,
     store: SqlStore,
     progress: Progress,
@@ -68,7 +68,7 @@ async def _go_on(asking: Asking, info: RunInfo, lease: Lease, accept_changes: bo
     return await ask_again(asking, info, lease)
 
 
-def _current_questions(info: RunInfo, assembly: Assembly, store: SqlStore) -> QuestionSet:
+def _current_questions(info: RunInfo, assembly: RunContext, store: SqlStore) -> QuestionSet:
     """The golden set as its file is now, or as it was stored if there is no file any more."""
     if info.question_path is not None and Path(info.question_path).is_file():
         questions = read_questions(

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from answerkey.errors import AnswerkeyError
-from answerkey.gates import Gate, check_gates, evaluate_gates, parse_gate
+from answerkey.gates import Gate, GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import Comparison, Flip
 from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
-from answerkey.model.run_document import run_header
 from answerkey.model.scorecard import Trial
 from answerkey.runs.stored import load_stored_run
 
@@ -56,7 +55,7 @@ def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
         if options.baseline is not None:
             run = compare_with_baseline(run, store.find_run(options.baseline), store, margin=options.margin)
             gates += [] if any(gate.needs_comparison for gate in gates) else [parse_gate("no regression")]
-        return judge_gates(run, gates) if gated else run
+        return with_gates(run, gates) if gated else run
     except AnswerkeyError as error:
         # The baseline may be gone, or a metric that a gate names.
         warning = f"this run's baseline and gates cannot be held against it any more: {error}"
@@ -65,7 +64,7 @@ def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     """The run with those before it of the same chatbot on the same golden set."""
-    from answerkey.store.run_list import RunList
+    from answerkey.store.run_list import RunTable
 
     earlier = tuple(
         EarlierRun(
@@ -75,37 +74,32 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
             question_set_hash=row.info.question_set_hash,
             **{name: getattr(row.figures, name) for name in _FIGURES},
         )
-        for row in reversed(RunList(store).earlier(run.info, _EARLIER))
+        for row in reversed(RunTable(store).earlier(run.info, _EARLIER))
     )
     return msgspec.structs.replace(run, earlier=earlier)
 
 
-def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
-    """The run with its gates judged, over its document and its comparison."""
-    return msgspec.structs.replace(run, gates=tuple(_evaluated(run, gates)))
+def with_gates(run: Run, gates: Sequence[Gate]) -> Run:
+    """Return the run with the results of its gates."""
+    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, GateSubject.of_run(run))))
 
 
 def check(run: Run, *conditions: str) -> GateResults:
-    """Judge conditions on a run that has ended; a name that it does not have is refused."""
-    measures = (*run.summary.components, *run.summary.metrics)
+    """Evaluate conditions on a finished run; an unknown name is an error."""
+    scores = (*run.summary.components, *run.summary.metrics)
     baseline = None if run.comparison is None else run.comparison.base.id
-    return GateResults(
-        _evaluated(run, check_gates(conditions, measures, baseline=baseline)[: len(conditions)])
-    )
+    gates = check_gates(conditions, scores, baseline=baseline)[: len(conditions)]
+    return GateResults(evaluate_gates(gates, GateSubject.of_run(run)))
 
 
 def gates_of_stored(
     store: "SqlStore", info: RunInfo, gates: Sequence[Gate], comparison: Comparison | None
 ) -> list[GateResult]:
-    """Gates judged on a stored run, and on its comparison."""
+    """Evaluate gates on a stored run and its comparison."""
     if not gates:
         return []
-    return _evaluated(msgspec.structs.replace(store.load_run(info), comparison=comparison), gates)
-
-
-def _evaluated(run: Run, gates: Sequence[Gate]) -> list[GateResult]:
-    header = run_header(run)
-    return evaluate_gates(gates, header, header.get("comparison"))
+    run = msgspec.structs.replace(store.load_run(info), comparison=comparison)
+    return evaluate_gates(gates, GateSubject.of_run(run))
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:

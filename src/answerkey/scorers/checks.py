@@ -12,7 +12,7 @@ from answerkey.model.question import Check, Question, rubric_name
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
 from answerkey.plugins import ScorerRegistry, load_python, scorers
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.own import OwnScorer, make_scorer
 from answerkey.text.differences import misfit
 from answerkey.text.language import detect_language
@@ -112,7 +112,7 @@ DECIDED: dict[str, Callable[[Any, Reply], Outcome]] = {
 }
 
 
-class Checks:
+class Checks(BaseScorer):
     """Decides a question's checks; one that cannot be decided leaves `checks` without a value."""
 
     name = "checks"

@@ -6,10 +6,10 @@ from answerkey.detect.detector import DetectedFailure, detect_failure
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import ErrorFacts, Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 
 
-class ErrorHandling:
+class ErrorHandling(BaseScorer):
     """1.0 without an error, 0.0 with one."""
 
     name = "error_handling"

@@ -105,9 +105,7 @@ class Grader:
     def prepare(self) -> None:
         """Have the scorers load what their first reply would load, before anything is timed."""
         for scorer in self._scorers:
-            prepare = getattr(scorer, "prepare", None)
-            if prepare is not None:
-                prepare()
+            scorer.prepare()
 
     @property
     def scorers(self) -> tuple[Scorer, ...]:

@@ -11,13 +11,13 @@ from answerkey.model.judgement import NOT_CALIBRATED, SentenceCalibration, read_
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 
 _NOT_OBSERVED = "not observed: no tool result and no source's text was recorded"
 Earlier = Sequence[tuple[Question, Reply]]
 
 
-class LinksIntoEvidence:
+class LinksIntoEvidence(BaseScorer):
     """How many of a reply's figures, dates, names, ids and quotes have a link, and how many of its words are new."""
 
     name = "linked"
@@ -49,7 +49,7 @@ class LinksIntoEvidence:
         )
 
 
-class Groundedness:
+class Groundedness(BaseScorer):
     """Supported ÷ claimed sentences by an entailment model, with how reliable the model was on labelled sentences."""
 
     name = "groundedness"

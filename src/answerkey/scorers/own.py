@@ -13,7 +13,7 @@ from answerkey.errors import UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.groundedness import has_evidence
 from answerkey.text.normalise import one_line
 
@@ -24,7 +24,7 @@ _NEEDS = frozenset(get_args(Need))
 _GIVES = "a scorer gives true, false, a number, a Score or None"
 
 
-class OwnScorer:
+class OwnScorer(BaseScorer):
     """A user's function as a Scorer; it can still be called as the function that it is."""
 
     def __init__(

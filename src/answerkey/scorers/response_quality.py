@@ -10,14 +10,14 @@ from answerkey.match.keywords import Match, MatchMode, Probability, find_keyword
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import KeywordFacts, KeywordMatch, Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import Keyword, Threshold, describe_keyword
 
 # Raised where the same reply could get another score.
 _REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 6}
 
 
-class ResponseQuality:
+class ResponseQuality(BaseScorer):
     """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
 
     name = "response_quality"

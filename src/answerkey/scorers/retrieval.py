@@ -13,7 +13,7 @@ from answerkey.errors import ConfigError, MissingExtraError, UnknownNameError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source
 from answerkey.model.scorecard import Score
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 
 # [1], [2, 3] and 【4†source】 refer to a source by its number.
 _NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()|【(\d{1,3})(?::\d+)?†[^】]*】")
@@ -395,7 +395,7 @@ _MOST_GRADE = 1000
 _MOST_KNOWN = 20_000
 
 
-class RetrievalQuality:
+class RetrievalQuality(BaseScorer):
     """Retrieval measures by name, for questions with `relevant_documents`; all others get no score."""
 
     name = "retrieval"
@@ -516,7 +516,7 @@ _NOT_CITED = tuple(
 )
 
 
-class SourceHygiene:
+class SourceHygiene(BaseScorer):
     """Counts what is odd about a reply's sources: repeated documents, uncited ones, citations of unseen ones."""
 
     name = "source_hygiene"

@@ -14,7 +14,7 @@ from answerkey.model.options import ToolMode
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.scorecard import Score, ToolFacts
-from answerkey.protocols import Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.stats.assignment import cheapest_assignment
 from answerkey.text.normalise import compile_pattern
 
@@ -132,7 +132,7 @@ def _as_text(value: Any) -> str:
 _MOST_KNOWN = 20_000
 
 
-class ToolUsage:
+class ToolUsage(BaseScorer):
     """1.0 if every expected tool is among the tools used; other modes give partial credit.
 
     The values of all modes are recorded as metrics, whichever of them is the component.

@@ -26,8 +26,7 @@ from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, Usage
 from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.row_files import ENDINGS, write_table
-from answerkey.runs.production_grading import ProductionGrading
-from answerkey.runs.proposals import proposed_cases
+from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, person_visiting, site_sending
 from answerkey.server.actions import GivenBaseline, action_routes
 from answerkey.server.intake import (
@@ -41,18 +40,18 @@ from answerkey.server.intake import (
 )
 from answerkey.server.rendering import JsonResponse, know_any_id, read_query, refuse, render, theme_sheet
 from answerkey.server.settings import ServerSettings
-from answerkey.server.views.compare import CompareQuery, exported_pairs, load_compare
+from answerkey.server.views.compare import CompareQuery, export_pairs, load_compare
 from answerkey.server.views.questions import ReviewVerdict, load_full_reply, load_question, load_review
 from answerkey.server.views.replies import load_feedback, load_replies, load_reply
 from answerkey.server.views.runs import load_progress, load_run, load_runs
-from answerkey.server.views.tables import exported_questions, exported_replies, exported_runs
+from answerkey.server.views.tables import export_questions, export_replies, export_runs
 from answerkey.store.maintenance import Deleted, delete_production
 from answerkey.store.people import People, SavedViews, Sites
 from answerkey.store.production import ProductionFilter
-from answerkey.store.questions import QuestionList
-from answerkey.store.row_filter import Ranged, RowFilter
+from answerkey.store.questions import QuestionFilter, QuestionTable
 from answerkey.store.run_list import RunFilter
 from answerkey.store.sql import SqlStore
+from answerkey.store.table_query import TableFilter
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -87,10 +86,12 @@ def asset_routes() -> list[Route]:
     return [
         Route("/static/{name}", _give_static_file, methods=["GET"]),
         Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
-        _table_route("/runs/{run}/questions.{ending}", exported_questions, RowFilter, "questions-of-{run}"),
-        _table_route("/compare.{ending}", exported_pairs, CompareQuery, "comparison"),
-        _table_route("/runs.{ending}", exported_runs, RunFilter, "runs"),
-        _table_route("/replies.{ending}", exported_replies, ProductionFilter, "replies"),
+        _table_route(
+            "/runs/{run}/questions.{ending}", export_questions, QuestionFilter, "questions-of-{run}"
+        ),
+        _table_route("/compare.{ending}", export_pairs, CompareQuery, "comparison"),
+        _table_route("/runs.{ending}", export_runs, RunFilter, "runs"),
+        _table_route("/replies.{ending}", export_replies, ProductionFilter, "replies"),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -111,7 +112,7 @@ def _give_whole_reply(request: Request) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="text/plain")
 
 
-def _table_route(path: str, export: Callable[..., Any], model: type[Ranged], name: str) -> Route:
+def _table_route(path: str, export: Callable[..., Any], model: type[TableFilter], name: str) -> Route:
     """Exactly what a page's table shows, as a file to keep."""
 
     def give(request: Request) -> Response:
@@ -250,7 +251,7 @@ def warm_up(app: "Starlette") -> None:
         store = app.state.holder.get()
         latest = store.list_infos(limit=1)
         run = latest[0].id if latest else ""
-        rows = QuestionList(store).rows(latest[0], RowFilter(), limit=1)[0] if latest else []
+        rows = QuestionTable(store, latest[0]).page(QuestionFilter(), limit=1)[0] if latest else []
         question = rows[0].id if rows else ""
         for page in PAGES:
             _visit(store, page, page.query(), run, question)

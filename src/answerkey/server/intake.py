@@ -15,7 +15,7 @@ from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import Unread, join_observations
 from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver
-from answerkey.runs.production_grading import ProductionGrading
+from answerkey.runs.production import ProductionGrading
 from answerkey.server.access import Visitor
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackBook, new_id

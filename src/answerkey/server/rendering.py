@@ -26,6 +26,7 @@ from answerkey.store.feedback import FeedbackFilter
 from answerkey.store.production import feedback_state, feedback_stats
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import zone_name
+from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -62,13 +63,11 @@ async def read_body(request: Request, model: type[Any]) -> Any:
     if kind not in ("application/json", "text/plain", ""):
         raise BadRequestError(f"content type {kind[:60]!r}: send application/json")
     try:
-        value = msgspec.json.decode(await request.body())
+        value = decode_strict_json(await request.body())
     except ClientDisconnect:
         raise BadRequestError("the connection ended before the body did") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise BadRequestError(f"the body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise BadRequestError("the body is not valid JSON: nested too deeply") from None
     if not isinstance(value, dict):
         raise BadRequestError("the body must be a JSON object")
     return read_mapping(value, model)

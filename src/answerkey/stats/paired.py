@@ -1,6 +1,6 @@
 """The mean of paired differences: the sign-flip test over units, the interval of what it does not reject, the verdict.
 
-A verdict is better or worse if the test (`stats/signflip.py`) rejects "no difference" at 5%; the end of the interval that
+A verdict is better or worse if the test (`stats/sign_flip.py`) rejects "no difference" at 5%; the end of the interval that
 faces zero is then the smallest mean that the same test does not reject. The other end, and both where nothing was shown,
 allow for what was not drawn: one unit more that changed as much as the largest change seen. Where all units changed alike,
 or none did, that unit changed by a whole point, and the end that faces zero has one more that did not change.
@@ -12,20 +12,12 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-import numpy as np
-
-from answerkey.stats.distributions import binomial_cdf, binomial_pmf, normal_quantile
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
+    from answerkey.stats.sign_flip import Floats
 
 Verdict = Literal["better", "worse", "same", "no clear difference"]
 
@@ -110,6 +102,7 @@ def clear_sign(
 
 
 def _p_value(sums: "Floats") -> float:
+    from answerkey.stats.sign_flip import at_most_zero
 
     return min(1.0, 2.0 * min(at_most_zero(sums), at_most_zero(-sums)))
 
@@ -119,6 +112,8 @@ def _interval(
 ) -> tuple[float, float]:
     """All means that the test does not reject; away from zero with one unit more."""
     import numpy as np
+
+    from answerkey.stats.sign_flip import set_mean_quantile
 
     tail = (1.0 - level) / 2.0
     if len(sums) < LEAST_UNITS:
@@ -190,152 +185,3 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         highest = max(highest, min(1.0, p * (len(known) - rank)))
         corrected[index] = highest
     return corrected
-
-
-# The sign-flip (paired permutation) test of a mean difference, and the interval of all means that it does not reject.
-#
-# If two versions are the same, a unit's difference is as likely to be +x as -x, so the total that was seen is compared with
-# the totals of all choices of signs (Fisher 1935). Flipping the signs of some units leaves a total at least as large exactly
-# if those units' differences add up to no more than zero. So the one-sided p-value is the share of all sets of units whose mean
-# is at most zero, and the interval runs from the 2.5% to the 97.5% quantile of the means of all sets (Hartigan 1969).
-# From that it is plain that the verdict is monotone: a larger difference anywhere makes no set's mean smaller.
-# Sets whose mean is exactly the one tested count half (mid-p, Lancaster 1961). For pass/fail the test is McNemar's.
-#
-# A unit has a sum of differences and a size: the mean of a set is its units' sums over their sizes.
-
-
-# Every set is looked at up to this many units; above, the share is Lugannani and Rice's (1980), right to a few percent of itself.
-_ENUMERATE_TO = 15
-# Sums closer than this are the same sum: scores are rounded to nine decimals.
-_SAME = 1e-8
-# More distinct units than these have a total that is normal to three decimals of the p-value.
-_NORMAL_FROM = 5000
-# Newton's method takes five to ten.
-_STEPS = 100
-
-
-def at_most_zero(sums: "Floats") -> float:
-    """The share of all sets of units whose sum is below zero, those at zero half counted: the one-sided mid-p value."""
-    sums = sums[sums != 0.0]
-    if len(sums) <= _ENUMERATE_TO:
-        totals = _set_totals(sums)
-        return float(np.mean(totals < -_SAME) + np.mean(abs(totals) <= _SAME) / 2.0)
-    if len(sums) < _NORMAL_FROM and np.ptp(abs(sums)) < _SAME:
-        # One size, as pass/fail has: the share is a binomial one.
-        falls = int(np.count_nonzero(sums < 0.0))
-        return binomial_cdf(falls, len(sums), 0.5) - binomial_pmf(falls, len(sums), 0.5) / 2.0
-    values, counts = _counted(sums)
-    return float(_shares(values[None, :], counts)[0])
-
-
-def rows_at_most_zero(rows: "Floats") -> "Floats":
-    """The same of each row, for simulations."""
-    shares = np.empty(len(rows))
-    few = np.count_nonzero(rows, axis=1) <= _ENUMERATE_TO
-    shares[few] = [at_most_zero(row) for row in rows[few]]
-    if not few.all():
-        shares[~few] = _shares(rows[~few], np.ones(rows.shape[1]))
-    return shares
-
-
-def set_mean_quantile(sums: "Floats", sizes: "Floats", tail: float) -> float:
-    """The mean that a share `tail` of all sets' means lies below; that of the negated sums, negated, is the upper one."""
-    if len(sums) <= _ENUMERATE_TO:
-        means = np.sort(_set_totals(sums)[1:] / _set_totals(sizes)[1:])
-        # The empty set is tied with every mean, so that it counts half on either side.
-        place = tail * (len(means) + 1) - 0.5
-        return float(means[math.ceil(place) - 1]) if place > 0.0 else -math.inf
-    if np.ptp(sizes) < _SAME:
-        # Equal units count as so many of one, which differences of scores have many of.
-        sums, counts = _counted(sums)
-        sizes = np.full(len(sums), sizes[0])
-    else:
-        counts = np.ones(len(sums))
-    return _quantile(sums, sizes, counts, tail)
-
-
-def _set_totals(values: "Floats") -> "Floats":
-    """The sums of all sets, the empty one first."""
-    totals = np.zeros(1)
-    for value in values.tolist():
-        totals = np.concatenate([totals, totals + value])
-    return totals
-
-
-def _counted(values: "Floats") -> "tuple[Floats, Floats]":
-    """Distinct values, and how many there are of each."""
-    distinct, counts = np.unique(values, return_counts=True)
-    return distinct, counts.astype(np.float64)
-
-
-def _quantile(sums: "Floats", sizes: "Floats", counts: "Floats", tail: float) -> float:
-    """The mean that a share `tail` of the sets' means lies below, by regula falsi on the share's normal score."""
-    total = float((counts * sizes).sum())
-    high = float((counts * sums).sum()) / total
-    spread = math.sqrt(float((counts * (sums - sizes * high) ** 2).sum())) / total
-    if spread < _SAME:
-        return high
-    wanted, below, low, score = normal_quantile(tail), 0.0, high, 0.0
-    while score > wanted:
-        high, below, low = low, score, low - 2.5 * spread
-        score = _score(sums - sizes * low, counts)
-    for _ in range(60):
-        middle = low + (high - low) * min(max((wanted - score) / (below - score), 0.05), 0.95)
-        if high - low < _SAME:
-            break
-        found = _score(sums - sizes * middle, counts)
-        if found > wanted:
-            high, below = middle, found
-        else:
-            low, score = middle, found
-    return low
-
-
-def _score(values: "Floats", counts: "Floats") -> float:
-    """The share of sets with a sum below zero, as a normal quantile: nearly linear in what is taken off the values."""
-    share = float(_shares(values[None, :], counts)[0])
-    return normal_quantile(min(max(share, 1e-300), 1.0 - 1e-16))
-
-
-def _shares(rows: "Floats", counts: "Floats") -> "Floats":
-    """For each row of values: the share of sets of so many units of each whose sum is below zero, by Lugannani and Rice.
-
-    In signs: the chance that the values' sizes, each with a random sign, add up to at least the sum of the values; the
-    cumulant function of that is the sum of log cosh(t · size), and t solves "its slope is the sum".
-    """
-    sizes, seen = abs(rows), rows @ counts
-    deviation = np.sqrt(np.maximum((sizes * sizes) @ counts, 1e-300))
-    normal = _normal_tail(seen / deviation)
-    if rows.shape[1] > _NORMAL_FROM:
-        return normal
-    side = np.sign(seen)
-    seen, reach = abs(seen), sizes @ counts
-    # Where every sign agrees it is one choice of signs, half counted; near the middle the formula divides by zero.
-    whole, middle = seen >= reach - _SAME, seen < 1e-3 * deviation
-    t = seen / deviation**2
-    low, high = np.zeros(len(rows)), np.full(len(rows), np.inf)
-    with np.errstate(all="ignore"):
-        for _ in range(_STEPS):
-            bent = np.tanh(t[:, None] * sizes)
-            slope, bend = (sizes * bent) @ counts, (sizes * sizes * (1.0 - bent * bent)) @ counts
-            low, high = np.where(slope < seen, t, low), np.where(slope < seen, high, t)
-            following = t + (seen - slope) / bend
-            outside = ~((following > low) & (following < high))
-            halved = np.where(np.isinf(high), 2.0 * t, (low + high) / 2.0)
-            following = np.where(outside, halved, following)
-            done = whole | middle | (abs(following - t) <= 1e-9 * t)
-            if done.all():
-                break
-            t = np.where(done, t, following)
-        scaled = t[:, None] * sizes
-        cumulant = (scaled + np.log1p(np.exp(-2.0 * scaled)) - math.log(2.0)) @ counts
-        w, u = np.sqrt(2.0 * (t * seen - cumulant)), t * np.sqrt(bend)
-        tail = _normal_tail(w) + np.exp(-w * w / 2.0) / math.sqrt(2.0 * math.pi) * (1.0 / u - 1.0 / w)
-    least = 0.5 ** ((sizes > 0.0) @ counts + 1.0)
-    tail = np.where(whole, least, np.clip(tail, least, 0.5))
-    tail = np.where(side < 0.0, 1.0 - tail, tail)
-    return np.where(middle, normal, tail)
-
-
-def _normal_tail(scores: "Floats") -> "Floats":
-    return np.array([0.5 * math.erfc(score / math.sqrt(2.0)) for score in scores.tolist()])

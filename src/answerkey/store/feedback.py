@@ -3,25 +3,22 @@
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ProductionReply, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard
-from answerkey.store.database import BATCH, TABLES, Connection, Where, insert, signs
-from answerkey.store.run_rows import CARD_COLUMNS, NAME_KEY, RUN_KEY, id_hash, unpack_card
+from answerkey.store.database import BATCH, Connection, Sql, all_of, any_of, in_list, sql
+from answerkey.store.run_rows import CARD_COLUMNS, id_hash, name_key_sql, run_key_sql, unpack_card
+from answerkey.store.schema import TABLES, insert
+from answerkey.store.table_query import Day, ShortText
 from answerkey.text.dates import day_begins, day_ends
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-
-# What people search for is short.
-ShortText = Annotated[str, msgspec.Meta(max_length=200)]
-# As 2026-11-16.
-Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 _UPDATE = (
@@ -51,13 +48,14 @@ class Window(Protocol):
     def until(self) -> str | None: ...
 
 
-def time_window(where: Where, column: str, wanted: Window) -> Where:
-    """With the conditions that a time is within the days that are wanted."""
+def within_days(column: str, wanted: Window) -> list[Sql]:
+    """The conditions that a time is within the wanted days."""
+    conditions = []
     if wanted.since is not None:
-        where.add(f"{column} >= ?", day_begins(wanted.since))
+        conditions.append(Sql(f"{column} >= ?", (day_begins(wanted.since),)))
     if wanted.until is not None:
-        where.add(f"{column} < ?", day_ends(wanted.until))
-    return where
+        conditions.append(Sql(f"{column} < ?", (day_ends(wanted.until),)))
+    return conditions
 
 
 class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,8 +128,8 @@ class FeedbackBook:
             for start in range(0, len(given), BATCH):
                 some = given[start : start + BATCH]
                 # Told apart here: a database that has many unmatched verdicts would rather look through all of them.
-                query = f"SELECT payload FROM feedback WHERE {column} IN ({signs(some)})"
-                for feedback in (_decode(payload) for (payload,) in connection.run(query, some)):
+                query = sql(f"SELECT payload FROM feedback WHERE {column} IN {{ids}}", ids=in_list(some))
+                for feedback in [_decode(payload) for (payload,) in connection.run(*query)]:
                     # A conversation's id alone says nothing when a more exact id was given.
                     exact = column != "conversation_id" or feedback.response_id is feedback.trace_id is None
                     if exact and not feedback.matched:
@@ -155,7 +153,7 @@ class FeedbackBook:
     def of_reply(self, key: ReplyKey) -> list[Feedback]:
         """What people said about one reply of a run, newest first."""
         return self._read(
-            Where(
+            sql(
                 "run_id = ? AND ask_hash = ? AND trial = ? AND target_hash = ?",
                 key.run_id,
                 bytes.fromhex(key.ask_hash),
@@ -166,23 +164,29 @@ class FeedbackBook:
 
     def verdicts(self, run_id: str, *, source: FeedbackSource | None = None) -> list[Feedback]:
         """All verdicts on a run's replies, newest first: what calibration and weights learn from."""
-        where = Where("run_id = ?", run_id)
-        return self._read(where if source is None else where.add("source = ?", source))
+        conditions = [Sql("run_id = ?", (run_id,))]
+        if source is not None:
+            conditions.append(Sql("source = ?", (source,)))
+        return self._read(all_of(conditions))
 
     def of_production(self, ids: Sequence[str]) -> list[Feedback]:
         """What people said of these production replies, newest first."""
-        return self._read(Where(f"production_id IN ({signs(ids)})", *ids))
+        return self._read(sql("production_id IN {ids}", ids=in_list(ids)))
 
     def page(
         self, wanted: FeedbackFilter | None = None, *, limit: int = 50, offset: int = 0
     ) -> tuple[list[Feedback], int]:
         """Verdicts newest first, and how many there are in all."""
         where = _conditions(wanted or FeedbackFilter())
+        query = sql(
+            f"SELECT payload FROM feedback WHERE {{where}} {_NEWEST} LIMIT ? OFFSET ?",
+            limit,
+            offset,
+            where=where,
+        )
         with self._database.reading() as connection:
-            total = int(connection.value(f"SELECT COUNT(*) FROM feedback WHERE {where}", where.values))
-            query = f"SELECT payload FROM feedback WHERE {where} {_NEWEST} LIMIT ? OFFSET ?"
-            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
-        return [_decode(payload) for (payload,) in rows], total
+            total = connection.value(*sql("SELECT COUNT(*) FROM feedback WHERE {where}", where=where))
+            return [_decode(payload) for (payload,) in connection.run(*query)], int(total)
 
     def negative(self) -> Iterator[Feedback]:
         """Verdicts that are no praise, newest first, read as a stream."""
@@ -208,19 +212,23 @@ class FeedbackBook:
             if scored is not None:
                 yield ScoredVerdict(question, _components(scored), value)
 
-    def _read(self, where: Where) -> list[Feedback]:
+    def _read(self, where: Sql) -> list[Feedback]:
+        query = sql(f"SELECT payload FROM feedback WHERE {{where}} {_NEWEST}", where=where)
         with self._database.reading() as connection:
-            rows = connection.run(f"SELECT payload FROM feedback WHERE {where} {_NEWEST}", where.values)
-            return [_decode(payload) for (payload,) in rows]
+            return [_decode(payload) for (payload,) in connection.run(*query)]
 
 
 def question_of(connection: Connection, key: ReplyKey) -> Question | None:
     """The golden case that a reply of a run was graded by."""
-    payload = connection.value(
+    query = sql(
         "SELECT q.payload FROM questions q JOIN scorecards c ON c.question = q.key "
-        f"WHERE q.ask_hash = ? AND c.run = {RUN_KEY} AND c.target = {NAME_KEY} AND c.trial = ? LIMIT 1",
-        (bytes.fromhex(key.ask_hash), key.run_id, key.target_hash, key.trial),
+        "WHERE q.ask_hash = ? AND c.run = {run} AND c.target = {target} AND c.trial = ? LIMIT 1",
+        bytes.fromhex(key.ask_hash),
+        key.trial,
+        run=run_key_sql(key.run_id),
+        target=name_key_sql(key.target_hash),
     )
+    payload = connection.value(*query)
     return None if payload is None else _decode_question(payload)
 
 
@@ -293,17 +301,17 @@ def _located(connection: Connection, feedback: Feedback) -> Feedback:
     return feedback
 
 
-def _conditions(wanted: FeedbackFilter) -> Where:
-    where = time_window(Where(), "created_at", wanted)
+def _conditions(wanted: FeedbackFilter) -> Sql:
+    conditions = within_days("created_at", wanted)
     if wanted.value is not None:
-        where.add("value >= ?" if wanted.value == "up" else "value < ?", POSITIVE)
+        conditions.append(Sql("value >= ?" if wanted.value == "up" else "value < ?", (POSITIVE,)))
     if wanted.source is not None:
-        where.add("source = ?", wanted.source)
-    if wanted.category == "unknown":
-        where.add("category = ? OR category IS NULL", wanted.category)
-    elif wanted.category is not None:
-        where.add("category = ?", wanted.category)
-    return where
+        conditions.append(Sql("source = ?", (wanted.source,)))
+    if wanted.category is not None:
+        known = Sql("category = ?", (wanted.category,))
+        unknown = [Sql("category IS NULL")] if wanted.category == "unknown" else []
+        conditions.append(any_of([known, *unknown]))
+    return all_of(conditions)
 
 
 def _components(card: Scorecard) -> dict[str, float]:

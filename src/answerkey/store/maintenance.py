@@ -13,9 +13,10 @@ from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.store import open_store
-from answerkey.store.database import BATCH, TABLES, Connection, Database, Row, Table, signs
+from answerkey.store.database import BATCH, Connection, Database, Row, in_list, sql
 from answerkey.store.production import add_up_all, recounted
 from answerkey.store.run_rows import check_details, read_run_info, reply_checksum, unpack_replies
+from answerkey.store.schema import TABLES, TableSchema
 from answerkey.store.sql import SqlStore
 
 # Findings that are listed.
@@ -49,7 +50,7 @@ class StoreCheck(msgspec.Struct, kw_only=True):
 def check_store(store: SqlStore) -> StoreCheck:
     """Read every row there is."""
     found = StoreCheck(store=store.address)
-    if store.database.kind == "sqlite":
+    if store.database.dialect == "sqlite":
         found.findings += _pages(store.database)
     for table in TABLES.values():
         rows = 0
@@ -86,7 +87,7 @@ def _pages(database: Database) -> list[str]:
 # What a row says of itself
 
 
-def problem_of(table: Table, row: Row) -> str | None:
+def problem_of(table: TableSchema, row: Row) -> str | None:
     """What is wrong with a row, as far as it can tell; None: nothing."""
     check = _CHECKS.get(table.name)
     if check is None:
@@ -136,9 +137,9 @@ _CHECKS: dict[str, Callable[..., str | None]] = {
 # Reading what can be read
 
 
-def readable_rows(database: Database, table: Table) -> Iterator[Row]:
+def readable_rows(database: Database, table: TableSchema) -> Iterator[Row]:
     """Every row of a table that can be read, its columns as declared; a damaged SQLite file is read around the damage."""
-    if database.kind != "sqlite":
+    if database.dialect != "sqlite":
         yield from database.stream(f"SELECT {', '.join(table.columns)} FROM {table.name}")
         return
     keys = list(table.identity) if table.ordered else ["rowid"]
@@ -156,7 +157,7 @@ def readable_rows(database: Database, table: Table) -> Iterator[Row]:
 class _Reader:
     """Reads a table of SQLite by its key."""
 
-    def __init__(self, database: Database, table: Table, keys: list[str]) -> None:
+    def __init__(self, database: Database, table: TableSchema, keys: list[str]) -> None:
         self._database = database
         self._table = table
         self._keys = keys
@@ -214,7 +215,7 @@ def copy_store(source: SqlStore, to: SqlStore, *, salvage: bool = False) -> Stor
         raise UsageError(f"store {to.address}: there are runs in it; copy to a new one")
     copied = StoreCopy(store=to.address)
     with to.database.transaction() as writing, source.database.reading() as reading:
-        if source.database.kind == "postgresql":
+        if source.database.dialect == "postgresql":
             # All tables as of the same moment, while runs go on.
             reading.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         for table in TABLES.values():
@@ -222,22 +223,22 @@ def copy_store(source: SqlStore, to: SqlStore, *, salvage: bool = False) -> Stor
                 continue
             rows = _sound_rows(source, table, copied) if salvage else _all_rows(reading, table)
             copied.rows[table.name] = _write(writing, table, rows)
-            if to.database.kind == "postgresql" and "number" in table.columns.values():
+            if to.database.dialect == "postgresql" and "number" in table.columns.values():
                 # The next row's number comes after those that were given elsewhere.
                 writing.run(
                     f"SELECT setval(pg_get_serial_sequence('{table.name}', 'key'), MAX(key)) FROM {table.name}"
                 )
         add_up_all(writing)
-    to.database.keep_statistics()
+    to.database.update_statistics()
     return copied
 
 
-def _all_rows(reading: Connection, table: Table) -> Iterator[Row]:
+def _all_rows(reading: Connection, table: TableSchema) -> Iterator[Row]:
     for rows in reading.batches(f"SELECT {', '.join(table.columns)} FROM {table.name}"):
         yield from rows
 
 
-def _sound_rows(source: SqlStore, table: Table, copied: StoreCopy) -> Iterator[Row]:
+def _sound_rows(source: SqlStore, table: TableSchema, copied: StoreCopy) -> Iterator[Row]:
     for row in readable_rows(source.database, table):
         if problem_of(table, row) is None:
             yield row
@@ -245,7 +246,7 @@ def _sound_rows(source: SqlStore, table: Table, copied: StoreCopy) -> Iterator[R
             copied.left_out[table.name] = copied.left_out.get(table.name, 0) + 1
 
 
-def _write(writing: Connection, table: Table, rows: Iterator[Row]) -> int:
+def _write(writing: Connection, table: TableSchema, rows: Iterator[Row]) -> int:
     count = 0
     while batch := list(islice(rows, BATCH)):
         writing.insert(table.name, batch, columns=tuple(table.columns))
@@ -355,15 +356,15 @@ def delete_production(store: SqlStore, *, older_than_days: float) -> Deleted:
 
 def _delete_replies(store: SqlStore, ids: Sequence[str]) -> Deleted:
     with store.database.transaction() as connection, recounted(store.database, connection, ids):
-        these = f"IN ({signs(ids)})"
-        said = connection.run(f"DELETE FROM feedback WHERE production_id {these}", ids).rowcount
-        gone = connection.run(f"DELETE FROM production_replies WHERE id {these}", ids).rowcount
+        listed = in_list(ids)
+        said = connection.run(*sql("DELETE FROM feedback WHERE production_id IN {ids}", ids=listed)).rowcount
+        gone = connection.run(*sql("DELETE FROM production_replies WHERE id IN {ids}", ids=listed)).rowcount
     return Deleted(production_replies=int(gone), feedback=int(said))
 
 
 def _sweep_questions(store: SqlStore) -> None:
     with store.database.transaction() as connection:
-        if store.database.kind == "postgresql":
+        if store.database.dialect == "postgresql":
             # A run that begins now either is seen below, or finds its questions gone and writes them.
             connection.run("LOCK TABLE set_items IN ACCESS EXCLUSIVE MODE")
         for number in _unused_sets(connection):

@@ -15,7 +15,8 @@ from typing import ClassVar, Generic, Literal, TypeVar, get_args
 import msgspec
 
 from answerkey.errors import StoreError, UnknownNameError, UsageError
-from answerkey.store.database import insert, now
+from answerkey.store.database import now
+from answerkey.store.schema import insert
 from answerkey.store.sql import SqlStore
 
 # Each may what those before it may.

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from answerkey.errors import MissingExtraError, StoreAwayError, StoreError
-from answerkey.store.database import BATCH, TABLES, Connection, Database, Row
+from answerkey.store.database import BATCH, Connection, Database, Row
+from answerkey.store.schema import TABLES
 from answerkey.store.sql import SqlStore
 
 try:
@@ -112,7 +113,7 @@ class _Connection(Connection):
 class PostgresqlDatabase(Database):
     """A database on a server."""
 
-    kind = "postgresql"
+    dialect = "postgresql"
     like = "ILIKE"
     error = psycopg.Error
     clock = "EXTRACT(EPOCH FROM clock_timestamp())::double precision"
@@ -138,7 +139,7 @@ class PostgresqlDatabase(Database):
             return StoreAwayError(f"{said}; check the address and that the server runs")
         return StoreError(f"{said}; check the address and that the server runs")
 
-    def keep_statistics(self) -> None:
+    def update_statistics(self) -> None:
         """Make the planner's statistics anew where the tables have outgrown them."""
         with self.transaction() as connection:
             if connection.value(_OUTGROWN) and connection.value(

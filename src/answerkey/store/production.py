@@ -18,22 +18,13 @@ from answerkey.model.feedback import (
     FeedbackTheme,
     ProductionReply,
 )
-from answerkey.model.scorecard import PASS_MARK
-from answerkey.stats.intervals import correlate
-from answerkey.store.database import (
-    BATCH,
-    EPSILON,
-    SAID_IN_PRODUCTION,
-    TABLES,
-    Connection,
-    Database,
-    Where,
-    insert,
-    signs,
-)
-from answerkey.store.feedback import SCORED, Day, FeedbackBook, FeedbackFilter, ShortText, time_window
-from answerkey.store.row_filter import Ranged
+from answerkey.model.scorecard import PASS_MARK, lowest_score
+from answerkey.stats.agreement import correlate
+from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, in_list, sql
+from answerkey.store.feedback import SCORED, FeedbackBook, FeedbackFilter, within_days
 from answerkey.store.run_rows import fold, storable, tools_text
+from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
+from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery
 from answerkey.text.dates import day_begins, day_ends
 from answerkey.text.differences import find_themes
 
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
 # By what replies are counted apart → SQL of its value; all of them together are "".
 _FACETS = {name: name for name in ("category", "error_kind", "model", "version")} | {
     "": "''",
-    "result": f"CASE WHEN score < {PASS_MARK - EPSILON!r} THEN 'failed' WHEN score IS NULL THEN 'ungraded' ELSE 'passed' END",
+    "result": f"CASE WHEN score < {lowest_score(PASS_MARK)!r} THEN 'failed' WHEN score IS NULL THEN 'ungraded' ELSE 'passed' END",
 }
 # What is added up, after the day (in UTC), the facet and its value.
 _KEY = TABLES["production_sums"].identity
@@ -64,26 +55,27 @@ _FIRST, _LAST = "T00:00:00.000+00:00", "T23:59:59.999+00:00"
 Sums = dict[tuple[str, ...], tuple[float, ...]]
 
 
-def sums_of(connection: Connection, where: Where) -> Sums:
-    """What replies `p` add up to, by day, facet and value."""
+def sums_of(connection: Connection, where: Sql) -> Sums:
+    """The sums of the replies `p` that meet a condition, by day, facet and value."""
     parts = [
         f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen WHERE {value} IS NOT NULL GROUP BY 1, 3"
         for facet, value in _FACETS.items()
     ]
-    # A time that is none, as a sender may have it, would be beyond adding up.
-    rows = connection.run(
-        "WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, p.version, p.score, "
-        "CASE WHEN ABS(p.latency_ms) < 1e12 THEN p.latency_ms END AS latency_ms "
-        f"FROM production_replies p WHERE {where}) {' UNION ALL '.join(parts)}",
-        where.values,
+    # An absurd latency from a sender would spoil the sum.
+    query = sql(
+        "WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, p.version, "
+        "p.score, CASE WHEN ABS(p.latency_ms) < 1e12 THEN p.latency_ms END AS latency_ms "
+        "FROM production_replies p WHERE {where}) {parts}",
+        where=where,
+        parts=" UNION ALL ".join(parts),
     )
-    return {row[:3]: row[3:] for row in rows}
+    return {row[:3]: row[3:] for row in connection.run(*query)}
 
 
 def sums_of_ids(connection: Connection, ids: Sequence[str]) -> Sums:
-    """The same of the replies with these ids, however many."""
+    """The sums of the replies with these ids, however many."""
     chunks = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
-    return _together(sums_of(connection, Where(f"p.id IN ({signs(some)})", *some)) for some in chunks)
+    return _together(sums_of(connection, sql("p.id IN {ids}", ids=in_list(chunk))) for chunk in chunks)
 
 
 def _together(parts: Iterable[Sums]) -> Sums:
@@ -112,15 +104,18 @@ def add_up(connection: Connection, before: Sums, after: Sums) -> None:
 
 def add_up_all(connection: Connection) -> None:
     """Count all replies of a store that has none counted."""
-    add_up(connection, {}, sums_of(connection, Where()))
+    add_up(connection, {}, sums_of(connection, all_of(())))
 
 
 @contextmanager
 def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[None]:
     """While replies are changed or deleted, nobody else changes them; then what they add up to is right again."""
-    if database.kind == "postgresql":
-        held = f"SELECT 1 FROM production_replies WHERE id IN ({signs(ids)}) ORDER BY key FOR UPDATE"
-        connection.run(held, ids)
+    if database.dialect == "postgresql":
+        connection.run(
+            *sql(
+                "SELECT 1 FROM production_replies WHERE id IN {ids} ORDER BY key FOR UPDATE", ids=in_list(ids)
+            )
+        )
     before = sums_of_ids(connection, ids)
     yield
     add_up(connection, before, sums_of_ids(connection, ids))
@@ -153,7 +148,7 @@ def window_sums(connection: Connection, wanted: "Window") -> Sums:
     )
     parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
     for sign, since, until in hours:
-        read = sums_of(connection, Where("p.created_at >= ? AND p.created_at < ?", since, until))
+        read = sums_of(connection, sql("p.created_at >= ? AND p.created_at < ?", since, until))
         parts.append({key[1:]: tuple(sign * value for value in values) for key, values in read.items()})
     return {key: values for key, values in _together(parts).items() if values[0]}
 
@@ -161,17 +156,18 @@ def window_sums(connection: Connection, wanted: "Window") -> Sums:
 # ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to.
 
 
-# Columns that rows can be sorted by, those by which they are counted as they come, and those of which ranges can be wanted.
-_SORTED = {
+# Column → SQL, for columns that rows can be sorted by.
+_COLUMNS = {
     name: name for name in ("created_at", "score", "latency_ms", "category", "model", "version", "id")
 } | {"error": "error_kind"}
+_NUMBERS = ("score", "latency_ms")
+# Filter → the column that replies are counted by as they are written.
 _COUNTED = {"category": "category", "error": "error_kind", "model": "model", "version": "version"}
-_RANGED = ("score", "latency_ms")
-# Up to so many that match are counted; of more it is only known that they are more.
-MOST_COUNTED = 10_000
+# Matching replies are counted up to this number.
+MAX_COUNTED = 10_000
 
 
-class ProductionFilter(Ranged, frozen=True, kw_only=True):
+class ProductionFilter(TableFilter, frozen=True, kw_only=True):
     """Which replies are wanted, and in what order."""
 
     category: ShortText | None = None
@@ -224,17 +220,19 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ProductionReply).decode
 
 
-class ProductionReplies:
-    """Reads and writes the production traffic of a store."""
+class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
+    """Reads and writes the production replies of a store."""
+
+    text_columns = tuple(name for name in _COLUMNS if name not in _NUMBERS)
 
     def __init__(self, store: "SqlStore") -> None:
+        super().__init__(store.database, _COLUMNS)
         self._store = store
-        self._database = store.database
 
     def add(self, replies: Sequence[ProductionReply]) -> Addition:
         """Keep replies and tie waiting feedback to them; one whose id is known stays as it was."""
         statement = insert("production_replies")
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             added = [item for item in replies if connection.run(statement, production_row(item)).rowcount]
             linked = FeedbackBook(self._store).link(connection, added)
             new = tuple(item.id for item in added)
@@ -245,12 +243,12 @@ class ProductionReplies:
         """Replies that were last graded by another golden set or scoring than this."""
         # Apart, so that each is looked up and the others are not looked through.
         conditions = (("graded_by IS NULL", ()), ("graded_by < ?", (version,)), ("graded_by > ?", (version,)))
-        ids: list[str] = []
-        with self._database.reading() as connection:
+        ids: list[Row] = []
+        with self.database.reading() as connection:
             for condition, values in conditions:
                 query = f"SELECT id FROM production_replies WHERE {condition} LIMIT ?"
-                ids += [row[0] for row in connection.run(query, (*values, limit - len(ids)))]
-        return list(self._read(ids).values())
+                ids += connection.run(query, (*values, limit - len(ids))).fetchall()
+            return self.read(connection, ids)
 
     def keep_grades(self, graded: Sequence[ProductionReply]) -> None:
         """Keep new scores of replies, which themselves stay as they are."""
@@ -263,89 +261,138 @@ class ProductionReplies:
             rows.append((*(row[name] for name in changed), item.id))
         sql = f"UPDATE production_replies SET {', '.join(f'{name} = ?' for name in changed)} WHERE id = ?"
         these = [item.id for item in graded]
-        with self._database.transaction() as connection, recounted(self._database, connection, these):
+        with self.database.transaction() as connection, recounted(self.database, connection, these):
             connection.run_many(sql, rows)
 
     def find(self, identity: str) -> ProductionReply | None:
         """The reply with this id."""
-        return self._read([identity]).get(identity)
+        with self.database.reading() as connection:
+            return next(iter(self.read(connection, [(identity,)])), None)
 
     def page(
         self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[ProductionReply], int]:
-        """Replies as wanted, and how many there are of them in all, or MOST_COUNTED and one."""
-        matching, values = self._matching(wanted, f"LIMIT {MOST_COUNTED + 1}")
-        query = (
-            f"SELECT id, COUNT(*) OVER () FROM ({matching}) AS p ORDER BY {_order(wanted)} LIMIT ? OFFSET ?"
+        """A page of replies, and how many match: more than MAX_COUNTED are not counted further."""
+        return super().page(wanted, limit=limit, offset=offset)
+
+    def every(self, wanted: ProductionFilter) -> Iterator[ProductionReply]:
+        """All matching replies, read in batches: there may be millions."""
+        query = sql(
+            "SELECT id FROM ({matching}) AS t ORDER BY {order}",
+            matching=self._all_matching(wanted),
+            order=self._order(wanted),
         )
-        with self._database.reading() as connection:
-            if _added_up(connection, wanted) > MOST_COUNTED:
-                ids, total = [], MOST_COUNTED + 1
-            else:
-                rows = connection.run(query, (*values, limit, offset)).fetchall()
-                ids = [identity for identity, _ in rows]
-                counted = f"SELECT COUNT(*) FROM ({matching}) AS p"
-                total = int(rows[0][1] if rows else connection.value(counted, values))
-            if total > MOST_COUNTED:
-                ids = self._walk(connection, wanted, limit, offset)
-        found = self._read(ids)
-        return [found[identity] for identity in ids if identity in found], total
+        for rows in self.database.batches(*query):
+            with self.database.reading() as connection:
+                replies = self.read(connection, rows)
+            yield from replies
 
-    def _matching(self, wanted: ProductionFilter, limit: str = "") -> tuple[str, list[Any]]:
-        """A query for what tells the order of all replies that are wanted, by whatever index finds them."""
-        where, tables = _conditions(self._database, wanted), "production_replies p"
+    def matching(self, wanted: ProductionFilter, value: str) -> Sql:
+        """SELECT the ids of matching replies, up to the number that is counted."""
+        return sql("{matching} LIMIT ?", MAX_COUNTED + 1, matching=self._all_matching(wanted))
+
+    def _all_matching(self, wanted: ProductionFilter) -> Sql:
+        """SELECT the ids of all matching replies, by whatever index finds them."""
+        tables, conditions = "production_replies p", _conditions(self.database, wanted)
         if wanted.text:
-            tables, *condition = self._database.searching("production_replies", "p", wanted.text)
-            where.add(*condition)
-        columns = dict.fromkeys(("id", "created_at", _sorted_by(wanted)))
-        return (
-            f"SELECT {', '.join(f'p.{name}' for name in columns)} FROM {tables} WHERE {where} {limit}",
-            where.values,
+            tables, condition = self.database.search("production_replies", "p", wanted.text)
+            conditions.append(condition)
+        return sql(
+            "SELECT {value} AS value, p.id, p.created_at FROM {tables} WHERE {where}",
+            value=f"p.{self._sort_column(wanted)}",
+            tables=tables,
+            where=all_of(
+                [*conditions, *(limit.condition(f"p.{limit.name}") for limit in self.sql_ranges(wanted))]
+            ),
         )
 
-    def _walk(self, connection: Connection, wanted: ProductionFilter, limit: int, offset: int) -> list[str]:
-        """The ids of a page of many replies: the index of their order is followed until the page is full."""
-        column = _sorted_by(wanted)
-        where = _conditions(self._database, wanted, walking=column)
+    def _sort_column(self, wanted: ProductionFilter) -> str:
+        for name in wanted.value_names:
+            if name not in _COLUMNS:
+                raise UsageError(
+                    f"replies cannot be sorted or filtered by {name[:60]!r}; use one of {', '.join(_COLUMNS)}"
+                )
+        return _COLUMNS[wanted.sort_column]
+
+    def counts_with_page(self, wanted: ProductionFilter) -> bool:
+        """Texts are searched once, for the page and the count."""
+        return True
+
+    def _order(self, wanted: ProductionFilter) -> str:
+        return f"t.value IS NULL, {_order_of(wanted, 't', value='t.value')}"
+
+    def _page_keys(
+        self, connection: Connection, wanted: ProductionFilter, limit: int, offset: int
+    ) -> tuple[Sequence[Row], int]:
+        column = self._sort_column(wanted)
+        if _count_from_sums(connection, wanted) <= MAX_COUNTED:
+            keys, total = super()._page_keys(connection, wanted, limit, offset)
+            if total <= MAX_COUNTED:
+                return keys, total
+        return self._follow_index(connection, wanted, column, limit, offset), MAX_COUNTED + 1
+
+    def _follow_index(
+        self, connection: Connection, wanted: ProductionFilter, column: str, limit: int, offset: int
+    ) -> list[Row]:
+        """The ids of a page of many replies: follow the index of the sort column until the page is full."""
+        conditions = _conditions(self.database, wanted, followed=column)
+        conditions += [
+            limit.condition(_unless_followed(limit.name, column)) for limit in self.sql_ranges(wanted)
+        ]
         if wanted.text:
-            where.add(*self._database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
-        chosen = f"FROM production_replies p WHERE {where} AND"
+            conditions.append(self.database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
 
-        def page(some: str, *bound: Any, start: int) -> list[str]:
-            sql = f"SELECT p.id {chosen} {some} ORDER BY {_order(wanted, apart=True)} LIMIT ? OFFSET ?"
-            return [row[0] for row in connection.run(sql, (*where.values, *bound, limit - len(ids), start))]
+        def read_ids(condition: Sql, limit: int, offset: int) -> list[Row]:
+            query = sql(
+                "SELECT p.id FROM production_replies p WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
+                limit,
+                offset,
+                where=all_of([*conditions, condition]),
+                order=_order_of(wanted, "p", value=f"p.{column}"),
+            )
+            return list(connection.run(*query).fetchall())
 
-        ids: list[str] = []
         if column in ("created_at", "id"):
-            return page("1 = 1", start=offset)
-        # Those without a value come last, wherever the index has them.
-        known, least = f"p.{column} >= ?", -math.inf if column in _RANGED else ""
-        ids += page(known, least, start=offset)
+            return read_ids(Sql("1 = 1"), limit, offset)
+        # Replies without a value come last, wherever the index has them.
+        known = Sql(f"p.{column} >= ?", (-math.inf if column in _NUMBERS else "",))
+        ids = read_ids(known, limit, offset)
         if len(ids) < limit:
             before = offset + len(ids)
             if not ids:
-                before = connection.value(f"SELECT COUNT(*) {chosen} {known}", (*where.values, least))
-            ids += page(f"p.{column} IS NULL", start=max(offset - before, 0))
+                count = sql(
+                    "SELECT COUNT(*) FROM production_replies p WHERE {where}",
+                    where=all_of([*conditions, known]),
+                )
+                before = connection.value(*count)
+            ids += read_ids(Sql(f"p.{column} IS NULL"), limit - len(ids), max(offset - before, 0))
         return ids
 
-    def every(self, wanted: ProductionFilter) -> Iterator[ProductionReply]:
-        """All replies as wanted, some at a time."""
-        matching, values = self._matching(wanted)
-        query = f"SELECT id FROM ({matching}) AS p ORDER BY {_order(wanted)}"
-        for rows in self._database.batches(query, values):
-            found = self._read([identity for (identity,) in rows])
-            yield from (found[identity] for (identity,) in rows if identity in found)
+    def read(self, connection: Connection, keys: Sequence[Row]) -> list[ProductionReply]:
+        """The replies with these ids."""
+        ids = [storable(key[0]) for key in keys]
+        query = sql(
+            "SELECT question, text, payload FROM production_replies WHERE id IN {ids}", ids=in_list(ids)
+        )
+        replies = {item.id: item for item in (_unpacked(*row) for row in connection.run(*query))}
+        return [replies[identity] for identity in ids if identity in replies]
 
     def figures(self, wanted: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
         """Those of the time that is wanted added up."""
         wanted = wanted or ProductionFilter()
-        time = time_window(Where(), "p.created_at", wanted)
-        judged = "SELECT DISTINCT production_id FROM feedback WHERE production_id IS NOT NULL"
-        within = f"WHERE EXISTS (SELECT 1 FROM production_replies p WHERE p.id = f.production_id AND {time})"
-        with self._database.reading() as connection:
+        days = within_days("p.created_at", wanted)
+        in_days = sql(
+            " WHERE EXISTS (SELECT 1 FROM production_replies p WHERE p.id = f.production_id AND {days})",
+            days=all_of(days),
+        )
+        judged = sql(
+            "SELECT COUNT(*) FROM (SELECT DISTINCT production_id FROM feedback WHERE production_id IS NOT NULL) "
+            "AS f{in_days}",
+            in_days=in_days if days else "",
+        )
+        with self.database.reading() as connection:
             sums = window_sums(connection, wanted)
-            counted = f"SELECT COUNT(*) FROM ({judged}) AS f {within if time else ''}"
-            replies_judged = connection.value(counted, time.values)
+            replies_judged = connection.value(*judged)
         replies, graded, score, timed, latency = sums.get(("", ""), (0,) * 5)
 
         def counts(facet: str) -> dict[str, int]:
@@ -372,12 +419,6 @@ class ProductionReplies:
         for item in FeedbackBook(self._store).of_production(ids):
             found.setdefault(item.production_id or "", []).append(item)
         return found
-
-    def _read(self, ids: Sequence[str]) -> dict[str, ProductionReply]:
-        query = f"SELECT question, text, payload FROM production_replies WHERE id IN ({signs(ids)})"
-        with self._database.reading() as connection:
-            rows = connection.run(query, [storable(identity) for identity in ids]).fetchall()
-        return {item.id: item for item in (_unpacked(*row) for row in rows)}
 
 
 def production_row(item: ProductionReply) -> tuple[Any, ...]:
@@ -416,8 +457,8 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
     )
 
 
-def _added_up(connection: Connection, wanted: ProductionFilter) -> int:
-    """How many are wanted, where they are counted as they come: all, those of one facet, or of a result; otherwise 0."""
+def _count_from_sums(connection: Connection, wanted: ProductionFilter) -> int:
+    """How many replies match, if the stored sums say so: without a filter, or with one of a facet; otherwise 0."""
     facets = {**_COUNTED, "result": "result"}
     given = {facets.get(name): value for name, value in wanted.conditions.items()} or {"": ""}
     if len(given) > 1 or None in given or wanted.ranges:
@@ -426,67 +467,56 @@ def _added_up(connection: Connection, wanted: ProductionFilter) -> int:
     return int(connection.value(query, *given.items()))
 
 
-def _sorted_by(wanted: ProductionFilter) -> str:
-    name, _ = wanted.order
-    if name not in _SORTED:
-        raise UsageError(f"replies are not sorted by {name[:60]!r}: choose one of {', '.join(_SORTED)}")
-    return _SORTED[name]
-
-
-def _order(wanted: ProductionFilter, *, apart: bool = False) -> str:
-    """What has no value comes last either way, or is asked for apart; of equals the newest is first where the smallest are."""
-    column, (_, largest_first) = _sorted_by(wanted), wanted.order
-    way, other = ("DESC", "ASC") if largest_first else ("ASC", "DESC")
+def _order_of(wanted: ProductionFilter, row: str, *, value: str) -> str:
+    """SQL order; of equal values the newest come first in ascending order, so that an index can be followed backwards."""
+    column = _COLUMNS[wanted.sort_column]
+    direction, reverse = ("DESC", "ASC") if wanted.descending else ("ASC", "DESC")
     if column == "id":
-        return f"p.id {way}"
+        return f"{row}.id {direction}"
     if column == "created_at":
-        return f"p.created_at {way}, p.id {way}"
-    last = "" if apart else f"p.{column} IS NULL, "
-    return f"{last}p.{column} {way}, p.created_at {other}, p.id {other}"
+        return f"{row}.created_at {direction}, {row}.id {direction}"
+    return f"{value} {direction}, {row}.created_at {reverse}, {row}.id {reverse}"
 
 
-def _conditions(database: Database, wanted: ProductionFilter, *, walking: str | None = None) -> Where:
-    """All but the words. While the index of an order is followed, no other is used for what many replies have."""
+def _unless_followed(name: str, followed: str | None) -> str:
+    """A column; while the index of another one is followed, as an expression that no index is used for."""
+    if followed in (None, name):
+        return f"p.{name}"
+    return f"(p.{name} || '')" if name == "created_at" else f"(p.{name} + 0)"
 
-    def column(name: str) -> str:
-        if walking in (None, name):
-            return f"p.{name}"
-        return f"(p.{name} || '')" if name == "created_at" else f"(p.{name} + 0)"
 
-    where = time_window(Where(), column("created_at"), wanted)
-    for name, facet in _COUNTED.items():
-        if getattr(wanted, name) is not None:
-            where.add(f"p.{facet} = ?", getattr(wanted, name))
-    match wanted.result:
-        case "failed":
-            where.add(f"{column('score')} < ?", PASS_MARK - EPSILON)
-        case "passed":
-            where.add(f"{column('score')} >= ?", PASS_MARK - EPSILON)
-        case "error":
-            # Which an index finds in both databases, as it does not what is not empty.
-            where.add("p.error_kind > ''")
-        case "ungraded":
-            where.add("p.score IS NULL")
-    about = "SELECT f.production_id FROM feedback f WHERE f.production_id"
-    match wanted.verdict:
-        case "up":
-            where.add(f"p.id IN ({about} IS NOT NULL AND f.value >= ?)", POSITIVE)
-        case "down":
-            where.add(f"p.id IN ({about} IS NOT NULL AND f.value < ?)", POSITIVE)
-        case "any":
-            where.add(f"p.id IN ({about} IS NOT NULL)")
-        case "none":
-            where.add(f"NOT EXISTS ({about} = p.id)")
-    for limit in wanted.ranges:
-        if limit.name not in _RANGED:
-            raise UsageError(f"range: replies have no {limit.name[:60]!r}, only {' and '.join(_RANGED)}")
-        if limit.low is not None:
-            where.add(f"{column(limit.name)} >= ?", limit.low - EPSILON)
-        if limit.high is not None:
-            where.add(f"{column(limit.name)} <= ?", limit.high + EPSILON)
+_ABOUT = "SELECT f.production_id FROM feedback f WHERE f.production_id"
+_VERDICTS = {
+    "up": Sql(f"p.id IN ({_ABOUT} IS NOT NULL AND f.value >= ?)", (POSITIVE,)),
+    "down": Sql(f"p.id IN ({_ABOUT} IS NOT NULL AND f.value < ?)", (POSITIVE,)),
+    "any": Sql(f"p.id IN ({_ABOUT} IS NOT NULL)"),
+    "none": Sql(f"NOT EXISTS ({_ABOUT} = p.id)"),
+}
+
+
+def _conditions(database: Database, wanted: ProductionFilter, *, followed: str | None = None) -> list[Sql]:
+    """All filters but the text and the ranges."""
+    score = _unless_followed("score", followed)
+    results = {
+        "failed": Sql(f"{score} < ?", (lowest_score(PASS_MARK),)),
+        "passed": Sql(f"{score} >= ?", (lowest_score(PASS_MARK),)),
+        # Unlike IS NOT NULL, both databases find this through an index.
+        "error": Sql("p.error_kind > ''"),
+        "ungraded": Sql("p.score IS NULL"),
+    }
+    conditions = within_days(_unless_followed("created_at", followed), wanted)
+    conditions += [
+        Sql(f"p.{_COUNTED[name]} = ?", (value,))
+        for name, value in wanted.conditions.items()
+        if name in _COUNTED
+    ]
+    if wanted.result is not None:
+        conditions.append(results[wanted.result])
+    if wanted.verdict is not None:
+        conditions.append(_VERDICTS[wanted.verdict])
     if wanted.tool:
-        where.add(*database.has_tool("p.tools", wanted.tool))
-    return where
+        conditions.append(database.has_tool("p.tools", wanted.tool))
+    return conditions
 
 
 # Feedback added up in the database: satisfaction, rate, by category and day, and how it agrees with the scores.
@@ -497,7 +527,6 @@ _COMMENTS = 2_000
 _PAIRS = 20_000
 _DAYS = 90
 
-_USERS = "source != 'review'"
 _POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
 
 
@@ -522,31 +551,32 @@ def feedback_state(store: "SqlStore") -> tuple[str, ...]:
 
 
 def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) -> FeedbackStats:
+    days = within_days("created_at", wanted)
     users, reviewers = (
-        time_window(Where(condition), "created_at", wanted) for condition in (_USERS, "source = 'review'")
+        all_of([Sql(source), *days]) for source in ("source != 'review'", "source = 'review'")
     )
-    row = connection.run(
-        f"SELECT COUNT(*), {_POSITIVE}, SUM(CASE WHEN comment != '' THEN 1 ELSE 0 END), "
-        "SUM(CASE WHEN run_id IS NOT NULL OR production_id IS NOT NULL THEN 1 ELSE 0 END) "
-        f"FROM feedback WHERE {users}",
-        users.values,
-    ).fetchone()
-    total, good, commented, known = (int(value or 0) for value in row)
-    reviews, trusted = connection.run(
-        f"SELECT COUNT(*), {_POSITIVE} FROM feedback WHERE {reviewers}", reviewers.values
-    ).fetchone()
+
+    def select(columns: str, where: Sql, ending: str = "") -> Any:
+        template = f"SELECT {columns} FROM feedback WHERE {{where}} {ending}"
+        return connection.run(*sql(template, where=where)).fetchall()
+
+    ((*figures,),) = select(
+        f"COUNT(*), {_POSITIVE}, SUM(CASE WHEN comment != '' THEN 1 ELSE 0 END), "
+        "SUM(CASE WHEN run_id IS NOT NULL OR production_id IS NOT NULL THEN 1 ELSE 0 END)",
+        users,
+    )
+    total, good, commented, known = (int(value or 0) for value in figures)
+    ((reviews, trusted),) = select(f"COUNT(*), {_POSITIVE}", reviewers)
     asked = _queries(connection, wanted) if queries is None else queries
     rated = known if queries is None else total
-    by_category = connection.run(
-        f"SELECT category, COUNT(*), {_POSITIVE} FROM feedback WHERE {users} GROUP BY category "
-        "ORDER BY COUNT(*) DESC",
-        users.values,
-    ).fetchall()
-    by_day = connection.run(
-        f"SELECT SUBSTR(created_at, 1, 10) AS day, COUNT(*), {_POSITIVE} FROM feedback WHERE {users} "
-        "GROUP BY SUBSTR(created_at, 1, 10) ORDER BY day DESC LIMIT ?",
-        (*users.values, _DAYS),
-    ).fetchall()
+    by_category = select(
+        f"category, COUNT(*), {_POSITIVE}", users, "GROUP BY category ORDER BY COUNT(*) DESC"
+    )
+    by_day = select(
+        f"SUBSTR(created_at, 1, 10) AS day, COUNT(*), {_POSITIVE}",
+        users,
+        f"GROUP BY SUBSTR(created_at, 1, 10) ORDER BY day DESC LIMIT {_DAYS}",
+    )
     return FeedbackStats(
         feedback=total,
         positive=good,
@@ -569,23 +599,22 @@ def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) 
 
 
 def _queries(connection: Connection, wanted: FeedbackFilter) -> int:
-    judged = time_window(Where("f.source != 'review'"), "f.created_at", wanted)
     in_production = window_sums(connection, wanted).get(("", ""), (0,))[0]
-    in_runs = connection.value(
-        "SELECT COUNT(*) FROM replies WHERE run IN (SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id "
-        f"WHERE {judged})",
-        judged.values,
+    in_runs = sql(
+        "SELECT COUNT(*) FROM replies WHERE run IN "
+        "(SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id WHERE {judged})",
+        judged=all_of([Sql("f.source != 'review'"), *within_days("f.created_at", wanted)]),
     )
-    return int(in_production) + int(in_runs)
+    return int(in_production) + int(connection.value(*in_runs))
 
 
 def _themes(connection: Connection, wanted: FeedbackFilter) -> tuple[FeedbackTheme, ...]:
-    where = time_window(Where("comment != ''"), "created_at", wanted)
-    rows = connection.run(
-        f"SELECT comment, value FROM feedback WHERE {where} ORDER BY created_at DESC LIMIT ?",
-        (*where.values, _COMMENTS),
+    query = sql(
+        "SELECT comment, value FROM feedback WHERE {where} ORDER BY created_at DESC LIMIT ?",
+        _COMMENTS,
+        where=all_of([Sql("comment != ''"), *within_days("created_at", wanted)]),
     )
-    themes = find_themes((comment, value >= POSITIVE) for comment, value in rows)
+    themes = find_themes((comment, value >= POSITIVE) for comment, value in connection.run(*query))
     return tuple(FeedbackTheme(*theme) for theme in themes)
 
 
@@ -593,9 +622,14 @@ def _agreement(connection: Connection, wanted: FeedbackFilter) -> Agreement:
     pairs: list[Any] = []
     in_production = "feedback f JOIN production_replies p ON p.id = f.production_id"
     for score, tables in (("c.score", SCORED), ("p.score", in_production)):
-        where = time_window(Where(f"{score} IS NOT NULL"), "f.created_at", wanted)
-        query = f"SELECT f.value, {score} FROM {tables} WHERE {where} LIMIT ?"
-        pairs += connection.run(query, (*where.values, _PAIRS))
+        query = sql(
+            "SELECT f.value, {score} FROM {tables} WHERE {where} LIMIT ?",
+            _PAIRS,
+            score=score,
+            tables=tables,
+            where=all_of([Sql(f"{score} IS NOT NULL"), *within_days("f.created_at", wanted)]),
+        )
+        pairs += connection.run(*query)
     found = correlate([value for value, _ in pairs], [score for _, score in pairs])
     ups = [score for value, score in pairs if value >= POSITIVE]
     downs = [score for value, score in pairs if value < POSITIVE]

@@ -9,10 +9,11 @@ from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.judgement import Answer, Spent
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
-from answerkey.store.database import EPSILON, Where, now, signs
+from answerkey.model.scorecard import highest_score, lowest_score
+from answerkey.store.database import Sql, all_of, in_list, now, sql
 from answerkey.store.feedback import FeedbackBook, new_id
-from answerkey.store.questions import QuestionList
-from answerkey.store.run_rows import OF_RUN, of_run
+from answerkey.store.questions import find_reply_key
+from answerkey.store.run_rows import of_run
 from answerkey.store.sql import SqlStore
 
 # Keys looked up in one query.
@@ -31,8 +32,8 @@ class SqlJudgements:
         with self._database.reading() as connection:
             for start in range(0, len(keys), _BATCH):
                 part = keys[start : start + _BATCH]
-                query = f"SELECT key, payload FROM judgements WHERE key IN ({signs(part)})"
-                found.update(connection.run(query, part))
+                query = sql("SELECT key, payload FROM judgements WHERE key IN {keys}", keys=in_list(part))
+                found.update(connection.run(*query))
         return found
 
     def add_answers(self, run_id: str, answers: Sequence[Answer]) -> None:
@@ -76,12 +77,8 @@ _TABLES = (
     "scorecards c JOIN questions q ON q.key = c.question JOIN names t ON t.key = c.target "
     "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
 )
-_REVIEWS = (
-    "(SELECT COUNT(*) FROM feedback f WHERE f.run_id = ? AND f.ask_hash = q.ask_hash AND f.trial = c.trial "
-    "AND f.target_hash = t.name AND f.source = 'review')"
-)
 _ORDERS = {
-    # Digests of texts are as good as drawn by lot, and the same tomorrow.
+    # Digests of texts give a random order that stays the same.
     "sample": "c.reply_digest, c.position, c.trial",
     "disagreement": "COALESCE(ABS(c.score - c.judge), 0.0) DESC, c.position, c.trial",
 }
@@ -111,25 +108,32 @@ class ReviewQueue:
     def page(
         self, *, order: Order = "disagreement", reviews: int = 0, limit: int = 20, offset: int = 0
     ) -> list[ReviewItem]:
-        """Replies that wait with so many reviews: by lot, or those with the largest disagreement first."""
-        where = self._wanted().add(f"{_REVIEWS} = ?", self._info.id, reviews)
-        query = (
-            f"SELECT q.payload, c.trial, c.score, c.grade, c.judge FROM {_TABLES} WHERE {where} "
-            f"ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
+        """Replies with this many reviews: a random sample, or the largest disagreements first."""
+        query = sql(
+            "SELECT q.payload, c.trial, c.score, c.grade, c.judge FROM {tables} WHERE {queue} AND {reviews} = ? "
+            "ORDER BY {order} LIMIT ? OFFSET ?",
+            reviews,
+            limit,
+            offset,
+            tables=_TABLES,
+            queue=self._in_queue(),
+            reviews=self._review_count(),
+            order=_ORDERS[order],
         )
         with self._store.database.reading() as connection:
-            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
-        return [_item(*row) for row in rows]
+            return [_item(*row) for row in connection.run(*query)]
 
     def counts(self) -> tuple[int, int]:
-        """How many wait, and how many of the queue are done."""
-        where = self._wanted()
-        query = (
-            f"SELECT COUNT(*), COALESCE(SUM(CASE WHEN {_REVIEWS} > 0 THEN 1 ELSE 0 END), 0) "
-            f"FROM {_TABLES} WHERE {where}"
+        """How many replies wait for a review, and how many have one."""
+        query = sql(
+            "SELECT COUNT(*), COALESCE(SUM(CASE WHEN {reviews} > 0 THEN 1 ELSE 0 END), 0) "
+            "FROM {tables} WHERE {queue}",
+            reviews=self._review_count(),
+            tables=_TABLES,
+            queue=self._in_queue(),
         )
         with self._store.database.reading() as connection:
-            queue, done = connection.run(query, (self._info.id, *where.values)).fetchone()
+            queue, done = connection.run(*query).fetchone()
         return int(queue) - int(done), int(done)
 
     def verdicts(self) -> dict[str, dict[str, bool]]:
@@ -143,14 +147,14 @@ class ReviewQueue:
 
     def take_back(self, question_id: str, trial: int, *, author: str) -> bool:
         """Forget a reviewer's verdict on a reply; whether there was one."""
-        key = QuestionList(self._store).reply_key(self._info, question_id, trial)
+        key = find_reply_key(self._store, self._info, question_id, trial)
         with self._store.database.transaction() as connection:
             done = connection.run("DELETE FROM feedback WHERE idempotency_key = ?", (_key(author, key),))
             return bool(done.rowcount)
 
     def judge(self, question_id: str, trial: int, *, trusted: bool, comment: str, author: str) -> Feedback:
         """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
-        key = QuestionList(self._store).reply_key(self._info, question_id, trial)
+        key = find_reply_key(self._store, self._info, question_id, trial)
         kept, _ = FeedbackBook(self._store).add(
             Feedback(
                 id=new_id(),
@@ -165,14 +169,23 @@ class ReviewQueue:
         )
         return kept
 
-    def _wanted(self) -> Where:
+    def _in_queue(self) -> Sql:
+        """A condition: a reply is borderline, or the judge disagrees with its score."""
         low, high = BORDERLINE
-        # Nobody can say anything of a reply without a text.
-        return Where(f"{OF_RUN} AND r.text != ''", *of_run(self._info)).add(
+        to_review = sql(
             "c.score BETWEEN ? AND ? OR ABS(c.score - c.judge) > ?",
-            low - EPSILON,
-            high + EPSILON,
-            DISAGREEMENT + EPSILON,
+            lowest_score(low),
+            highest_score(high),
+            highest_score(DISAGREEMENT),
+        )
+        # A reply without a text cannot be reviewed.
+        return all_of([of_run(self._info), Sql("r.text != ''"), to_review])
+
+    def _review_count(self) -> Sql:
+        return sql(
+            "(SELECT COUNT(*) FROM feedback f WHERE f.run_id = ? AND f.ask_hash = q.ask_hash AND f.trial = c.trial "
+            "AND f.target_hash = t.name AND f.source = 'review')",
+            self._info.id,
         )
 
 
@@ -185,7 +198,7 @@ def _item(
     payload: str, trial: int, score: float | None, letter: str | None, judge: float | None
 ) -> ReviewItem:
     question = _decode_question(payload)
-    disagrees = judge is not None and score is not None and abs(score - judge) > DISAGREEMENT + EPSILON
+    disagrees = judge is not None and score is not None and abs(score - judge) > highest_score(DISAGREEMENT)
     return ReviewItem(
         question_id=question.id,
         trial=trial,

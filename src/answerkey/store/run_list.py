@@ -1,7 +1,7 @@
-"""RunList: runs page by page with what lists show of them, and how far one is that is under way."""
+"""The table of runs, and the progress of a run."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -9,11 +9,10 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
-from answerkey.store.database import Where, signs
-from answerkey.store.feedback import ShortText
-from answerkey.store.row_filter import Ranged
-from answerkey.store.run_rows import NAME_KEY, OF_RUN, of_run
+from answerkey.store.database import Connection, Row, Sql, all_of, any_of, in_list, sql
+from answerkey.store.run_rows import of_run
 from answerkey.store.sql import SqlStore
+from answerkey.store.table_query import ShortText, TableFilter, TableQuery
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +56,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
 
 
-class RunFilter(Ranged, frozen=True, kw_only=True):
+class RunFilter(TableFilter, frozen=True, kw_only=True):
     """Which runs are wanted, and in what order."""
 
     # A part of a run's name or target, or the beginning of its id.
@@ -67,12 +66,11 @@ class RunFilter(Ranged, frozen=True, kw_only=True):
     target: ShortText | None = None
     tag: ShortText | None = None
     status: Literal["running", "interrupted", "partial", "complete"] | None = None
-    # A name of `figure_of`, or created_at, name, target, set or status.
+    # A name of _COLUMNS or `figure_of`.
     sort: ShortText = "-created_at"
 
 
-# What rows can be sorted by in the database → its column.
-_KEPT = {
+_COLUMNS = {
     "created_at": "created_at",
     "name": "name",
     "target": "target",
@@ -82,7 +80,7 @@ _KEPT = {
 
 
 def figure_of(figures: Figures | None, name: str) -> float | None:
-    """A run's figure by the name of its column; None: it has none."""
+    """A run's figure by the name of its column; None if the run does not have it."""
     if figures is None:
         return None
     if name in ("score", "questions", "passed", "pass_rate", "error_rate", "coverage"):
@@ -97,88 +95,80 @@ def figure_of(figures: Figures | None, name: str) -> float | None:
     return figures.metrics.get(name) if value is None else value
 
 
-def _value(found: tuple[str, float | str | None]) -> Any:
-    return found[1]
-
-
-def _with_ids(ids: Sequence[str]) -> Where:
-    return Where(f"id IN ({signs(ids)})", *ids)
-
-
 _decode_figures = msgspec.json.Decoder(Figures).decode
+_NEWEST = RunFilter()
 
 
-class RunList:
-    """Reads what lists of runs show."""
+class RunTable(TableQuery[RunFilter, RunRow]):
+    """The runs of a store."""
+
+    tie_break = "t.created_at DESC, t.id DESC"
+    missing_last = True
+    text_columns = tuple(_COLUMNS)
 
     def __init__(self, store: SqlStore) -> None:
+        super().__init__(store.database, _COLUMNS)
         self._store = store
-        self._database = store.database
 
     def page(
-        self, wanted: RunFilter | None = None, *, limit: int = 25, offset: int = 0
+        self, wanted: RunFilter = _NEWEST, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[RunRow], int]:
-        """Runs as wanted, and how many there are of them in all."""
-        wanted = wanted or RunFilter()
-        where, (name, largest_first) = self._conditions(wanted), wanted.order
-        if name not in _KEPT or wanted.ranges:
-            ids = self._by_measures(wanted, where)
-            rows = {row.info.id: row for row in self._read(_with_ids(ids[offset : offset + limit]))}
-            return [rows[run] for run in ids[offset : offset + limit] if run in rows], len(ids)
-        way = "DESC" if largest_first else "ASC"
-        order = f"ORDER BY {_KEPT[name]} {way}, created_at DESC, id DESC LIMIT ? OFFSET ?"
-        with self._database.reading() as connection:
-            total = int(connection.value(f"SELECT COUNT(*) FROM runs WHERE {where}", where.values))
-        return self._read(where, order, limit, offset), total
+        """A page of runs, and how many match."""
+        return super().page(wanted, limit=limit, offset=offset)
 
-    def _conditions(self, wanted: RunFilter) -> Where:
-        where = Where()
-        if wanted.text:
-            (in_name, words), (in_target, _) = (
-                self._database.contains(column, wanted.text) for column in ("name", "target")
-            )
-            beginning = "substr(id, 1, length(?)) = ?"
-            plain = wanted.text.replace("\0", "")
-            where.add(f"{in_name} OR {in_target} OR {beginning}", words, words, plain, plain)
-        for column, value in (
-            ("question_set", wanted.set),
-            ("target", wanted.target),
-            ("status", wanted.status),
-        ):
-            if value:
-                where.add(f"{column} = ?", value)
-        if wanted.tag:
-            where.add(f"? IN ({self._database.json_texts('info', 'tags')})", wanted.tag)
-        return where
+    def matching(self, wanted: RunFilter, value: str) -> Sql:
+        """SELECT the ids of the matching runs."""
+        return sql(
+            "SELECT {value} AS value, id, created_at FROM runs WHERE {where}",
+            value=value,
+            where=self._where(wanted),
+        )
 
-    def _by_measures(self, wanted: RunFilter, where: Where) -> list[str]:
-        """Ids in the order of what only their summaries tell; those without it come last."""
-        name, largest_first = wanted.order
-        found: list[tuple[str, float | str | None]] = []
-        query = f"SELECT id, {_KEPT.get(name, 'NULL')}, summary FROM runs WHERE {where} ORDER BY created_at DESC, id DESC"
-        for run, kept, summary in self._database.stream(query, where.values):
-            figures = None if summary is None else _decode_figures(summary)
-            if all(one.holds(figure_of(figures, one.name)) for one in wanted.ranges):
-                found.append((run, kept if name in _KEPT else figure_of(figures, name)))
-        known = sorted((one for one in found if one[1] is not None), key=_value, reverse=largest_first)
-        return [run for run, _ in known] + [run for run, value in found if value is None]
-
-    def _read(self, where: Where, order: str = "", *paging: int) -> list[RunRow]:
-        names: dict[str, list[str]] = {}
-        for name, run_id in self._store.baselines().items():
-            names.setdefault(run_id, []).append(name)
-        with self._database.reading() as connection:
-            query = f"SELECT info, summary FROM runs WHERE {where} {order}"
-            rows = connection.run(query, (*where.values, *paging)).fetchall()
-            listed = [(self._store.read_info(connection, payload), summary) for payload, summary in rows]
-        return [
-            RunRow(
-                info,
-                None if summary is None else _decode_figures(summary),
-                tuple(sorted(names.get(info.id, ()))),
-            )
-            for info, summary in listed
+    def _where(self, wanted: RunFilter) -> Sql:
+        conditions = [
+            Sql(f"{_COLUMNS[name]} = ?", (value,))
+            for name, value in wanted.conditions.items()
+            if name in ("set", "target", "status")
         ]
+        if wanted.text:
+            beginning = wanted.text.replace("\0", "")
+            matches = [self.database.contains(column, wanted.text) for column in ("name", "target")]
+            matches.append(Sql("substr(id, 1, length(?)) = ?", (beginning, beginning)))
+            conditions.append(any_of(matches))
+        if wanted.tag:
+            conditions.append(Sql(f"? IN ({self.database.json_texts('info', 'tags')})", (wanted.tag,)))
+        return all_of([*conditions, *self.range_conditions(wanted)])
+
+    def measured(
+        self, connection: Connection, wanted: RunFilter, names: Sequence[str], keys: Sequence[Row]
+    ) -> dict[str, Sequence[float | None]]:
+        """Figures of the runs' summaries."""
+        figures: dict[str, list[float | None]] = {}
+        query = sql("SELECT id, summary FROM runs WHERE {where}", where=self._where(wanted))
+        for run_id, summary in connection.run(*query):
+            decoded = None if summary is None else _decode_figures(summary)
+            figures[run_id] = [figure_of(decoded, name) for name in names]
+        return {
+            name: [figures[run_id][place] if run_id in figures else None for run_id, _ in keys]
+            for place, name in enumerate(names)
+        }
+
+    def read(self, connection: Connection, keys: Sequence[Row]) -> list[RunRow]:
+        """The runs with these ids."""
+        names: dict[str, list[str]] = {}
+        for name, run_id in connection.run("SELECT name, run_id FROM baselines ORDER BY name"):
+            names.setdefault(run_id, []).append(name)
+        ids = [run_id for run_id, _ in keys]
+        query = sql("SELECT id, info, summary FROM runs WHERE id IN {ids}", ids=in_list(ids))
+        rows = {
+            run_id: RunRow(
+                self._store.read_info(connection, payload),
+                None if summary is None else _decode_figures(summary),
+                tuple(names.get(run_id, ())),
+            )
+            for run_id, payload, summary in connection.run(*query).fetchall()
+        }
+        return [rows[run_id] for run_id in ids if run_id in rows]
 
     def earlier(self, info: RunInfo, limit: int) -> list[RunRow]:
         """The finished runs before one, of the same chatbot on the same golden set, the newest first."""
@@ -186,7 +176,7 @@ class RunList:
             "SELECT info, summary FROM runs WHERE question_set = ? AND target = ? AND created_at < ? "
             "AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.run(query, (info.question_set, info.target, info.created_at, limit)).fetchall()
             return [
                 RunRow(self._store.read_info(connection, payload), _decode_figures(summary))
@@ -199,7 +189,7 @@ class RunList:
             "SELECT question_set, COUNT(*) FROM runs GROUP BY question_set "
             "ORDER BY MAX(created_at) DESC LIMIT 50"
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return [tuple(row) for row in connection.run(query)]
 
     def experiments(self, limit: int) -> list[tuple[str, str, int]]:
@@ -208,19 +198,18 @@ class RunList:
             "SELECT question_set, target, COUNT(*) FROM runs GROUP BY question_set, target "
             "ORDER BY MAX(created_at) DESC, question_set, target LIMIT ?"
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return [tuple(row) for row in connection.run(query, (limit,))]
 
     def progress(self, info: RunInfo) -> Progress:
         """How far a run is, from its scorecards so far."""
-        query = (
-            "SELECT COUNT(*), AVG(c.score), SUM(c.passed), COUNT(c.error_kind) FROM scorecards c "
-            f"WHERE {OF_RUN}"
+        query = sql(
+            "SELECT COUNT(*), AVG(c.score), SUM(c.passed), COUNT(c.error_kind) FROM scorecards c WHERE {run}",
+            run=of_run(info),
         )
-        planned = f"SELECT COUNT(*) FROM set_items WHERE question_set = {NAME_KEY}"
-        with self._database.reading() as connection:
-            done, score, passed, errors = connection.run(query, of_run(info)).fetchone()
-            questions = int(connection.value(planned, (info.question_set_hash,)))
+        questions = self._store.count_questions(info.question_set_hash)
+        with self.database.reading() as connection:
+            done, score, passed, errors = connection.run(*query).fetchone()
             now = connection.value("SELECT info FROM runs WHERE id = ?", (info.id,))
             status = info.status if now is None else self._store.read_info(connection, now).status
         return Progress(

@@ -19,7 +19,8 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
 from answerkey.model.summary import Summary
-from answerkey.store.database import TABLES, Connection, Database, insert, signs
+from answerkey.store.database import Connection, Database, Sql, in_list, sql
+from answerkey.store.schema import TABLES, insert
 
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.
@@ -263,21 +264,29 @@ def _is_struct(kind: Any) -> bool:
 # RunWriter: how a run is written, in small durable transactions.
 
 
-# A run's and a hash's number; each takes one value.
-RUN_KEY = "(SELECT key FROM runs WHERE id = ?)"
-NAME_KEY = "(SELECT key FROM names WHERE name = ?)"
-# The scorecards `c` of a run under one scoring.
-OF_RUN = f"c.run = {RUN_KEY} AND c.scoring = {NAME_KEY}"
-
 # Rows looked up or written at a time.
 _BATCH = 500
 
 _encode_writing = msgspec.json.Encoder().encode
 
 
-def of_run(info: RunInfo) -> tuple[str, str]:
-    """The values of OF_RUN."""
-    return info.id, info.scoring_hash
+def run_key_sql(run_id: str) -> Sql:
+    """SQL of a run's number."""
+    return Sql("(SELECT key FROM runs WHERE id = ?)", (run_id,))
+
+
+def name_key_sql(name: str) -> Sql:
+    """SQL of the number of a hash or a list of names."""
+    return Sql("(SELECT key FROM names WHERE name = ?)", (name,))
+
+
+def of_run(info: RunInfo) -> Sql:
+    """A condition: scorecard `c` belongs to a run under its current scoring."""
+    return sql(
+        "c.run = {run} AND c.scoring = {scoring}",
+        run=run_key_sql(info.id),
+        scoring=name_key_sql(info.scoring_hash),
+    )
 
 
 class RunWriter:
@@ -316,7 +325,7 @@ class RunWriter:
                 _check_open(connection, info)
                 write_replies(connection, run, target, trials)
             write_scorecards(connection, run, name_key(connection, info.scoring_hash), target, trials)
-        self.database.keep_statistics()
+        self.database.update_statistics()
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
@@ -328,16 +337,18 @@ class RunWriter:
 
     def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
         """Begin a run with another one's replies, as far as they are of its target, questions and repeats."""
-        asked = (
-            "SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question "
-            f"WHERE i.question_set = {NAME_KEY}"
+        query = sql(
+            "SELECT {columns} FROM replies WHERE run = {run} AND target = {target} AND trial <= ? AND ask_hash IN "
+            "(SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question WHERE i.question_set = {set})",
+            new.repeat,
+            columns=", ".join(TABLES["replies"].columns),
+            run=run_key_sql(old.id),
+            target=name_key_sql(new.target_hash),
+            set=name_key_sql(new.question_set_hash),
         )
-        where = f"run = {RUN_KEY} AND target = {NAME_KEY} AND trial <= ? AND ask_hash IN ({asked})"
-        values = (old.id, new.target_hash, new.repeat, new.question_set_hash)
         with self.database.transaction() as connection:
             run = run_key(connection, new)
-            query = f"SELECT {', '.join(TABLES['replies'].columns)} FROM replies WHERE {where}"
-            for rows in connection.batches(query, values):
+            for rows in connection.batches(*query):
                 connection.insert("replies", [(run, *row[1:]) for row in rows])
                 # The key, then the text and the payload.
                 ids = [
@@ -349,20 +360,25 @@ class RunWriter:
 
     def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
         """Forget the scorecards under the run's scoring that are not of these (position, trial): they were of other questions."""
-        where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
+        listed = sql(
+            "SELECT c.run, c.scoring, c.position, c.trial FROM scorecards c WHERE {run}", run=of_run(info)
+        )
         with self.database.transaction() as connection:
-            listed = connection.run(f"SELECT position, trial FROM scorecards WHERE {where}", of_run(info))
-            stale = [(*of_run(info), *key) for key in listed.fetchall() if tuple(key) not in but]
+            stale = [row for row in connection.run(*listed).fetchall() if row[2:] not in but]
             for table in ("scorecards", "scorecard_details"):
-                sql = f"DELETE FROM {table} WHERE {where} AND position = ? AND trial = ?"
-                connection.run_many(sql, stale)
+                statement = (
+                    f"DELETE FROM {table} WHERE run = ? AND scoring = ? AND position = ? AND trial = ?"
+                )
+                connection.run_many(statement, stale)
 
     def delete_run(self, run_id: str) -> int:
         """Forget a run, its replies, its scorecards and what people said of them; how many verdicts."""
         with self.database.transaction() as connection:
             _delete_ids(connection, run_id)
             for table in ("replies", "scorecards", "scorecard_details"):
-                connection.run(f"DELETE FROM {table} WHERE run = {RUN_KEY}", (run_id,))
+                connection.run(
+                    *sql("DELETE FROM {table} WHERE run = {run}", table=table, run=run_key_sql(run_id))
+                )
             connection.run("DELETE FROM leases WHERE run_id = ?", (run_id,))
             connection.run("DELETE FROM baselines WHERE run_id = ?", (run_id,))
             connection.run("DELETE FROM runs WHERE id = ?", (run_id,))
@@ -374,8 +390,11 @@ def _delete_ids(connection: Connection, run_id: str) -> None:
     room in each store than deleting ever saves."""
     columns = ("id_hash", "run", "ask_hash", "target", "trial")
     where = " AND ".join(f"{column} = ?" for column in columns)
-    query = f"SELECT run, ask_hash, target, trial, text, payload FROM replies WHERE run = {RUN_KEY}"
-    for rows in connection.batches(query, (run_id,)):
+    query = sql(
+        "SELECT run, ask_hash, target, trial, text, payload FROM replies WHERE run = {run}",
+        run=run_key_sql(run_id),
+    )
+    for rows in connection.batches(*query):
         found = [
             (identity, *key)
             for *key, text, payload in rows
@@ -404,7 +423,7 @@ def _update_run(connection: Connection, info: RunInfo, **more: str) -> None:
 
 
 def run_key(connection: Connection, info: RunInfo) -> int:
-    key = connection.value(RUN_KEY.strip("()"), (info.id,))
+    key = connection.value("SELECT key FROM runs WHERE id = ?", (info.id,))
     if key is None:
         raise UnknownNameError(f"run {info.id} is not in this store any more; `answerkey runs` lists them")
     return int(key)
@@ -419,7 +438,7 @@ def _check_open(connection: Connection, info: RunInfo) -> None:
 def name_key(connection: Connection, name: str) -> int:
     """The number of a hash or a list of names, given to it now if it has none."""
     for _ in range(2):
-        key = connection.value(NAME_KEY.strip("()"), (name,))
+        key = connection.value("SELECT key FROM names WHERE name = ?", (name,))
         if key is not None:
             return int(key)
         connection.run(insert("names"), (name,))
@@ -442,8 +461,10 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
     found: dict[bytes, int] = {}
     for start in range(0, len(hashes), _BATCH):
         part = hashes[start : start + _BATCH]
-        query = f"SELECT content_hash, key FROM questions WHERE content_hash IN ({signs(part)})"
-        found.update(connection.run(query, part))
+        query = sql(
+            "SELECT content_hash, key FROM questions WHERE content_hash IN {hashes}", hashes=in_list(part)
+        )
+        found.update(connection.run(*query))
     return found
 
 

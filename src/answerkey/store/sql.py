@@ -14,22 +14,22 @@ from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import ScoreBatch, Trial
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise, summarise_log
-from answerkey.store.database import Connection, Database, Row, bring_up_to_date, insert, now
+from answerkey.store.database import Connection, Database, Row, Sql, all_of, create_tables, now, sql
 from answerkey.store.ownership import with_true_status
 from answerkey.store.run_rows import (
     CARD_COLUMNS,
-    NAME_KEY,
-    OF_RUN,
-    RUN_KEY,
     Measures,
     RunWriter,
+    name_key_sql,
     of_run,
     read_measures,
     read_run_info,
+    run_key_sql,
     unpack_card,
     unpack_replies,
     unpack_values,
 )
+from answerkey.store.schema import insert
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
@@ -43,10 +43,17 @@ _RESULT_TABLES = (
     "JOIN scorecard_details d ON d.run = c.run AND d.scoring = c.scoring AND d.position = c.position "
     "AND d.trial = c.trial JOIN names m ON m.key = c.measures"
 )
-RESULTS = (
-    f"SELECT c.position, c.trial, q.payload, r.text, r.payload, {CARD_COLUMNS} FROM {_RESULT_TABLES} "
-    f"WHERE {OF_RUN}"
-)
+
+
+def select_results(info: RunInfo, *conditions: Sql) -> Sql:
+    """SELECT a run's trials in the set's order, as `read_result` takes them."""
+    return sql(
+        "SELECT c.position, c.trial, q.payload, r.text, r.payload, {card} FROM {tables} WHERE {where} "
+        "ORDER BY c.position, c.trial",
+        card=CARD_COLUMNS,
+        tables=_RESULT_TABLES,
+        where=all_of([of_run(info), *conditions]),
+    )
 
 
 def read_result(row: Row) -> Trial:
@@ -79,7 +86,7 @@ class SqlStore(RunWriter):
         # Which names a number of `names` stands for, of those that scorecards were read by.
         self._measures: dict[int, Measures] = {}
         try:
-            bring_up_to_date(database)
+            create_tables(database)
         except BaseException:
             database.close()
             raise
@@ -239,39 +246,39 @@ class SqlStore(RunWriter):
 
     def questions(self, set_hash: str) -> Iterator[Question]:
         """A stored question set, in order."""
-        query = (
+        query = sql(
             "SELECT q.payload FROM set_items i JOIN questions q ON q.key = i.question "
-            f"WHERE i.question_set = {NAME_KEY} ORDER BY i.position"
+            "WHERE i.question_set = {set} ORDER BY i.position",
+            set=name_key_sql(set_hash),
         )
-        for (payload,) in self.database.stream(query, (set_hash,)):
+        for (payload,) in self.database.stream(*query):
             yield _decode_question(payload)
 
     def count_questions(self, set_hash: str) -> int:
         """How many questions a stored set has."""
-        query = f"SELECT COUNT(*) FROM set_items WHERE question_set = {NAME_KEY}"
+        query = sql("SELECT COUNT(*) FROM set_items WHERE question_set = {set}", set=name_key_sql(set_hash))
         with self.database.reading() as connection:
-            return int(connection.value(query, (set_hash,)))
+            return int(connection.value(*query))
 
     def reply_keys(self, info: RunInfo) -> set[tuple[str, int]]:
         """Which (ask hash, trial) pairs already have a reply from this target."""
-        query = f"SELECT ask_hash, trial FROM replies WHERE run = {RUN_KEY} AND target = {NAME_KEY}"
-        rows = self.database.stream(query, (info.id, info.target_hash))
-        return {(ask_hash.hex(), trial) for ask_hash, trial in rows}
+        query = sql("SELECT ask_hash, trial FROM replies WHERE {where}", where=_from_target(info))
+        return {(ask_hash.hex(), trial) for ask_hash, trial in self.database.stream(*query)}
 
     def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
         """The stored trials of one question, as far as it has been asked of this target."""
-        query = (
-            f"SELECT trial, text, payload FROM replies WHERE run = {RUN_KEY} AND ask_hash = ? "
-            f"AND target = {NAME_KEY} ORDER BY trial"
+        query = sql(
+            "SELECT trial, text, payload FROM replies WHERE {where} AND ask_hash = ? ORDER BY trial",
+            bytes.fromhex(ask_hash),
+            where=_from_target(info),
         )
-        values = (info.id, bytes.fromhex(ask_hash), info.target_hash)
         with self.database.reading() as connection:
-            rows = connection.run(query, values).fetchall()
+            rows = connection.run(*query).fetchall()
         return [(trial, unpack_replies(text, payload)) for trial, text, payload in rows]
 
     def results(self, info: RunInfo) -> Iterator[Trial]:
         """The run's results in the set's order, trial by trial."""
-        for row in self.database.stream(f"{RESULTS} ORDER BY c.position, c.trial", of_run(info)):
+        for row in self.database.stream(*select_results(info)):
             yield read_result(row)
 
     def results_of(self, info: RunInfo, question_id: str, *, most: int = 20) -> list[Trial]:
@@ -282,27 +289,31 @@ class SqlStore(RunWriter):
         return found
 
     def _results_of(self, info: RunInfo, question_id: str, most: int | None) -> list[Trial]:
-        # From the question to its places, in this order: the other way the whole run would be looked through.
-        places = (
-            "SELECT s.position FROM questions k CROSS JOIN scorecards s "
-            f"WHERE k.id = ? AND s.question = k.key AND s.run = {RUN_KEY}"
-        )
-        query = f"{RESULTS} AND c.position IN ({places}) AND q.id = ? ORDER BY c.position, c.trial LIMIT ?"
         asked = question_id.replace("\0", "")
-        values = (*of_run(info), asked, info.id, asked, _limit(most))
+        # In this order, from the question to its positions: the other way round the whole run would be read.
+        position = sql(
+            "c.position IN (SELECT s.position FROM questions k CROSS JOIN scorecards s "
+            "WHERE k.id = ? AND s.question = k.key AND s.run = {run})",
+            asked,
+            run=run_key_sql(info.id),
+        )
+        query = sql(
+            "{results} LIMIT ?", _limit(most), results=select_results(info, position, sql("q.id = ?", asked))
+        )
         with self.database.reading() as connection:
-            return [read_result(row) for row in connection.run(query, values)]
+            return [read_result(row) for row in connection.run(*query)]
 
     # What comparisons read: a few light columns, without replies, reasons or questions.
 
     def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
         """The run's trials under its current scoring, in the set's order, trial by trial."""
-        query = (
+        query = sql(
             "SELECT q.id, q.content_hash, q.category, c.score, c.error_kind, c.latency_ms, c.cost, c.measures, "
-            f"c.measured FROM scorecards c JOIN questions q ON q.key = c.question WHERE {OF_RUN} "
-            "ORDER BY c.position, c.trial"
+            "c.measured FROM scorecards c JOIN questions q ON q.key = c.question WHERE {run} "
+            "ORDER BY c.position, c.trial",
+            run=of_run(info),
         )
-        for rows in self.database.batches(query, of_run(info)):
+        for rows in self.database.batches(*query):
             for number, alike in groupby(rows, key=itemgetter(7)):
                 ids, hashes, categories, scores, kinds, latencies, costs, _, measured = zip(
                     *alike, strict=True
@@ -332,14 +343,23 @@ class SqlStore(RunWriter):
             none = f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1"
             if self.count_questions(set_hash) > _LARGE_SET and connection.value(none) is None:
                 return
-        query = (
+        query = sql(
             "SELECT q.content_hash, q.payload FROM set_items i JOIN questions q ON q.key = i.question "
-            f"WHERE i.question_set = {NAME_KEY} AND {with_fields}"
+            "WHERE i.question_set = {set} AND {with_fields}",
+            set=name_key_sql(set_hash),
+            with_fields=with_fields,
         )
-        for content, payload in self.database.stream(query, (set_hash,)):
+        for content, payload in self.database.stream(*query):
             group = group_of(_decode_grouped(payload), fields)
             if group is not None:
                 yield content, group
+
+
+def _from_target(info: RunInfo) -> Sql:
+    """A condition: a reply belongs to a run and its current target."""
+    return sql(
+        "run = {run} AND target = {target}", run=run_key_sql(info.id), target=name_key_sql(info.target_hash)
+    )
 
 
 def _limit(limit: int | None) -> int:

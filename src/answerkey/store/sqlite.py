@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from answerkey.errors import StoreAwayError, StoreError, StoreFullError
-from answerkey.store.database import BATCH, Connection, Database, Row
+from answerkey.store.database import BATCH, Connection, Database, Row, Sql
 from answerkey.store.sql import SqlStore
 
 # Seconds to wait for another program that writes: a run, and a reader at a page.
@@ -52,7 +52,7 @@ class _Connection(Connection):
 class SqliteDatabase(Database):
     """A file. One that cannot be written, or lies where nothing can be, is read all the same."""
 
-    kind = "sqlite"
+    dialect = "sqlite"
     like = "LIKE"
     error = sqlite3.Error
     clock = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -62,7 +62,7 @@ class SqliteDatabase(Database):
         self._patience = _PATIENCE
         self._serving = False
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        # Whether this is a copy of what cannot be written: nothing but a migration may write to it.
+        # Whether this is a temporary copy of a file that cannot be read in its place.
         self._copied = False
         # Which tables have an index of their texts; None: not looked yet.
         self._searchable: set[str] | None = None
@@ -88,10 +88,10 @@ class SqliteDatabase(Database):
         # A log that nobody has written into the file yet cannot be read where no file of locks can be made.
         left = Path(f"{path}-wal")
         if self.read_only and left.exists() and left.stat().st_size and not Path(f"{path}-shm").exists():
-            self.work_on_a_copy()
+            self._copy_file()
 
-    def work_on_a_copy(self) -> None:
-        """Read a file that cannot be written through a temporary copy, which can be brought up to date."""
+    def _copy_file(self) -> None:
+        """Read a file that cannot be written through a temporary copy."""
         super().close()
         self._temporary = tempfile.TemporaryDirectory(prefix="answerkey-", ignore_cleanup_errors=True)
         place = Path(self._temporary.name) / "store.db"
@@ -128,18 +128,18 @@ class SqliteDatabase(Database):
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
 
-    def searching(self, table: str, row: str, text: str) -> tuple[str, str, str]:
-        """From the index, for any text that is long enough for it; CROSS has the index asked first."""
+    def search(self, table: str, alias: str, text: str) -> tuple[str, Sql]:
+        """Search the index, if the text is long enough for it; CROSS JOIN makes SQLite read the index first."""
         words = text.replace("\0", "").casefold()
         if self._searchable is None:
             with self.reading() as connection:
                 self._searchable = self.tables(connection)
         index = f"{table}_words"
         if len(words) < _SHORTEST or index not in self._searchable:
-            return super().searching(table, row, text)
+            return super().search(table, alias, text)
         quoted = words.replace('"', '""')
-        joined = f"{index} CROSS JOIN {table} {row} ON {row}.key = {index}.rowid"
-        return joined, f"{index} MATCH ?", f'"{quoted}"'
+        joined = f"{index} CROSS JOIN {table} {alias} ON {alias}.key = {index}.rowid"
+        return joined, Sql(f"{index} MATCH ?", (f'"{quoted}"',))
 
     def json_text(self, expression: str, field: str) -> str:
         """SQL for a text in a JSON object."""
@@ -193,7 +193,7 @@ class SqliteDatabase(Database):
 
     def _begin(self, opened: sqlite3.Connection, *, writing: bool) -> None:
         # At once for writing: a transaction that first reads could find that another has written meanwhile.
-        if writing and self.read_only and not self.migrating:
+        if writing and self.read_only:
             raise sqlite3.OperationalError("attempt to write a readonly database")
         opened.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 

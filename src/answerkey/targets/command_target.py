@@ -17,7 +17,7 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
-from answerkey.protocols import Ask, TargetContext
+from answerkey.protocols import Ask, BaseTarget, TargetContext
 from answerkey.targets.http_target import UnderWay, compile_template, encode_body, values_of
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
@@ -30,6 +30,7 @@ from answerkey.transcripts.json_values import (
     as_dict,
     as_list,
     decode_json,
+    decode_strict_json,
     too_large,
 )
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
@@ -386,8 +387,8 @@ class LineProgram:
 
 def _decoded(line: bytes) -> object:
     try:
-        return msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode_strict_json(line)
+    except ValueError:
         return msgspec.UNSET
 
 
@@ -431,7 +432,7 @@ def make_command_target(rest: str, context: TargetContext) -> "CommandTarget":
     return CommandTarget(settings, name=context.name, concurrency=context.concurrency)
 
 
-class CommandTarget:
+class CommandTarget(BaseTarget):
     """A program as a chatbot."""
 
     def __init__(
@@ -575,7 +576,7 @@ class CommandTarget:
             return Reply(text=text, failure=Failure("malformed", wrong))
         try:
             payload = decode_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             return Reply(text=text)
         if isinstance(payload, dict) and identity is not None and payload.get("id") == identity:
             # Our id of the question, not the chatbot's of its reply.

@@ -77,7 +77,7 @@ def _from_body(response: Response, body: bytes, read: Callable[[object], Reply])
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
             return read(decode_json(text))
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             if is_json:
                 wrong = failure_message(f"the reply is not valid JSON: {error}")
                 return Reply(text=clean_text(text) or None, failure=Failure("malformed", wrong))
@@ -99,7 +99,7 @@ async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping
     payload: Json = None
     try:
         payload = decode_json(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         said = failure_message(_without_tags(body), 300)
     else:
         said = _reason_in(payload)

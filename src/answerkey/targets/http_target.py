@@ -14,7 +14,7 @@ import msgspec
 
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.protocols import Ask, RetryableError, Target, TargetContext
+from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext
 from answerkey.targets.http_client import (
     Endpoint,
     HttpClient,
@@ -195,7 +195,7 @@ class Login:
         expression = self._settings.token or ""
         try:
             found = jmespath.search(expression, decode_json(content.decode("utf-8", "replace")))
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise ConfigError(
                 f"{self._where} token = {expression!r}: {failure_message(str(error))}"
             ) from None
@@ -446,7 +446,7 @@ def make_http_target(rest: str, context: TargetContext) -> Target:
     return HttpTarget(settings, name=context.name, concurrency=context.concurrency)
 
 
-class HttpTarget:
+class HttpTarget(BaseTarget):
     """An HTTP endpoint as a chatbot."""
 
     kind = "http"

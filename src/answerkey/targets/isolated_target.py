@@ -14,7 +14,7 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
-from answerkey.protocols import Ask, AskAgainError, RetryableError, TargetContext
+from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
 from answerkey.targets import python_frames as frames
 from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.http_target import UnderWay
@@ -303,7 +303,7 @@ def make_isolated_target(rest: str, context: TargetContext) -> "IsolatedTarget":
     )
 
 
-class IsolatedTarget:
+class IsolatedTarget(BaseTarget):
     """A callable in processes of its own as a chatbot."""
 
     def __init__(

@@ -340,5 +340,5 @@ def _message(text: str) -> JsonObject:
     """The message that a text is; empty if it is none."""
     try:
         return as_dict(decode_json(text))
-    except (ValueError, RecursionError):
+    except ValueError:
         return {}

@@ -19,7 +19,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
-from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
 from answerkey.targets.http_reply import read_error, retry_after_seconds
@@ -31,7 +31,7 @@ from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.fields import add_usage
-from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json
+from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json, decode_strict_json
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events, decode_event
 
 _CUT_OFF = "the call was cut off at the model's limit of tokens"
@@ -316,8 +316,8 @@ def _http_tool(settings: ToolSettings, url: str, client: HttpClient, secrets: Se
             if response.status >= 300:
                 raise RuntimeError(f"HTTP {response.status}: {failure_message(body, 200)}")
         try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError:
+            return decode_strict_json(body)
+        except ValueError:
             return body
 
     return Tool(_spec(settings), run)
@@ -405,8 +405,10 @@ def make_model_target(rest: str, context: TargetContext) -> "ModelTarget":
     return ModelTarget(KNOWN_APIS[by], kind, str(context.settings[kind]), settings, context=context)
 
 
-class ModelTarget:
+class ModelTarget(BaseTarget):
     """A model with tools as a chatbot."""
+
+    model: str
 
     def __init__(
         self,
@@ -506,8 +508,8 @@ class ModelTarget:
         )
         return self._secrets.redact_reply(admit_reply(reply))
 
-    def so_far(self, ask: Ask) -> Reply | None:
-        """What was done of a turn that was given up."""
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """What was done in a turn that timed out."""
         turn = self._turns.get(ask.conversation_id)
         if turn is None or turn.turn != ask.turn:
             return None
@@ -554,7 +556,7 @@ class ModelTarget:
         raw = await response.read(_MOST_BYTES)
         try:
             payload: Json = decode_json(decode_text(raw)[0])
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             message = failure_message(f"the reply is not valid JSON: {error}")
             return Step(reply=Reply(failure=Failure("malformed", message))), None
         return read_step(self._api, payload), None

@@ -25,7 +25,7 @@ from answerkey.model.reply import Reply
 from answerkey.observe.merging import join_observations
 from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
 from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
@@ -318,7 +318,7 @@ def _divert_here() -> Iterator[None]:
         _in_chatbot.reset(token)
 
 
-class PythonTarget:
+class PythonTarget(BaseTarget):
     """A callable as a chatbot: it takes the question and gives a str, dict, Reply or anything that can be read as one."""
 
     def __init__(

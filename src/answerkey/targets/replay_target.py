@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.reply import Failure, Json, Reply
-from answerkey.protocols import Ask, TargetContext
+from answerkey.protocols import Ask, BaseTarget, TargetContext
 from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import settings_hash
 from answerkey.transcripts.failures import failure_message
@@ -32,7 +32,7 @@ def make_replay_target(rest: str, context: TargetContext) -> "ReplayTarget":
     return ReplayTarget(read_settings(context, ReplaySettings), name=context.name, folder=context.folder)
 
 
-class ReplayTarget:
+class ReplayTarget(BaseTarget):
     """A record as a chatbot."""
 
     # The engine keeps the recorded timings instead of its own.

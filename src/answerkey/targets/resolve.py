@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -16,10 +16,10 @@ from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, Usag
 from answerkey.model.options import Price, TargetVersion, check_label, priced
 from answerkey.model.reply import Json, Reply, Timings
 from answerkey.plugins import load_object, targets
-from answerkey.protocols import Ask, RetryableError, Target, TargetContext
+from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
 from answerkey.targets.secrets import safe_url, settings_hash
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.json_values import json_text
+from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import note_raw, reply_from_exception, reply_from_object
 
 
@@ -57,47 +57,88 @@ class Stopwatch:
         )
 
 
-# A target whose replies get their cost from a price.
+class PricedTarget(TargetWrapper):
+    """Adds the cost to each reply of another target."""
 
-
-class PricedTarget:
-    """Another target, with a price."""
-
-    def __init__(self, target: Target, price: Price) -> None:
-        self._target = target
+    def __init__(self, target: BaseTarget, price: Price) -> None:
+        super().__init__(target)
         self._price = price
-        self.name = target.name
-        self.fingerprint = target.fingerprint
-
-    def __getattr__(self, name: str) -> Any:
-        # What the engine looks for besides, such as its capacity.
-        return getattr(self._target, name)
-
-    async def __aenter__(self) -> "PricedTarget":
-        await self._target.__aenter__()
-        # Some know what they are only once they are open.
-        self.name, self.fingerprint = self._target.name, self._target.fingerprint
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._target.__aexit__(*exc)
-
-    def so_far(self, ask: Ask) -> Reply | None:
-        """What was done of a turn that was given up, where the target knows it."""
-        known = getattr(self._target, "so_far", None)
-        done: Reply | None = None if known is None else known(ask)
-        return None if done is None else priced(done, self._price)
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask it, and reckon what that cost."""
+        """Ask, and add the cost."""
         try:
-            return priced(await self._target.ask(ask), self._price)
+            return priced(await self.target.ask(ask), self._price)
         except RetryableError as error:
             if error.so_far is not None:
                 error.so_far = priced(
                     msgspec.structs.replace(error.so_far, failure=error.failure), self._price
                 )
             raise
+
+    async def so_far(self, ask: Ask) -> Reply | None:
+        """What a question that timed out had done, with its cost."""
+        done = await self.target.so_far(ask)
+        return None if done is None else priced(done, self._price)
+
+
+class TargetAdapter(BaseTarget):
+    """A target from a plug-in or a caller, which need not derive from BaseTarget.
+
+    This is the one place that looks for optional members: everything else sees a BaseTarget. Its replies may contain
+    anything; they are made fit for storing here.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._own = target
+        self._read_members()
+
+    def _read_members(self) -> None:
+        own = self._own
+        self.name, self.fingerprint = own.name, own.fingerprint
+        self.replays = bool(getattr(own, "replays", False))
+        # Anything may be called a model or a capacity there.
+        for name, kind in (
+            ("code", Path),
+            ("model", str),
+            ("base_url", str),
+            ("prompt_hash", str),
+            ("capacity", int),
+        ):
+            value = getattr(own, name, None)
+            if isinstance(value, kind):
+                setattr(self, name, value)
+
+    async def __aenter__(self) -> Self:
+        await self._own.__aenter__()
+        # Some know their members only when they are open.
+        self._read_members()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._own.__aexit__(*exc)
+
+    async def _call(self, name: str, *arguments: object) -> Any:
+        method = getattr(self._own, name, None)
+        result = None if method is None else method(*arguments)
+        return await result if inspect.isawaitable(result) else result
+
+    async def wait_for_room(self, ask: Ask) -> None:
+        await self._call("wait_for_room", ask)
+
+    async def ask(self, ask: Ask) -> Reply:
+        return admit_reply(await self._own.ask(ask))
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        observed: Reply | None = await self._call("observe", ask, reply)
+        return reply if observed is None else admit_reply(observed)
+
+    async def so_far(self, ask: Ask) -> Reply | None:
+        done: Reply | None = await self._call("so_far", ask)
+        return None if done is None else admit_reply(done)
+
+    def warnings(self) -> list[str]:
+        method = getattr(self._own, "warnings", None)
+        return [] if method is None else [str(line) for line in method()]
 
 
 # The target `demo` and `demo:VARIANT`: the reference chatbot that comes with answerkey, asked in this process.
@@ -111,7 +152,7 @@ def make_demo_target(rest: str, context: TargetContext) -> "DemoTarget":
     return DemoTarget(rest or None, name=context.name)
 
 
-class DemoTarget:
+class DemoTarget(BaseTarget):
     """The embedded reference chatbot, behind the same contract as any chatbot over HTTP."""
 
     def __init__(self, variant: str | None = None, *, name: str | None = None) -> None:
@@ -198,14 +239,14 @@ def resolve_target(
     concurrency: int = 10,
     folder: Path | None = None,
     configured: str | None = None,
-) -> Target:
+) -> BaseTarget:
     """The target behind a spec.
 
     `settings` is the configuration's `[targets]` table, `configured` its `target`, and `folder` where the relative paths
     of both start from.
     """
     if isinstance(spec, Target) and not isinstance(spec, type):
-        return spec
+        return TargetAdapter(spec)
     if not isinstance(spec, str):
         return _live_target(spec, concurrency)
     tables = settings or {}
@@ -225,7 +266,7 @@ def resolve_target(
     return _make_target(kind, context)
 
 
-def _live_target(given: object, concurrency: int) -> Target:
+def _live_target(given: object, concurrency: int) -> BaseTarget:
     """A callable or an agent of the caller's."""
     # Imported here for start-up: few runs ask a live callable.
     from answerkey.targets.python_target import PythonTarget, as_function
@@ -264,7 +305,7 @@ def _kind_of_table(name: str, table: Mapping[str, Json]) -> str:
     return kinds[0]
 
 
-def _make_target(kind: str, context: TargetContext) -> Target:
+def _make_target(kind: str, context: TargetContext) -> BaseTarget:
     """Call a kind's factory, with the context if it has a parameter for it."""
     make = targets.get(kind)
     given = context.settings[kind]
@@ -285,11 +326,13 @@ def _make_target(kind: str, context: TargetContext) -> Target:
         # Whatever a package's code raises is its own fault, to be named.
         message = f"the target {kind!r} cannot be made: {type(error).__name__}: {error}"
         raise UsageError(failure_message(message)) from error
+    if isinstance(made, BaseTarget) and kind in targets.built_in():
+        return made
     if not isinstance(made, Target):
         raise UsageError(
-            f"the plug-in for the target {kind!r} gave a {type(made).__name__}, which is no Target"
+            f"the plug-in for the target {kind!r} gave a {type(made).__name__}, which is not a Target"
         )
-    return made
+    return TargetAdapter(made)
 
 
 def _unknown(spec: str, kind: str, tables: Mapping[str, object]) -> UnknownNameError:
@@ -329,18 +372,15 @@ def target_labels(name: str | None, tables: Mapping[str, Mapping[str, Json]]) ->
     return found
 
 
-def target_version(target: Target, labels: TargetLabels) -> TargetVersion:
+def target_version(target: BaseTarget, labels: TargetLabels) -> TargetVersion:
     """What can be known of a target; nothing that goes wrong here is worth a run."""
-    code = getattr(target, "code", None)
-    commit = _commit_of(code) if isinstance(code, Path) else None
-    model, prompt_hash = (getattr(target, name, None) for name in ("model", "prompt_hash"))
+    commit = None if target.code is None else _commit_of(target.code)
     return TargetVersion(
         version=labels.version,
         commit=None if commit is None else commit.name,
         changed=commit is not None and commit.changed,
-        # Somebody's own target may call anything a model.
-        model=model if isinstance(model, str) else None,
-        prompt_hash=prompt_hash if isinstance(prompt_hash, str) else None,
+        model=target.model,
+        prompt_hash=target.prompt_hash,
     )
 
 

@@ -146,6 +146,6 @@ class WebSocketTarget(HttpTarget):
     def _is_last(self, text: str) -> bool:
         try:
             return bool(self._last.search(decode_json(text)))
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError):
             # No JSON, or none to which the expression applies: something on the way.
             return False

@@ -1,6 +1,5 @@
 """Readers for the parts of a reply (text, calls, sources, usage, errors) in the many shapes that chatbots give them."""
 
-import json
 from collections.abc import Iterable
 from functools import lru_cache
 from math import isfinite
@@ -314,8 +313,8 @@ def error_in_result(result: object) -> str | None:
         if not result.startswith("{") or ('"error"' not in result and '"isError"' not in result):
             return None
         try:
-            result = json.loads(result)
-        except (ValueError, RecursionError):
+            result = decode_json(result)
+        except ValueError:
             return None
     if isinstance(result, dict):
         error = result.get("error")
@@ -337,7 +336,7 @@ def read_arguments(value: object) -> tuple[JsonObject | None, str | None]:
             return {}, None
         try:
             decoded = decode_json(value)
-        except (ValueError, RecursionError):
+        except ValueError:
             return None, safe_text(value)
         return (decoded, None) if isinstance(decoded, dict) else (None, safe_text(value))
     return None, json_text(value)
@@ -383,8 +382,8 @@ def _listed(text: str) -> list[Json]:
     text = text.strip()
     if text.startswith(("[", "{")):
         try:
-            decoded = json.loads(text)
-        except (ValueError, RecursionError):
+            decoded = decode_json(text)
+        except ValueError:
             decoded = None
         if isinstance(decoded, list):
             return decoded

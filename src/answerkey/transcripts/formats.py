@@ -646,7 +646,7 @@ def _otel(payload: JsonObject, asked: Asked) -> Reply:
     """The messages on a span, which are often JSON in a string; the input holds what was said and called before."""
     items: list[Json] = []
     for given in (payload.get(name) for name in _OTEL):
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             items += as_list(decode_json(given) if isinstance(given, str) else given)
     return read_transcript(items, asked) or Reply()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -316,13 +316,80 @@ def as_json(value: object, within: tuple[int, ...] = ()) -> Json:
     return as_json(plain, inside) if plain is not value else safe_text(str(value))
 
 
-def decode_json(text: str) -> Json:
-    """JSON as chatbots write it: msgspec first, Python's laxer reader (NaN, lone surrogates) when that refuses."""
+# Decoded JSON is nested at most this deep, so that no code behind these decoders can exceed the recursion limit.
+MAX_JSON_DEPTH = 200
+
+
+class NestingError(ValueError):
+    """A value is nested deeper than MAX_JSON_DEPTH."""
+
+    def __init__(self) -> None:
+        super().__init__("nested too deeply")
+
+
+def decode_json(text: str | bytes) -> Json:
+    """Decode JSON as chatbots write it (NaN and lone surrogates are accepted). Raises ValueError."""
     try:
-        decoded: Json = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return as_json(json.loads(text))
-    return decoded
+        return decode_strict_json(text)
+    except NestingError:
+        raise
+    except ValueError:
+        return as_json(decode_python_json(text))
+
+
+def decode_python_json(text: str | bytes) -> Json:
+    """Decode with the standard library: accepts NaN and lone surrogates, and names line and column of an error."""
+    try:
+        value: Json = json.loads(text)
+    except RecursionError:
+        raise NestingError from None
+    return limit_depth(value)
+
+
+def decode_strict_json(text: str | bytes) -> Json:
+    """Decode JSON by the standard. Raises ValueError."""
+    try:
+        value: Json = msgspec.json.decode(text)
+    except RecursionError:
+        raise NestingError from None
+    # Most texts have too few brackets to be nested deeply.
+    brackets = (
+        text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    )
+    return limit_depth(value) if brackets > MAX_JSON_DEPTH else value
+
+
+def decode_yaml(text: str) -> Json:
+    """Decode one YAML document. Raises ValueError or yaml.YAMLError."""
+    import yaml  # most files are not YAML
+
+    try:
+        value: Json = yaml.safe_load(text)
+    except RecursionError:
+        raise NestingError from None
+    return limit_depth(value)
+
+
+_Value = TypeVar("_Value")
+
+
+def limit_depth(value: _Value) -> _Value:
+    """Return a value decoded from outside data. Raises NestingError if it is nested too deeply."""
+    if is_deeper(value, MAX_JSON_DEPTH):
+        raise NestingError
+    return value
+
+
+def is_deeper(value: object, limit: int) -> bool:
+    """Whether lists and objects are nested more than `limit` levels deep; does not recurse."""
+    level: list[Any] = [value] if isinstance(value, (dict, list, tuple)) else []
+    for _ in range(limit):
+        if not level:
+            return False
+        parts = [part for held in level for part in (held.values() if isinstance(held, dict) else held)]
+        # By identity: YAML aliases can put the same list into many places.
+        level = list({id(part): part for part in parts if isinstance(part, (dict, list, tuple))}.values())
+    return bool(level)
 
 
 # The size limit of a reply, for all kinds of targets that do not say otherwise.
@@ -379,13 +446,7 @@ def _rebuilt(reply: Reply, most_megabytes: float | None) -> Reply:
 
 
 def _is_deep(reply: Reply) -> bool:
-    """Whether what tools took or gave, or a source's metadata, is nested deeper than anybody reads."""
+    """Whether arguments, results or metadata are nested too deeply to be stored."""
     values = [part for call in reply.tool_calls for part in (call.arguments, call.result)]
-    level: list[Any] = [[*values, *(source.metadata for source in reply.sources)]]
     # The reply and its list of calls are levels too.
-    for _ in range(DEEPEST - 2):
-        parts = [part for held in level for part in (held.values() if isinstance(held, dict) else held)]
-        level = [part for part in parts if isinstance(part, (dict, list, tuple))]
-        if not level:
-            return False
-    return True
+    return is_deeper([*values, *(source.metadata for source in reply.sources)], DEEPEST - 2)

@@ -378,7 +378,7 @@ def _mapped(payload: object, mapping: ReplyMapping, asked: Asked) -> Reply:
     for name, expression in mapping.expressions().items():
         try:
             found[name] = _compiled(name, expression).search(payload)
-        except (TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError) as error:
             message = f"reply.{name} = {expression!r} cannot be applied to the reply: {error}"
             return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
     # What an expression is given for is what it finds, even if that is nothing; the rest is the reply's own.

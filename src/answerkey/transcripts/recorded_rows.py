@@ -1,6 +1,5 @@
 """Rows of recorded replies: which question and trial a row is of, and the reply to each turn in it."""
 
-import json
 import re
 import struct
 import zipfile
@@ -64,7 +63,7 @@ def read_json_texts(row: Mapping[str, Json]) -> Mapping[str, Json]:
         text = row.get(name)
         if isinstance(text, str) and text.lstrip()[:1] in ("[", "{"):
             # What is no JSON is what it says.
-            with suppress(ValueError, RecursionError):
+            with suppress(ValueError):
                 value = decode_json(text)
                 if isinstance(value, kind):
                     read[name] = value
@@ -375,13 +374,9 @@ def read_eval_archive(stream: IO[bytes], path: Path) -> Iterator[JsonObject]:
             members = [one for one in archive.infolist() if one.filename.startswith("samples/")]
             for member in members:
                 content = _content(archive, member, path)
-                try:
-                    sample = msgspec.json.decode(content)
-                except msgspec.DecodeError:
-                    # Inspect writes NaN, which is not JSON.
-                    sample = json.loads(content)
-                yield sample_row(as_dict(sample))
-    except (zipfile.BadZipFile, ValueError, RecursionError) as error:
+                # Inspect writes NaN, which is not JSON.
+                yield sample_row(as_dict(decode_json(content)))
+    except (zipfile.BadZipFile, ValueError) as error:
         raise InputError(f"not a log of Inspect: {str(error).splitlines()[0]}", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None

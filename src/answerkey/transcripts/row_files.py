@@ -13,7 +13,15 @@ import msgspec
 from answerkey.errors import BinaryFileError, InputError, MissingExtraError, UsageError
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.files import PROBE, decode_text, is_binary, open_bytes, reading_errors, shown_path
-from answerkey.transcripts.json_values import TEXT_NAMES, type_in_words
+from answerkey.transcripts.json_values import (
+    TEXT_NAMES,
+    NestingError,
+    as_dict,
+    decode_python_json,
+    decode_strict_json,
+    decode_yaml,
+    type_in_words,
+)
 from answerkey.transcripts.payloads import NAMES_READ
 from answerkey.transcripts.tables import FIELDS_OF, Purpose, read_columns, refuse
 
@@ -140,7 +148,7 @@ def finder(expression: str) -> Callable[[Any], Any]:
             return row[expression]
         try:
             return None if search is None else search(row)
-        except (TypeError, ValueError, RecursionError):
+        except (TypeError, ValueError):
             return None
 
     return find
@@ -169,7 +177,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # What is told of a row that cannot be read, and the row; what it raises ends the reading.
 Bad = Callable[[InputError, object], None]
 # What is wrong with a row whose lists and objects no reader can follow.
-TOO_DEEP = "nested too deeply"
 
 
 class RowFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -309,42 +316,39 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
     if not written or written[0][:1] not in (b"{", b"["):
         return named and bool(written)
     try:
-        whole = isinstance(msgspec.json.decode(written[0]), dict)
-    except RecursionError:
+        whole = isinstance(decode_strict_json(written[0]), dict)
+    except NestingError:
         return named
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ValueError:
         # The opening of one document over many lines, or a line that is wrong.
         return named and written[0][-1:] not in (b"{", b"[", b",")
     return named or (whole and len(written) > 1)
 
 
 def _json_lines(lines: Iterable[bytes], path: Path, bad: Bad) -> Iterator[Row]:
-    decode = msgspec.json.Decoder().decode
     with reading_errors(path):
         for number, raw in enumerate(lines, start=1):
             line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
             if not line.strip():
                 continue
             try:
-                row = decode_line(line, decode)
+                row = decode_line(line)
             except ValueError as error:
                 bad(InputError(str(error), path=path, line=number), line)
                 continue
             yield number, row
 
 
-def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
+def decode_line(line: bytes) -> JsonObject:
     """The object on a line; ValueError says what it is instead."""
     try:
-        value = decode(line)
+        value = decode_strict_json(line)
     except msgspec.DecodeError as error:
         value = _with_lone_surrogates(line)
         if value is None:
             raise ValueError(f"not valid JSON: {error}") from None
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text; save the file as UTF-8") from None
-    except RecursionError:
-        raise ValueError(TOO_DEEP) from None
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {type_in_words(value)}")
     return value
@@ -357,12 +361,13 @@ def _with_lone_surrogates(line: bytes) -> Json:
     import json  # unlike msgspec, it reads half a surrogate pair
 
     try:
-        value = json.loads(line)
+        value = decode_python_json(line)
         text = json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
-    for name in _SOUGHT & value.keys() if isinstance(value, dict) else ():
-        if _SURROGATE.search(json.dumps(value[name], ensure_ascii=False)):
+    fields = as_dict(value)
+    for name in _SOUGHT & fields.keys():
+        if _SURROGATE.search(json.dumps(fields[name], ensure_ascii=False)):
             # A replacement character would be sought, or taken for punctuation, in the place of what was meant.
             raise ValueError(f"'{name}' holds half of a surrogate pair; write the whole character")
     decoded: Json = msgspec.json.decode(_SURROGATE.sub("\ufffd", text))
@@ -382,11 +387,11 @@ def _json(text: str, path: Path, mapping: FieldMap | None, bad: Bad, *, lines: b
     import json  # the standard parser names line and column of a mistake in a multi-line file
 
     try:
-        value = json.loads(text)
+        value = decode_python_json(text)
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg}", path=path, line=error.lineno) from None
-    except RecursionError:
-        raise InputError(f"not valid JSON: {TOO_DEEP}", path=path) from None
+    except NestingError as error:
+        raise InputError(f"not valid JSON: {error}", path=path) from None
     keys, items = _listed(value, path, mapping)
     guesses = (*(("JSON",) if lines else ()), *_said_keys(keys))
     return RowFile(rows=_items(items, path, bad), guesses=guesses)
@@ -463,8 +468,10 @@ def _yaml(text: str, path: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
 
     try:
         # The node tree knows the line of every item; the values come from the safe constructor only.
+        value = decode_yaml(text)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        value = yaml.safe_load(text)
+    except NestingError as error:
+        raise InputError(f"not valid YAML: {error}", path=path) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "cannot be parsed"

@@ -6,11 +6,18 @@ from collections.abc import Callable, Hashable
 from itertools import pairwise
 from typing import Literal
 
-import msgspec
-
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.fields import read_arguments
-from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, as_str, at, either, pick
+from answerkey.transcripts.json_values import (
+    as_dict,
+    as_dicts,
+    as_list,
+    as_str,
+    at,
+    decode_strict_json,
+    either,
+    pick,
+)
 from answerkey.transcripts.message_reading import is_message, looks_like_messages
 
 # Text that arrives in pieces: joined by the part that it belongs to, or under the usual names where there is no protocol.
@@ -628,7 +635,6 @@ def assemble_events(events: list[Json], *, done: bool = False) -> tuple[Json, bo
 def decode_event(text: str) -> Json:
     """An event's JSON; text that is none is itself a piece of the reply."""
     try:
-        decoded: Json = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return decode_strict_json(text)
+    except ValueError:
         return text
-    return decoded

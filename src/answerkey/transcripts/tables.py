@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
-import msgspec
-
 from answerkey.errors import InputError
 from answerkey.model.question import Question
 from answerkey.model.reply import JsonObject
+from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -139,11 +138,9 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
             continue
         if cell.lstrip()[:1] in ("[", "{"):
             try:
-                cells[field] = msgspec.json.decode(cell)
-            except msgspec.DecodeError as error:
+                cells[field] = decode_strict_json(cell)
+            except ValueError as error:
                 raise ValueError(f"'{field}' is not valid JSON: {error}") from None
-            except RecursionError:
-                raise ValueError(f"'{field}' is nested too deeply") from None
         elif field in _LIST_FIELDS:
             cells[field] = list(split_cell(cell, (separators or {}).get(field) or "semicolons"))
     if cells.get("expected_tools") in (["none"], ["None"]):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -12,7 +12,7 @@ from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Summary
-from answerkey.report.row_files import Column, Table
+from answerkey.report.row_files import Table
 from answerkey.report.view import component_words
 from answerkey.report.wording import (
     change_text,
@@ -32,18 +32,17 @@ from answerkey.server.rendering import compare_stored, rank_stored
 from answerkey.server.views.runs import facets_of
 from answerkey.server.views.tables import (
     CompareRow,
+    ExportedTable,
     PageNumber,
     Paging,
-    ShortText,
-    conditions_in_words,
-    exported_cells,
-    pair_columns,
+    describe_conditions,
+    pair_layout,
     pair_table,
-    wanted_columns,
 )
 from answerkey.stats.paired import Difference
-from answerkey.store.questions import Facets, PairFilter, PairRow, Pairs
+from answerkey.store.questions import Facets, PairFilter, PairRow, PairTable
 from answerkey.store.sql import SqlStore
+from answerkey.store.table_query import ShortText
 from answerkey.text.differences import Piece, alike, word_diff
 from answerkey.text.normalise import one_line
 
@@ -271,11 +270,11 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
         if len(self.sides) != 2:
             return None
         infos = [side.info for side in self.sides]
-        return pair_table(self.query, pair_columns(infos, self.metrics), self.rows, infos[1])
+        return pair_table(self.query, pair_layout(infos, self.metrics), self.rows, infos[1])
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are filtered by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, link, "questions")
+        return describe_conditions(self.query, link, "questions")
 
     @property
     def tone(self) -> str:
@@ -304,11 +303,13 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         recent = _offered(store.list_infos(limit=_RECENT), infos)
         return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
     size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
-    # Before it is read: a column that there is none of is a wrong address.
+    # First, since an unknown column is a bad request.
     summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
     metrics = _metrics(summaries)
-    wanted_columns(query, pair_columns(infos, metrics))
-    rows, total = Pairs(store, infos[0], infos[1:]).page(query, limit=size, offset=(query.page - 1) * size)
+    pair_layout(infos, metrics).columns(query)
+    rows, total = PairTable(store, infos[0], infos[1:]).page(
+        query, limit=size, offset=(query.page - 1) * size
+    )
     versus = ranking = problem = None
     unpaired = 0
     scores: dict[str, float] = {}
@@ -351,17 +352,16 @@ def _offered(recent: list[RunInfo], given: list[RunInfo]) -> list[RunInfo]:
     return [info for info in recent if sum(comparable(info, other) for other in recent) > 1]
 
 
-def exported_pairs(store: SqlStore, query: CompareQuery) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
-    """The columns and every row of the table of two runs, for a file."""
+def export_pairs(store: SqlStore, query: CompareQuery) -> ExportedTable:
+    """The table of two runs as a file."""
     infos = _runs(store, query)
     if len(infos) != 2:
-        raise UsageError("two runs are exported: name a base and a run")
+        raise UsageError("export needs two runs: name a base and a run")
     summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
-    offered = pair_columns(infos, _metrics(summaries))
-    # A file's reader finds a question by its id, whether the page shows it or not.
-    columns = tuple(dict.fromkeys((offered[1], *wanted_columns(query, offered))))
-    rows = Pairs(store, infos[0], infos[1:]).every(query)
-    return columns, (exported_cells(row, columns) for row in rows)
+    rows = PairTable(store, infos[0], infos[1:]).every(query)
+    return pair_layout(infos, _metrics(summaries)).export(
+        query, (_row(row, with_replies=False) for row in rows)
+    )
 
 
 def _metrics(summaries: Sequence[Summary]) -> tuple[str, ...]:
@@ -405,19 +405,8 @@ def _cut(found: Comparison) -> Comparison:
     )
 
 
-def _row(row: PairRow) -> CompareRow:
-    base = row.replies[0]
-    shown: list[tuple[Piece, ...] | None] = [
-        None if base is None else (Piece("same", base[:_REPLY]),) if base else ()
-    ]
-    others = [False]
-    for reply in row.replies[1:]:
-        # Nothing is not a changed text.
-        pieces = word_diff(base, reply, most=_REPLY) if base and reply else []
-        others.append(bool(pieces) and alike(pieces) < _ALIKE)
-        if reply is not None and (others[-1] or not pieces):
-            pieces = [Piece("same", reply[:_REPLY])] if reply else []
-        shown.append(None if reply is None else tuple(pieces))
+def _row(row: PairRow, *, with_replies: bool = True) -> CompareRow:
+    shown, rewritten = _reply_pieces(row.replies) if with_replies else ((), ())
     first = row.scores[0]
     return CompareRow(
         id=row.id,
@@ -426,9 +415,30 @@ def _row(row: PairRow) -> CompareRow:
         scores=row.scores,
         grades=tuple(None if score is None else letter_grade(score) for score in row.scores),
         changes=tuple(None if score is None or first is None else score - first for score in row.scores[1:]),
-        replies=tuple(shown),
+        replies=shown,
         why=changes_between(*row.cards[:2]),
         measures=row.measures,
-        same_text=all(reply == base for reply in row.replies[1:]),
-        other_text=tuple(others),
+        same_text=all(reply == row.replies[0] for reply in row.replies[1:]),
+        other_text=rewritten,
     )
+
+
+def _reply_pieces(
+    replies: Sequence[str | None],
+) -> tuple[tuple[tuple[Piece, ...] | None, ...], tuple[bool, ...]]:
+    """Each reply with its differences from the base's marked, and whether it shares too little with it for that."""
+    base = replies[0]
+    shown: list[tuple[Piece, ...] | None] = [_unmarked(base)]
+    rewritten = [False]
+    for reply in replies[1:]:
+        # An empty reply is shown as empty, not as a change.
+        pieces = word_diff(base, reply, most=_REPLY) if base and reply else []
+        rewritten.append(bool(pieces) and alike(pieces) < _ALIKE)
+        shown.append(tuple(pieces) if pieces and not rewritten[-1] else _unmarked(reply))
+    return tuple(shown), tuple(rewritten)
+
+
+def _unmarked(reply: str | None) -> tuple[Piece, ...] | None:
+    if reply is None:
+        return None
+    return (Piece("same", reply[:_REPLY]),) if reply else ()

@@ -16,12 +16,13 @@ from answerkey.model.scorecard import Trial
 from answerkey.report.charts import Chart, Rule, line_chart, moment_labels
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.runs import RunQuery
-from answerkey.server.views.tables import ShortText
-from answerkey.stats.intervals import Interval, krippendorff_alpha, wilson_interval
+from answerkey.stats.agreement import krippendorff_alpha
+from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.store.feedback import FeedbackBook
-from answerkey.store.questions import HistoryPoint, QuestionList
+from answerkey.store.questions import HistoryPoint, QuestionTable, question_history
 from answerkey.store.review import Order, ReviewItem, ReviewQueue
 from answerkey.store.sql import SqlStore
+from answerkey.store.table_query import ShortText
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
@@ -95,7 +96,7 @@ def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str
     results = store.results_of(info, question)
     book = FeedbackBook(store)
     asked = results[0].question
-    history = QuestionList(store).history(question, limit=_HISTORY)
+    history = question_history(store, question, limit=_HISTORY)
     mine = next((point for point in history if point.run_id == info.id), None)
     keys = [ReplyKey(info.id, asked.ask_hash, result.number, info.target_hash) for result in results]
     trials = [_trial(result, book.of_reply(key)) for result, key in zip(results, keys, strict=True)]
@@ -146,7 +147,7 @@ def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbo
     if query.at is None:
         return Neighbours()
     start = max(0, query.at - 1)
-    rows, total = QuestionList(store).rows(info, query, limit=3 if query.at else 2, offset=start)
+    rows, total = QuestionTable(store, info).page(query, limit=3 if query.at else 2, offset=start)
     index = query.at - start
     return Neighbours(
         before=rows[0].id if query.at and rows else None,

@@ -13,19 +13,19 @@ from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.row_files import Table
-from answerkey.runs.proposals import TAG, case_id, why_proposed
+from answerkey.runs.production import TAG, case_id, why_proposed
 from answerkey.server.rendering import feedback_figures
 from answerkey.server.views.tables import (
     NoQuery,
     PageNumber,
     Paging,
     ReplyRow,
-    conditions_in_words,
+    describe_conditions,
     reply_row,
     reply_table,
 )
 from answerkey.store.feedback import FeedbackBook, FeedbackFilter
-from answerkey.store.production import MOST_COUNTED, ProductionFigures, ProductionFilter, ProductionReplies
+from answerkey.store.production import MAX_COUNTED, ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 
 _PAGE = 50
@@ -52,7 +52,7 @@ class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are chosen by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, link, "replies")
+        return describe_conditions(self.query, link, "replies")
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     return RepliesView(
         query=query,
         figures=replies.figures(query),
-        paging=Paging(query.page, _PAGE, min(total, MOST_COUNTED), more=total > MOST_COUNTED),
+        paging=Paging(query.page, _PAGE, min(total, MAX_COUNTED), more=total > MAX_COUNTED),
         rows=tuple(reply_row(item, verdicts.get(item.id, [])) for item in found),
     )
 

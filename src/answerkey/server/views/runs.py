@@ -23,14 +23,13 @@ from answerkey.server.views.tables import (
     NoQuery,
     PageNumber,
     Paging,
-    conditions_in_words,
+    describe_conditions,
     question_table,
     run_table,
 )
-from answerkey.store.questions import Facets, QuestionList
+from answerkey.store.questions import Facets, QuestionFilter, QuestionTable
 from answerkey.store.review import ReviewQueue
-from answerkey.store.row_filter import RowFilter
-from answerkey.store.run_list import Figures, Progress, RunFilter, RunList, RunRow
+from answerkey.store.run_list import Figures, Progress, RunFilter, RunRow, RunTable
 from answerkey.store.sql import SqlStore
 from answerkey.text.normalise import one_line
 
@@ -87,7 +86,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
     """The experiments that ran last."""
-    listed, baselines = RunList(store), store.baselines()
+    listed, baselines = RunTable(store), store.baselines()
     found = []
     for number, (question_set, target, runs) in enumerate(listed.experiments(_LISTED)):
         rows, _ = listed.page(RunFilter(set=question_set, target=target), limit=3)
@@ -218,7 +217,7 @@ _PAGE = 50
 _REFERENCES = 3
 
 
-class RunQuery(RowFilter, frozen=True, kw_only=True):
+class RunQuery(QuestionFilter, frozen=True, kw_only=True):
     """Which of the run's questions, how they are shown, and which page of them."""
 
     page: PageNumber = 1
@@ -269,14 +268,14 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are filtered by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, link, "questions")
+        return describe_conditions(self.query, link, "questions")
 
 
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     """Read the page."""
     info = store.find_run(run)
-    questions = QuestionList(store)
-    rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    questions = QuestionTable(store, info)
+    rows, total = questions.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
     report = None
@@ -288,14 +287,14 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         info=info,
         query=query,
         summary=summary,
-        progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
+        progress=RunTable(store).progress(info) if summary is None or info.status == "running" else None,
         story=() if report is None else story_sentences(report),
         warnings=() if report is None else report.warnings,
         components=() if report is None else report.components,
         categories=() if report is None else report.categories,
         slices={} if report is None else report.slices,
-        distribution=tuple(questions.distribution(info)),
-        facets=questions.facets(info) if summary is None else facets_of(summary),
+        distribution=tuple(questions.distribution()),
+        facets=questions.facets() if summary is None else facets_of(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
         references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
         paging=Paging(query.page, _PAGE, total),
@@ -305,7 +304,7 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
 
 def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
     """How far a run is."""
-    return RunList(store).progress(store.find_run(run))
+    return RunTable(store).progress(store.find_run(run))
 
 
 def facets_of(summary: Summary) -> Facets:
@@ -360,7 +359,7 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are chosen by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, link, "runs")
+        return describe_conditions(self.query, link, "runs")
 
     @property
     def versions(self) -> int:
@@ -376,7 +375,7 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
     """Read the page."""
-    listed = RunList(store)
+    listed = RunTable(store)
     sets = listed.question_sets()
     rows, total = listed.page(query, limit=_PAGE_RUNS, offset=(query.page - 1) * _PAGE_RUNS)
     view = RunsView(
@@ -406,7 +405,7 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
 
 def load_trend(store: SqlStore, question_set: str, target: str) -> tuple[TrendPoint, ...]:
     """The newest finished runs of an experiment, oldest first."""
-    rows, _ = RunList(store).page(RunFilter(set=question_set, target=target), limit=_TREND)
+    rows, _ = RunTable(store).page(RunFilter(set=question_set, target=target), limit=_TREND)
     return tuple(
         trend_point(row, row.figures)
         for row in reversed(rows)

@@ -1,8 +1,8 @@
-"""What is chosen of a table by its address: columns, conditions and a page of rows, and the address that says so again."""
+"""The dashboard's four tables: their columns, cells and links, and the same tables as files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Annotated, Any
+from itertools import chain, islice
+from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -14,74 +14,100 @@ from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Loss
 from answerkey.report.row_files import Column, Kind, Table, TableRow
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
-from answerkey.report.wording import Change, changes_between, name_words
+from answerkey.report.wording import Change, name_words
 from answerkey.store.database import BATCH
-from answerkey.store.feedback import ShortText
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.questions import PairFilter, PairRow, QuestionList
-from answerkey.store.row_filter import Ranged, RowFilter
-from answerkey.store.run_list import RunFilter, RunList, RunRow, figure_of
+from answerkey.store.questions import PairFilter, QuestionFilter, QuestionTable, difference
+from answerkey.store.run_list import RunFilter, RunRow, RunTable, figure_of
 from answerkey.store.sql import SqlStore
+from answerkey.store.table_query import TableFilter
 from answerkey.text.differences import Piece
 
-__all__ = [
-    "SHORT_NAMES",
-    "NoQuery",
-    "PageNumber",
-    "Paging",
-    "ShortText",
-    "chosen_columns",
-    "conditions_in_words",
-    "measure_column",
-    "plain_value",
-]
-
-_MOST_COLUMNS = 40
+_MAX_COLUMNS = 40
 # Components in a narrow column.
 SHORT_NAMES = {"tool_usage": "Tools", "response_quality": "Said", "error_handling": "No errors"}
+_COMPONENTS_SHOWN = 5
+
+AnyRow = TypeVar("AnyRow")
+# The columns and the rows of a file.
+ExportedTable = tuple[tuple[Column, ...], Iterator[list[Any]]]
+
+
+class TableLayout(msgspec.Struct, Generic[AnyRow], frozen=True, kw_only=True):
+    """The columns of a table, and what its cells hold; pages and files are made from the same layout."""
+
+    # All columns there are.
+    offered: tuple[Column, ...]
+    # The columns that are shown unless others are chosen.
+    default: tuple[str, ...]
+    # The value of a row in a column.
+    cell: Callable[[AnyRow, str], Any]
+
+    def columns(self, query: TableFilter) -> tuple[Column, ...]:
+        """The chosen columns, and those that rows are filtered and sorted by, in the order of all columns."""
+        known = {column.name for column in self.offered}
+        unknown = [name for name in query.columns if name not in known]
+        if unknown:
+            raise UsageError(f"there is no column {unknown[0][:60]!r}")
+        if len(query.columns) > _MAX_COLUMNS:
+            raise UsageError(f"columns: at most {_MAX_COLUMNS} can be shown")
+        shown = {*(query.columns or self.default), *query.value_names}
+        return tuple(column for column in self.offered if column.name in shown)
+
+    def table(
+        self,
+        query: TableFilter,
+        rows: Iterable[AnyRow],
+        table_row: Callable[[int, AnyRow, tuple[Any, ...]], TableRow],
+    ) -> Table:
+        """A page of rows; `table_row` makes one of its number on the page, its data and its cells."""
+        columns = self.columns(query)
+        shown = (
+            table_row(number, row, tuple(self.cell(row, column.name) for column in columns))
+            for number, row in enumerate(rows)
+        )
+        return Table(columns=columns, offered=self.offered, rows=tuple(shown), sort=query.sort)
+
+    def export(self, query: TableFilter, rows: Iterable[AnyRow]) -> ExportedTable:
+        """The columns and every row for a file, which always has the id."""
+        key = next(column for column in self.offered if column.name == "id")
+        columns = tuple(dict.fromkeys((key, *self.columns(query))))
+        return columns, ([_file_value(self.cell(row, column.name)) for column in columns] for row in rows)
+
+
+def _file_value(value: Any) -> Any:
+    """A cell for a file: reasons become a text."""
+    if isinstance(value, tuple) and value and isinstance(value[0], Loss | Change):
+        return "; ".join(map(str, value))
+    return None if value == () else value
 
 
 def measure_column(name: str, kind: Kind, sort: str, note: str = "") -> Column:
-    """A component or a metric as a column; `note` is said after the name of one that has no words of its own."""
+    """A component or a metric as a column; `note` follows the name of one that has no description."""
     words = COMPONENT_WORDS[name][0] if name in COMPONENT_WORDS else f"{name_words(name)}{note}"
     title = SHORT_NAMES.get(name, name_words(name).capitalize())
     return Column(name=name, title=title, kind=kind, note=words, sort=sort)
 
 
-def chosen_columns(query: Ranged, offered: Sequence[Column], usual: Iterable[str]) -> tuple[Column, ...]:
-    """The columns that are wanted, and those by which rows are chosen and sorted; in the order of all."""
-    known = {column.name for column in offered}
-    unknown = [name for name in query.columns if name not in known]
-    if unknown or len(query.columns) > _MOST_COLUMNS:
-        raise UsageError(f"columns: there is none {unknown[0][:60]!r}" if unknown else "too many columns")
-    wanted = {*(query.columns or usual), query.order[0], *(one.name for one in query.ranges)}
-    return tuple(column for column in offered if column.name in wanted)
-
-
-def conditions_in_words(query: Ranged, link: Callable[..., str], anchor: str) -> list[tuple[str, str]]:
-    """What rows are chosen by, each with the address of the page without it."""
-    given = query.conditions.items()
-    chosen = [(f"{name} {value}", f"{link(**{name: None, 'page': None})}#{anchor}") for name, value in given]
-    ranges = [str(one) for one in query.ranges]
-    for one in ranges:
-        others = [other for other in ranges if other != one]
+def describe_conditions(query: TableFilter, link: Callable[..., str], anchor: str) -> list[tuple[str, str]]:
+    """The filters in words, each with the address of the page without it."""
+    described = [
+        (f"{name} {value}", f"{link(**{name: None, 'page': None})}#{anchor}")
+        for name, value in query.conditions.items()
+    ]
+    ranges = [str(limit) for limit in query.ranges]
+    for limit in ranges:
+        others = [other for other in ranges if other != limit]
         without = link(range=others or None, measure=None, low=None, high=None, page=None)
-        chosen.append((one.replace(":", " "), f"{without}#{anchor}"))
-    return chosen
-
-
-def plain_value(value: Any) -> Any:
-    """A cell for a file."""
-    if isinstance(value, tuple) and value and isinstance(value[0], Loss):
-        return "; ".join(str(loss) for loss in value)
-    return None if value == () else value
+        described.append((limit.replace(":", " "), f"{without}#{anchor}"))
+    return described
 
 
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page of rows.")]
 
 
 class NoQuery(msgspec.Struct, frozen=True):
-    """What a page takes of whose address only the path counts."""
+    """The query of a page that takes none."""
 
 
 class Paging(msgspec.Struct, frozen=True):
@@ -90,12 +116,12 @@ class Paging(msgspec.Struct, frozen=True):
     page: int
     size: int
     total: int
-    # Whether there are more than that, which were not counted.
+    # Whether there are more rows than were counted.
     more: bool = False
 
     @property
     def pages(self) -> int:
-        """How many pages there are; an empty list has one."""
+        """The number of pages; an empty list has one."""
         return max(1, -(-self.total // self.size))
 
     @property
@@ -104,7 +130,7 @@ class Paging(msgspec.Struct, frozen=True):
         return (self.page - 1) * self.size
 
 
-# The questions of a run as a table: which columns there are, what stands in them, and their file.
+# The questions of a run
 
 
 def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...]:
@@ -143,60 +169,50 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
     return (*first, *(trials if repeated else ()), *measures, *last)
 
 
-def question_table(
-    info: RunInfo, query: RowFilter, metrics: Iterable[str], rows: Sequence[QuestionView], start: int
-) -> Table:
-    """A page of rows; `start` is the place of the first in the reader's list, for the next and the one before."""
-    offered = question_columns(info, metrics)
-    columns = _chosen(info, query, offered)
-    address = f"/runs/{quote(info.id, safe='')}/questions/"
-    return Table(
-        columns=columns,
-        offered=offered,
-        rows=tuple(
-            TableRow(
-                id=f"q-{row.position}",
-                address=f"{address}{quote(row.id, safe='')}?{query.parameters(at=start + place)}",
-                cells=tuple(_value(row, column) for column in columns),
-            )
-            for place, row in enumerate(rows)
-        ),
-        sort=query.sort,
+def question_layout(info: RunInfo, metrics: Iterable[str]) -> TableLayout[QuestionView]:
+    """The table of a run's questions."""
+    repeated = ("trials_passed", "lowest") if info.repeat > 1 else ()
+    components = list(info.weights)[:_COMPONENTS_SHOWN]
+    return TableLayout(
+        offered=question_columns(info, metrics),
+        default=("grade", "question", "category", "why", "score", *repeated, *components, "latency_ms"),
+        cell=_question_cell,
     )
 
 
-def exported_questions(
-    store: SqlStore, query: RowFilter, run: str
-) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
-    """The columns and every row of the table, for a file."""
+def question_table(
+    info: RunInfo, query: QuestionFilter, metrics: Iterable[str], rows: Sequence[QuestionView], start: int
+) -> Table:
+    """A page of rows; `start` is the position of the first in the whole list, for links to its neighbours."""
+    address = f"/runs/{quote(info.id, safe='')}/questions/"
+    return question_layout(info, metrics).table(
+        query,
+        rows,
+        lambda number, row, cells: TableRow(
+            id=f"q-{row.position}",
+            address=f"{address}{quote(row.id, safe='')}?{query.query_string(at=start + number)}",
+            cells=cells,
+        ),
+    )
+
+
+def export_questions(store: SqlStore, query: QuestionFilter, run: str) -> ExportedTable:
+    """The table as a file."""
     info = store.find_run(run)
     summary = store.summary_of(info.id)
-    offered = question_columns(info, () if summary is None else summary.metrics)
-    # A file's reader finds a question by its id, whether the page shows it or not.
-    columns = tuple(dict.fromkeys((offered[2], *_chosen(info, query, offered))))
-    rows = QuestionList(store).every_row(info, query)
-    return columns, ([plain_value(_value(row_view(row), column)) for column in columns] for row in rows)
+    layout = question_layout(info, () if summary is None else summary.metrics)
+    return layout.export(query, map(row_view, QuestionTable(store, info).every(query)))
 
 
-def _chosen(info: RunInfo, query: RowFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
-    usual = (
-        *("grade", "question", "category", "why", "score"),
-        *(("trials_passed", "lowest") if info.repeat > 1 else ()),
-        *list(info.weights)[:5],
-        "latency_ms",
-    )
-    return chosen_columns(query, offered, usual)
-
-
-def _value(row: QuestionView, column: Column) -> Any:
-    if column.name == "why":
+def _question_cell(row: QuestionView, name: str) -> Any:
+    if name == "why":
         return row.losses
-    if column.name in row.__struct_fields__:
-        return getattr(row, column.name)
-    return row.measures.get(column.name)
+    if name in row.__struct_fields__:
+        return getattr(row, name)
+    return row.measures.get(name)
 
 
-# Runs as a table: which columns there are, what stands in them, and their file.
+# Runs
 
 
 _FIRST = (
@@ -228,88 +244,52 @@ _LAST = (
     Column(name="created_at", title="When", kind="time", sort="-created_at"),
 )
 _FIXED = {column.name for column in (*_FIRST, *_LAST)}
-_COMPONENTS_SHOWN = 5
 
 
-def run_table(query: RunFilter, rows: Sequence[RunRow]) -> Table:
-    """A page of rows."""
-    offered = _offered(query, rows)
-    columns = _chosen_run_table(query, offered, rows)
-    return Table(
-        columns=columns,
-        offered=offered,
-        rows=tuple(
-            TableRow(
-                pick=row.info.id,
-                label=row.info.name,
-                address=f"/runs/{quote(row.info.id, safe='')}",
-                cells=tuple(_value_run_table(row, column.name) for column in columns),
-            )
-            for row in rows
-        ),
-        sort=query.sort,
-    )
-
-
-def exported_runs(store: SqlStore, query: RunFilter) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
-    """The columns and every row of the table, for a file."""
-    listed = RunList(store)
-    first, total = listed.page(query, limit=BATCH)
-    offered = _offered(query, first)
-    # A file's reader finds a run by its id, whether the page shows it or not.
-    columns = tuple(dict.fromkeys((_FIRST[2], *_chosen_run_table(query, offered, first))))
-
-    def rows() -> Iterator[RunRow]:
-        yield from first
-        for start in range(BATCH, total, BATCH):
-            yield from listed.page(query, limit=BATCH, offset=start)[0]
-
-    return columns, (
-        [plain_value(_value_run_table(row, column.name)) for column in columns] for row in rows()
-    )
-
-
-def _offered(query: RunFilter, rows: Iterable[RunRow]) -> tuple[Column, ...]:
-    """Every column: components and metrics are those of these rows, and those that are asked for."""
+def run_layout(query: RunFilter, rows: Sequence[RunRow]) -> TableLayout[RunRow]:
+    """The table of runs; its components and metrics are those of these rows, and those that the query names."""
     figures = [row.figures for row in rows if row.figures is not None]
     components = dict.fromkeys(name for one in figures for name in one.components)
     metrics = dict.fromkeys(name for one in figures for name in one.metrics)
-    asked = (*query.columns, query.order[0], *(one.name for one in query.ranges))
-    names = dict.fromkeys((*components, *metrics, *asked))
+    names = dict.fromkeys((*components, *metrics, *query.columns, *query.value_names))
     measures = (
         measure_column(name, "metric" if name in metrics else "score", f"-{name}")
         for name in names
         if name not in _FIXED
     )
-    return (*_FIRST, *measures, *_LAST)
-
-
-def _chosen_run_table(
-    query: RunFilter, offered: Sequence[Column], rows: Sequence[RunRow]
-) -> tuple[Column, ...]:
-    components = dict.fromkeys(name for row in rows if row.figures for name in row.figures.components)
-    usual = [
-        "grade",
-        "name",
-        "score",
-        "low",
-        "high",
-        *list(components)[:_COMPONENTS_SHOWN],
-        "pass_rate",
-        "p95",
-        "cost",
-        "created_at",
+    shown = list(components)[:_COMPONENTS_SHOWN]
+    default = ["grade", "name", "score", "low", "high", *shown, "pass_rate", "p95", "cost", "created_at"]
+    # Columns that would be empty, or the same in every row, are hidden.
+    default += [name for name in ("set", "target") if name not in query.conditions]
+    default += [
+        name for name in ("baselines", "tags", "version") if any(_run_cell(row, name) for row in rows)
     ]
-    # What is the same in every row, or in none, is not shown.
-    usual += [name for name in ("set", "target") if getattr(query, name) is None]
-    usual += [
-        name for name in ("baselines", "tags", "version") if any(_value_run_table(row, name) for row in rows)
-    ]
-    usual += ["status"] if any(row.info.status != "complete" for row in rows) else []
-    return chosen_columns(query, offered, usual)
+    default += ["status"] if any(row.info.status != "complete" for row in rows) else []
+    return TableLayout(offered=(*_FIRST, *measures, *_LAST), default=tuple(default), cell=_run_cell)
 
 
-def _value_run_table(row: RunRow, name: str) -> Any:
+def run_table(query: RunFilter, rows: Sequence[RunRow]) -> Table:
+    """A page of rows."""
+    return run_layout(query, rows).table(
+        query,
+        rows,
+        lambda _, row, cells: TableRow(
+            pick=row.info.id,
+            label=row.info.name,
+            address=f"/runs/{quote(row.info.id, safe='')}",
+            cells=cells,
+        ),
+    )
+
+
+def export_runs(store: SqlStore, query: RunFilter) -> ExportedTable:
+    """The table as a file; its columns are those of the first rows."""
+    rows = RunTable(store).every(query)
+    first = list(islice(rows, BATCH))
+    return run_layout(query, first).export(query, chain(first, rows))
+
+
+def _run_cell(row: RunRow, name: str) -> Any:
     info = row.info
     match name:
         case "grade":
@@ -325,12 +305,12 @@ def _value_run_table(row: RunRow, name: str) -> Any:
     return figure_of(row.figures, name)
 
 
-# Production replies as a table: which columns there are, what stands in them, and their file.
+# Production replies
 
 
 # Characters of a question and of a reply in the list.
-_SHOWN = 600
-_COLUMNS = (
+_EXCERPT = 600
+_REPLY_COLUMNS = (
     Column(name="grade", title="Grade", kind="grade", sort="score"),
     Column(name="question", title="Question", note="What was asked"),
     Column(name="id", title="Id", sort="id"),
@@ -348,8 +328,7 @@ _COLUMNS = (
     Column(name="sender", title="Sent by"),
     Column(name="created_at", title="When", kind="time", note="When it was said", sort="-created_at"),
 )
-_SELDOM = ("id", "category", "tools", "model", "version", "sender")
-_USUAL = tuple(column.name for column in _COLUMNS if column.name not in _SELDOM)
+_HIDDEN_REPLY_COLUMNS = ("id", "category", "tools", "model", "version", "sender")
 
 
 class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -380,8 +359,8 @@ def reply_row(item: ProductionReply, feedback: Sequence[Feedback]) -> ReplyRow:
     return ReplyRow(
         id=item.id,
         created_at=item.created_at,
-        question=item.question[:_SHOWN],
-        text=None if text is None else text[:_SHOWN],
+        question=item.question[:_EXCERPT],
+        text=None if text is None else text[:_EXCERPT],
         category=item.category,
         model=item.model,
         version=item.version,
@@ -395,43 +374,7 @@ def reply_row(item: ProductionReply, feedback: Sequence[Feedback]) -> ReplyRow:
     )
 
 
-def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
-    """A page of rows."""
-    columns = chosen_columns(query, _COLUMNS, _USUAL)
-    return Table(
-        columns=columns,
-        offered=_COLUMNS,
-        rows=tuple(
-            TableRow(
-                address=f"/replies/{quote(row.id, safe='')}",
-                cells=tuple(_value_reply_table(row, column.name) for column in columns),
-            )
-            for row in rows
-        ),
-        sort=query.sort,
-    )
-
-
-def exported_replies(
-    store: SqlStore, query: ProductionFilter
-) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
-    """The columns and every row of the table, for a file."""
-    # A file's reader finds a reply by its id, whether the page shows it or not.
-    columns = tuple(dict.fromkeys((_COLUMNS[2], *chosen_columns(query, _COLUMNS, _USUAL))))
-    replies = ProductionReplies(store)
-    found = replies.every(query)
-
-    def rows() -> Iterator[ReplyRow]:
-        while batch := list(islice(found, BATCH)):
-            verdicts = replies.verdicts([item.id for item in batch])
-            yield from (reply_row(item, verdicts.get(item.id, [])) for item in batch)
-
-    return columns, (
-        [plain_value(_value_reply_table(row, column.name)) for column in columns] for row in rows()
-    )
-
-
-def _value_reply_table(row: ReplyRow, name: str) -> Any:
+def _reply_cell(row: ReplyRow, name: str) -> Any:
     match name:
         case "text":
             return "no reply (null)" if row.text is None else row.text
@@ -444,10 +387,39 @@ def _value_reply_table(row: ReplyRow, name: str) -> Any:
     return getattr(row, name)
 
 
-# The questions of two runs as a table of differences: which columns there are, what stands in them, and their address.
+REPLY_LAYOUT: TableLayout[ReplyRow] = TableLayout(
+    offered=_REPLY_COLUMNS,
+    default=tuple(column.name for column in _REPLY_COLUMNS if column.name not in _HIDDEN_REPLY_COLUMNS),
+    cell=_reply_cell,
+)
 
 
-_FIRST_PAIR_TABLE = (
+def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
+    """A page of rows."""
+    return REPLY_LAYOUT.table(
+        query,
+        rows,
+        lambda _, row, cells: TableRow(address=f"/replies/{quote(row.id, safe='')}", cells=cells),
+    )
+
+
+def export_replies(store: SqlStore, query: ProductionFilter) -> ExportedTable:
+    """The table as a file."""
+    replies = ProductionReplies(store)
+    matching = replies.every(query)
+
+    def rows() -> Iterator[ReplyRow]:
+        while batch := list(islice(matching, BATCH)):
+            verdicts = replies.verdicts([item.id for item in batch])
+            yield from (reply_row(item, verdicts.get(item.id, [])) for item in batch)
+
+    return REPLY_LAYOUT.export(query, rows())
+
+
+# The questions of two runs
+
+
+_PAIR_COLUMNS = (
     Column(name="question", title="Question", sort="position"),
     Column(name="id", title="Id"),
     Column(name="category", title="Category"),
@@ -456,9 +428,9 @@ _FIRST_PAIR_TABLE = (
     Column(name="change", title="Change", kind="change", note="Points of a hundred", sort="change"),
     Column(name="why", title="Why", kind="why", note="What the first trial did otherwise than the base’s"),
 )
-_USUAL_PAIR_TABLE = ("question", "category", "base", "candidate", "change", "why")
+_DEFAULT_PAIR_COLUMNS = ("question", "category", "base", "candidate", "change", "why")
 # What values of a measure are, and their differences.
-_KINDS: dict[str, tuple[Kind, Kind]] = {
+_MEASURE_KINDS: dict[str, tuple[Kind, Kind]] = {
     "component": ("score", "change"),
     "metric": ("metric", "metric_change"),
     "latency_ms": ("ms", "ms_change"),
@@ -511,10 +483,10 @@ def pair_columns(infos: Sequence[RunInfo], metrics: Iterable[str]) -> tuple[Colu
     kinds = dict.fromkeys(components, "component") | {"latency_ms": "latency_ms", "cost": "cost"}
     for name in metrics:
         kinds.setdefault(name, "metric")
-    columns = list(_FIRST_PAIR_TABLE)
+    columns = list(_PAIR_COLUMNS)
     for name, measured in kinds.items():
         title = {"latency_ms": "Time"}.get(name) or SHORT_NAMES.get(name, name_words(name).capitalize())
-        value, change = _KINDS[measured]
+        value, change = _MEASURE_KINDS[measured]
         for side, kind, words in (
             ("base", value, f"{title}: base"),
             ("candidate", value, f"{title}: candidate"),
@@ -525,54 +497,33 @@ def pair_columns(infos: Sequence[RunInfo], metrics: Iterable[str]) -> tuple[Colu
     return tuple(columns)
 
 
-def wanted_columns(query: PairFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
-    """Those that the page shows."""
-    return chosen_columns(query, offered, _USUAL_PAIR_TABLE)
+def pair_layout(infos: Sequence[RunInfo], metrics: Iterable[str]) -> TableLayout[CompareRow]:
+    """The table of the questions of two runs."""
+    return TableLayout(offered=pair_columns(infos, metrics), default=_DEFAULT_PAIR_COLUMNS, cell=_pair_cell)
 
 
 def pair_table(
-    query: PairFilter, offered: tuple[Column, ...], rows: Sequence[CompareRow], candidate: RunInfo
+    query: PairFilter, layout: TableLayout[CompareRow], rows: Sequence[CompareRow], candidate: RunInfo
 ) -> Table:
     """A page of rows."""
-    columns = wanted_columns(query, offered)
     address = f"/runs/{quote(candidate.id, safe='')}/questions/"
-    return Table(
-        columns=columns,
-        offered=offered,
-        rows=tuple(
-            TableRow(
-                address=f"{address}{quote(row.id, safe='')}",
-                cells=tuple(_value_pair_table(row, row.why, column.name) for column in columns),
-            )
-            for row in rows
-        ),
-        sort=query.sort,
+    return layout.table(
+        query,
+        rows,
+        lambda _, row, cells: TableRow(address=f"{address}{quote(row.id, safe='')}", cells=cells),
     )
 
 
-def exported_cells(row: PairRow, columns: Iterable[Column]) -> list[Any]:
-    """A row for a file."""
-    why = changes_between(*row.cards[:2])
-    values = (_value_pair_table(row, why, column.name) for column in columns)
-    return ["; ".join(map(str, value)) if isinstance(value, tuple) else value for value in values]
-
-
-def _value_pair_table(row: PairRow | CompareRow, why: tuple[Change, ...], name: str) -> Any:
+def _pair_cell(row: CompareRow, name: str) -> Any:
     match name:
-        case "question" | "id" | "category":
+        case "question" | "id" | "category" | "why":
             return getattr(row, name)
         case "base":
             return row.scores[0]
         case "candidate":
             return row.scores[1]
         case "change":
-            return _less(*row.scores[:2])
-        case "why":
-            return why
+            return difference(*row.scores[:2])
     side, _, measure = name.partition(".")
     values = [measures.get(measure) for measures in row.measures[:2]]
-    return _less(*values) if side == "change" else values[side == "candidate"]
-
-
-def _less(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
+    return difference(*values) if side == "change" else values[side == "candidate"]

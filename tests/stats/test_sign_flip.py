@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from answerkey.stats import paired as signflip
-from answerkey.stats.paired import at_most_zero, rows_at_most_zero, set_mean_quantile
+from answerkey.stats import sign_flip
+from answerkey.stats.sign_flip import at_most_zero, rows_at_most_zero, set_mean_quantile
 
 differences = st.lists(st.integers(-10, 10).map(lambda n: n / 10), min_size=1, max_size=9)
 
@@ -41,7 +41,7 @@ def test_more_units_than_are_enumerated_are_right_to_a_few_percent() -> None:
             source.choice([0.1, 0.2, 0.25, 0.4, -0.1, -0.3], 15) + source.normal(0, 0.01, 15), 9
         )
         exact = at_most_zero(values)
-        near = float(signflip._shares(values[None, :], np.ones(15))[0])
+        near = float(sign_flip._shares(values[None, :], np.ones(15))[0])
         assert near == pytest.approx(exact, rel=0.06, abs=1e-4)
 
 
@@ -96,7 +96,7 @@ def test_enumeration_and_formula_agree_on_the_interval(monkeypatch: pytest.Monke
     source = np.random.default_rng(6)
     sums, sizes = source.normal(0.2, 0.3, 15), source.integers(1, 6, 15).astype(float)
     exact = set_mean_quantile(sums, sizes, 0.025)
-    monkeypatch.setattr(signflip, "_ENUMERATE_TO", 5)
+    monkeypatch.setattr(sign_flip, "_ENUMERATE_TO", 5)
     assert set_mean_quantile(sums, sizes, 0.025) == pytest.approx(exact, abs=0.01)
 
 

@@ -1,4 +1,4 @@
-"""RunKeeper: a row that no store can take is set aside alone, and a run that was taken over is written no more."""
+"""DurableWriter: a row that no store can take is set aside alone, and a run that was taken over is written no more."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.keeping import Patience, RunKeeper, keep_run, replay_journal
+from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer, replay_journal
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.ownership import claim_run
@@ -50,11 +50,11 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def keeper(store: SqlStore) -> Iterator[RunKeeper]:
+def keeper(store: SqlStore) -> Iterator[DurableWriter]:
     begin = partial(store.create_run, INFO, QUESTIONS)
     with (
         claim_run(store.database, "r1") as lease,
-        keep_run(store, INFO, lease, Patience(0.0), begin) as kept,
+        open_writer(store, INFO, lease, StoreRetry(0.0), begin) as kept,
     ):
         yield kept
 
@@ -63,7 +63,7 @@ def kept(store: SqlStore) -> list[str]:
     return [trial.question.id for trial in store.results(INFO)]
 
 
-def test_bad_rows_are_set_aside_singly(keeper: RunKeeper, store: SqlStore, tmp_path: Path) -> None:
+def test_bad_rows_are_set_aside_singly(keeper: DurableWriter, store: SqlStore, tmp_path: Path) -> None:
     for trial in trials(2, 7):
         keeper.append(trial)
     keeper.add(INFO, trials(2, 7))
@@ -79,7 +79,7 @@ def test_bad_rows_are_set_aside_singly(keeper: RunKeeper, store: SqlStore, tmp_p
     assert not (tmp_path / "runs.db.r1.journal").exists()
 
 
-def test_a_store_that_takes_nothing_is_not_a_bad_row(keeper: RunKeeper, store: SqlStore) -> None:
+def test_a_store_that_takes_nothing_is_not_a_bad_row(keeper: DurableWriter, store: SqlStore) -> None:
     with store.database.transaction() as connection:
         connection.run("DROP TABLE reply_ids")
         connection.run("DROP TABLE runs")
@@ -88,7 +88,7 @@ def test_a_store_that_takes_nothing_is_not_a_bad_row(keeper: RunKeeper, store: S
     assert keeper.set_aside == {}
 
 
-def test_who_was_taken_over_writes_no_more(keeper: RunKeeper, store: SqlStore) -> None:
+def test_who_was_taken_over_writes_no_more(keeper: DurableWriter, store: SqlStore) -> None:
     keeper.add(INFO, trials()[:3])
     keeper._lease.lost.set()
     with pytest.raises(RunOwnedError, match="run r1 was taken over by another process"):
@@ -97,7 +97,7 @@ def test_who_was_taken_over_writes_no_more(keeper: RunKeeper, store: SqlStore) -
 
 
 def test_what_arrived_as_the_run_was_stopped_reaches_the_store(
-    keeper: RunKeeper, store: SqlStore, tmp_path: Path
+    keeper: DurableWriter, store: SqlStore, tmp_path: Path
 ) -> None:
     for trial in trials():
         keeper.append(trial)
@@ -108,7 +108,7 @@ def test_what_arrived_as_the_run_was_stopped_reaches_the_store(
 
 
 def test_what_only_the_journal_has_is_replayed_once(
-    keeper: RunKeeper, store: SqlStore, tmp_path: Path
+    keeper: DurableWriter, store: SqlStore, tmp_path: Path
 ) -> None:
     for trial in trials():
         keeper.append(trial)

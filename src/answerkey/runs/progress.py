@@ -73,7 +73,7 @@ class Progress(Protocol):
         ...
 
 
-class Silent:
+class NoProgress:
     """Nobody watches."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:

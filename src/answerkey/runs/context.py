@@ -1,4 +1,4 @@
-"""Assembly: what every flow is put together from, found and checked before the first question is asked."""
+"""RunContext: what every flow is put together from, found and checked before the first question is asked."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, price_of
 from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import ScorerRegistry, engines, load_object
-from answerkey.protocols import Direction, Engine, Target
+from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import PricedTarget, TargetLike, resolve_target
@@ -27,7 +27,7 @@ JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
 
 
-class Assembly(msgspec.Struct, frozen=True, kw_only=True):
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one flow."""
 
     settings: Settings
@@ -36,14 +36,24 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
     # None: no model grades.
     judge: "Judge | None"
     gates: "tuple[Gate, ...]"
-    engine: Engine
+    engine: BaseEngine
 
-    def target(self, spec: TargetLike) -> Target:
-        """The chatbot that a spec means under these settings, with its observers."""
-        return self.observed(self.unobserved(spec))
+    def target(self, spec: TargetLike) -> BaseTarget:
+        """The target of a spec, not open yet, with the observers of these options."""
+        [target] = self.targets([spec])
+        return target
 
-    def unobserved(self, spec: TargetLike) -> Target:
-        """The chatbot alone."""
+    def targets(self, specs: Sequence[TargetLike]) -> list[BaseTarget]:
+        """The targets of several specs, which share one set of observers."""
+        targets = [self._unobserved(spec) for spec in specs]
+        if self.options.traces is None and self.options.proxy is None:
+            return targets
+        from answerkey.observe.observed_target import ObservedTarget, Observers  # few runs have an observer
+
+        observers = Observers(self.options)
+        return [ObservedTarget(target, observers) for target in targets]
+
+    def _unobserved(self, spec: TargetLike) -> BaseTarget:
         make = partial(
             resolve_target,
             spec,
@@ -52,36 +62,28 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
             folder=self.settings.folder,
             configured=self.settings.target,
         )
-        target, placed = make(), getattr(self.engine, "placed", None)
-        prices, model = self.options.prices, getattr(target, "model", None)
+        target = make()
+        prices = self.options.prices
         price = prices.get(target.name)
-        if price is None and model:
-            price = price_of(model, prices, base_url=getattr(target, "base_url", ""))
-        target = target if placed is None else placed(target, make)
+        if price is None and target.model:
+            price = price_of(target.model, prices, base_url=target.base_url)
+        target = self.engine.place_target(target, make)
         return target if price is None else PricedTarget(target, price)
 
-    def observed(self, target: Target) -> Target:
-        """A chatbot with the observers of these options; one that stands for several has one set of them."""
-        if self.options.traces is None and self.options.proxy is None:
-            return target
-        from answerkey.observe.observed_target import ObservedTarget  # few runs have an observer
 
-        return ObservedTarget(target, self.options)
-
-
-def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:
+def make_context(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> RunContext:
     """Find the parts; whatever is wrong with one of them is said here."""
     judge = _make_judge(options, settings)
     grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
     if judge is not None:
         judge.touches, judge.weighted = grader.judged_names, frozenset(options.scoring.weights)
-    return Assembly(
+    return RunContext(
         settings=settings,
         options=options,
         grader=grader,
         judge=judge,
         gates=_make_gates(options, grader.directions),
-        engine=engines.get(options.engine)(options),
+        engine=adapt_engine(engines.get(options.engine)(options)),
     )
 
 

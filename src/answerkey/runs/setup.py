@@ -1,0 +1,424 @@
+"""Trying out a chatbot and setting up a project: ask one question, probe an unknown chatbot, write starter files."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from answerkey.config import Settings
+from answerkey.errors import UsageError
+from answerkey.model.options import Options
+from answerkey.model.question import Question
+from answerkey.model.reply import Json, Reply
+from answerkey.model.run_document import reply_document, scorecard_document
+from answerkey.model.scorecard import Scorecard, Trial
+from answerkey.runs.bookkeeping import configuration_error
+from answerkey.runs.context import golden_set, make_context
+from answerkey.targets.resolve import TargetLike, kind_and_rest
+from answerkey.transcripts.json_values import as_dict, as_dicts, decode_json
+from answerkey.transcripts.payloads import ReplyMapping, find_places, reply_from_payload, watch_raw
+from answerkey.transcripts.recorded_rows import propose_mapping
+
+
+class AskResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply to one question, and which parts of it were read."""
+
+    target: str
+    question: Question
+    # As received, decoded if it is JSON; None: there is none, or the target does not expose it.
+    raw: Json = None
+    reply: Reply
+    # Part → its path in the raw reply.
+    read: dict[str, str] = {}
+    # Paths of non-empty fields that were not read.
+    unread: tuple[str, ...] = ()
+    # Part → expression that would find it where the usual names do not.
+    proposed: dict[str, str] = {}
+    # None: the question is not in a golden set, so it has no expectations.
+    scorecard: Scorecard | None = None
+    # What is wrong with the configuration of the target; None: nothing.
+    misconfigured: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `ask --json`."""
+        return {
+            "target": self.target,
+            "question": self.question.question,
+            "raw": self.raw,
+            "reply": reply_document((self.reply,), self.scorecard),
+            "read": self.read,
+            "unread": list(self.unread),
+            "proposed": self.proposed,
+            "scorecard": None if self.scorecard is None else scorecard_document(self.scorecard),
+        }
+
+
+def find_case(
+    text: str, questions: str | None, settings: Settings, fields: Mapping[str, str]
+) -> Question | None:
+    """The golden case whose id or question is the text, in the given or configured set."""
+    if questions is None and settings.questions is None:
+        return None
+    cases = golden_set(questions, settings, fields)
+    return next((case for case in cases if text in (case.id, case.question)), None)
+
+
+async def ask_once(
+    question: Question | str, target: TargetLike, options: Options, settings: Settings
+) -> AskResult:
+    """Ask a chatbot one question, or all turns of a conversation; the result has the last reply."""
+    context = make_context(msgspec.structs.replace(options, gates=(), baseline=None), settings)
+    case = question if isinstance(question, Question) else Question(id="ask", question=question)
+    with watch_raw() as seen:
+        async with context.target(target) as opened:
+            [trial] = [trial async for trial in context.engine.ask_all([opened], [Trial(case)])]
+        name = opened.name
+    raw = _decoded(seen[-1]) if seen else None
+    table = settings.targets.get(target, {}) if isinstance(target, str) else {}
+    expressions = {part: str(where) for part, where in as_dict(table.get("reply")).items()}
+    reply = trial.reply
+    places = find_places(raw, reply, expressions)
+    found = configuration_error([trial])
+    # The body of an error is not an example of a reply.
+    readable = reply.failure is None or reply.failure.kind in ("malformed", "null", "empty")
+    card = context.grader.grade(case, trial.replies) if isinstance(question, Question) else None
+    return AskResult(
+        target=name,
+        question=case,
+        raw=raw,
+        reply=reply,
+        read=places.read,
+        unread=places.unread,
+        proposed=propose_mapping(raw, case.asks[-1].question) if readable else {},
+        scorecard=card,
+        misconfigured=None if found is None else found[0],
+    )
+
+
+def read_by(asked: AskResult, expressions: Mapping[str, str]) -> AskResult:
+    """Read the same raw reply with other expressions, without asking again."""
+    mapped = reply_from_payload(asked.raw, mapping=ReplyMapping(**expressions))
+    reply = msgspec.structs.replace(mapped, timings=asked.reply.timings)
+    places = find_places(asked.raw, reply, expressions)
+    found = configuration_error([Trial(asked.question, replies=(reply,))])
+    return msgspec.structs.replace(
+        asked,
+        reply=reply,
+        read=places.read,
+        unread=places.unread,
+        proposed={},
+        misconfigured=None if found is None else found[0],
+    )
+
+
+def _decoded(text: str) -> Json:
+    try:
+        return decode_json(text)
+    except ValueError:
+        return text
+
+
+# Probing: how an unknown chatbot takes a question, and where its reply has its parts.
+
+# Name of the chatbot in the configuration that `init` writes.
+TARGET_NAME = "chatbot"
+_QUESTION = "{{question}}"
+_CONVERSATION = "{{conversation_id}}"
+# Field names for the question, in the order in which they are tried.
+_NAMES = ("message", "query", "prompt", "input", "text", "content", "q", "user_input")
+_CONVERSATIONS = ("session", "conversation", "thread", "chat_id", "user")
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """Result of probing a chatbot: its configuration table, and its reply to each question."""
+
+    table: dict[str, Any]
+    answered: tuple[AskResult, ...]
+
+
+async def probe_target(
+    spec: str,
+    questions: Sequence[str],
+    options: Options,
+    *,
+    headers: Mapping[str, str],
+    reply: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> Probe:
+    """Find a request body that the chatbot accepts, propose a reply mapping, and ask the other questions.
+
+    `tell` is called with a line for each further attempt. `reply` has expressions from the user, which are kept.
+    """
+    kind, rest = kind_and_rest(spec)
+    table: dict[str, Any] = {kind: rest, **({"headers": dict(headers)} if headers else {})}
+    if reply:
+        table["reply"] = dict(reply)
+    asked = await _ask(table, questions[0], options)
+    if kind == "url":
+        for body in _other_bodies(asked):
+            if not _is_refused(asked):
+                break
+            tell(f"{_wrong(asked)}; trying again with {msgspec.json.encode(body).decode()}")
+            table["body"] = body
+            asked = await _ask(table, questions[0], options)
+    proposed = {part: where for part, where in asked.proposed.items() if part not in reply}
+    if proposed and kind not in ("demo", "openai"):
+        table["reply"] = {**proposed, **reply}
+        asked = read_by(asked, table["reply"])
+    if asked.misconfigured is not None:
+        return Probe(table, (asked,))
+    return Probe(table, (asked, *[await _ask(table, question, options) for question in questions[1:]]))
+
+
+async def _ask(table: dict[str, Any], question: str, options: Options) -> AskResult:
+    return await ask_once(question, TARGET_NAME, options, Settings(targets={TARGET_NAME: table}))
+
+
+def _is_refused(asked: AskResult) -> bool:
+    """Whether the chatbot rejected the request body."""
+    return _wrong(asked).startswith(("HTTP 400", "HTTP 422"))
+
+
+def _wrong(asked: AskResult) -> str:
+    return "" if asked.reply.failure is None else asked.reply.failure.message
+
+
+def _other_bodies(first: AskResult) -> Iterator[Json]:
+    """Request bodies to try: one with the fields that the error asks for, then one for each usual field name."""
+    wanted = _missing_fields(first.raw)
+    if wanted:
+        yield _body_of(wanted)
+    for name in _NAMES:
+        yield {name: _QUESTION, "conversation_id": _CONVERSATION}
+    yield {"messages": "{{messages}}"}
+
+
+def _missing_fields(refusal: Json) -> list[str]:
+    """The missing body fields that a FastAPI error lists."""
+    named = [item.get("loc") for item in as_dicts(as_dict(refusal).get("detail"))]
+    inside = (path for path in named if isinstance(path, list) and len(path) > 1 and path[0] == "body")
+    return [str(path[1]) for path in inside]
+
+
+def _body_of(fields: list[str]) -> Json:
+    """A body with every field filled: with the conversation id where the name suggests it, else with the question."""
+    body: dict[str, Json] = {}
+    for field in fields:
+        is_id = any(name in field.lower() for name in _CONVERSATIONS)
+        body[field] = _CONVERSATION if is_id and len(fields) > 1 else _QUESTION
+        if field == "messages":
+            body[field] = "{{messages}}"
+    return body
+
+
+# Starter files: the configuration, a first golden set, a CI job and .gitignore.
+
+CONFIG = "answerkey.toml"
+GOLDEN = "golden.yaml"
+_WORKFLOW = ".github/workflows/answerkey.yml"
+_IGNORED = ".answerkey/"
+# Maximum number of facts of a reply that are proposed as keywords.
+_MOST_FACTS = 3
+
+_GOLDEN_HEAD = """\
+# The golden set: questions for the chatbot, and what a right answer must call and say.
+# A good keyword is the fact itself, as short as possible: "16144" or "Montrose", never a sentence. Numbers match in any
+# form ($16,144.00), and [a, b] means either. A keyword that is part of the question proves nothing. Check with: answerkey lint
+"""
+_GUESSED = "  # proposed from the reply: keep only what is right and must be said\n"
+_OTHER_CASES = """
+- id: greeting
+  question: Hello!
+  category: talk
+  expected_keywords:
+    - [help, assist, hello, hi, welcome]
+
+# Something that the chatbot cannot know: a right answer says so and invents nothing.
+- id: unknowable
+  question: What will the weather be in Reykjavik on 3 May 2071?
+  category: limits
+  expected_keywords:
+    - [cannot, can't, can not, don't, do not, unable, "no information", outside, only]
+"""
+
+_CI = """\
+# Grades the chatbot on every pull request and fails on regressions (exit code 1). With --confirm, a question that passed
+# before and fails now is asked five more times, and counts as broken if it never passes.
+name: answerkey
+on:
+  pull_request:
+  push:
+    branches: [main, master]
+env:
+  # Source of answerkey for pip: a repository (git+https://…@v0.2.0), a wheel in this repository, or a package name.
+  ANSWERKEY_INSTALL: %(install)s
+jobs:
+  grade:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {python-version: "3.12"}
+      - run: pip install "${ANSWERKEY_INSTALL:?is not set; define it in this file}"
+%(start)s      # The store of the default branch holds the baseline.
+      - uses: actions/cache/restore@v4
+        with:
+          path: .answerkey
+          key: answerkey-${{ github.run_id }}
+          restore-keys: answerkey-
+      - name: Grade
+        run: |
+          baseline=()
+          if answerkey baseline list --json 2>/dev/null | grep -q '"production"'; then
+            baseline=(--baseline production --confirm 5 --gate "no regression" --gate "broken == 0")
+          fi
+          answerkey run "${baseline[@]}" -o report.html -o results.junit.xml
+      - if: github.ref_name == github.event.repository.default_branch
+        run: answerkey baseline set production latest
+      - if: github.ref_name == github.event.repository.default_branch
+        uses: actions/cache/save@v4
+        with: {path: .answerkey, key: "answerkey-${{ github.run_id }}"}
+      - if: always()
+        uses: actions/upload-artifact@v4
+        with: {name: answerkey, path: "report.html\nresults.junit.xml"}
+"""
+_START = """\
+      # Start the chatbot here, so that the address in answerkey.toml answers; for example:
+      # - run: python app.py &
+"""
+
+
+def installed_from() -> str:
+    """A pip requirement for the installed answerkey; empty if it was installed from a local path."""
+    try:
+        installed = distribution("answerkey")
+    except PackageNotFoundError:
+        return ""
+    # The origin of the package, absent if it came from an index (PEP 610).
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if not origin:
+        return f"answerkey=={installed.version}"
+    if commit := origin.get("vcs_info", {}).get("commit_id"):
+        return f"answerkey @ {origin['vcs_info']['vcs']}+{origin['url']}@{commit}"
+    return f"answerkey @ {origin['url']}" if origin["url"].startswith("https://") else ""
+
+
+def starter_files(probe: Probe, install: str) -> dict[str, str]:
+    """Path → content of each starter file; `install` is the pip requirement of answerkey."""
+    local = re.search(r"://(localhost|127\.|\[::1\])", str(probe.table.get("url", "")))
+    return {
+        CONFIG: _config(probe),
+        GOLDEN: _golden(probe.answered),
+        _WORKFLOW: _CI % {"start": _START if local else "", "install": _yaml(install)},
+    }
+
+
+def write_new(files: Mapping[str, str], folder: Path) -> tuple[list[str], list[str]]:
+    """Write the files that do not exist yet, and add the store to .gitignore; returns (written, skipped)."""
+    written: list[str] = []
+    skipped: list[str] = []
+    try:
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                # Fails if another process has just created it.
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(content)
+                written.append(name)
+            except FileExistsError:
+                skipped.append(name)
+        ignore = folder / ".gitignore"
+        before = ignore.read_text(encoding="utf-8") if ignore.exists() else ""
+        if _IGNORED not in {line.strip().lstrip("/") for line in before.splitlines()}:
+            with ignore.open("a", encoding="utf-8") as file:
+                file.write(("" if before.endswith("\n") or not before else "\n") + _IGNORED + "\n")
+            written.append(".gitignore")
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename or folder}: cannot be written: {error.strerror or error}"
+        ) from None
+    return written, skipped
+
+
+def _config(probe: Probe) -> str:
+    plain = {name: value for name, value in probe.table.items() if name != "reply"}
+    lines = [
+        "# Configuration of answerkey; all settings: docs/configuration.md",
+        f'questions = "{GOLDEN}"',
+        f'target = "{TARGET_NAME}"',
+        "# Gates: a run that fails one ends with exit code 1:",
+        '# gates = ["score >= 0.85", "error_rate < 0.02"]',
+        "",
+        f"[targets.{TARGET_NAME}]",
+        *(f"{name} = {_toml(value)}" for name, value in plain.items()),
+    ]
+    if probe.table.get("reply"):
+        lines += [
+            "",
+            "# Paths of the parts of a reply, in JMESPath; `answerkey ask` shows what each one finds.",
+        ]
+        lines += [f"[targets.{TARGET_NAME}.reply]"]
+        lines += [f"{part} = {_toml(where)}" for part, where in probe.table["reply"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A value in TOML syntax; strings are escaped as in JSON."""
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_key(str(name))} = {_toml(part)}" for name, part in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(part) for part in value)}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _golden(answered: Sequence[AskResult]) -> str:
+    cases = []
+    names: set[str] = set()
+    for asked in answered:
+        question = asked.question.question
+        identity = _unique_id(question, names)
+        lines = [f"- id: {identity}\n", f"  question: {_yaml(question)}\n", "  category: general\n"]
+        if asked.reply.evidence.tools_observed and asked.reply.failure is None:
+            tools = list(dict.fromkeys(asked.reply.tools_used))
+            lines += [_GUESSED, f"  expected_tools: {_yaml(tools)}\n"] if tools else ["  tools: none\n"]
+        facts = _facts(asked.reply.text or "", question) if asked.reply.failure is None else []
+        if facts:
+            lines += ([] if _GUESSED in lines else [_GUESSED]) + [f"  expected_keywords: {_yaml(facts)}\n"]
+        cases.append("".join(lines))
+    return _GOLDEN_HEAD + "\n" + "\n".join(cases) + _OTHER_CASES
+
+
+def _yaml(value: object) -> str:
+    """A value in YAML syntax, of which JSON is a subset."""
+    return msgspec.json.encode(value).decode()
+
+
+def _unique_id(question: str, used: set[str]) -> str:
+    words = re.findall(r"[a-z0-9]+", question.lower())
+    significant = [
+        word for word in words if len(word) > 3 and word not in ("what", "which", "does", "have", "your")
+    ]
+    base = "-".join((significant or words)[:3]) or "question"
+    name, number = base, 2
+    while name in used or name in ("greeting", "unknowable"):
+        name, number = f"{base}-{number}", number + 1
+    used.add(name)
+    return name
+
+
+def _facts(text: str, question: str) -> list[str]:
+    """Facts in a reply that are not in the question: numbers, then names inside a sentence."""
+    numbers = re.findall(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])", text)
+    names = re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,}", text)
+    facts = dict.fromkeys([*(number for number in numbers if len(number) > 1), *names])
+    return [fact for fact in facts if fact.lower() not in question.lower()][:_MOST_FACTS]

@@ -1,0 +1,253 @@
+"""The query builder behind every table view: filters, ranges, sorting, searching and paging.
+
+A table is a subclass of TableQuery. It declares the SQL of its columns and how its rows are selected, read and, for
+values that SQL cannot compute, measured. Everything else happens here, once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from answerkey.errors import UsageError
+from answerkey.model.scorecard import highest_score, lowest_score
+from answerkey.store.database import Connection, Database, Row, Sql, all_of, sql
+
+# Rows read at a time when all of them are wanted.
+_CHUNK = 500
+
+# A search term or a name in a filter.
+ShortText = Annotated[str, msgspec.Meta(max_length=200)]
+# A date such as 2026-11-16.
+Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
+
+
+class Range(msgspec.Struct, frozen=True):
+    """An inclusive range of a column's values; None: unlimited."""
+
+    name: str
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def parse(cls, text: str) -> "Range":
+        """Parse `score:0.5..0.8`, `score:..0.8` or `score:0.5..`."""
+        name, _, limits = text.rpartition(":")
+        low, dots, high = limits.partition("..")
+        try:
+            if not name or not dots:
+                raise ValueError
+            return cls(name, float(low) if low else None, float(high) if high else None)
+        except ValueError:
+            raise UsageError(
+                f"range {text[:80]!r}: write a name and two numbers, e.g. score:0.5..0.8"
+            ) from None
+
+    def __str__(self) -> str:
+        low, high = ("" if limit is None else f"{limit:g}" for limit in (self.low, self.high))
+        return f"{self.name}:{low}..{high}"
+
+    def contains(self, value: float | None) -> bool:
+        """Whether a value is within the range; a missing one is not."""
+        if value is None:
+            return False
+        if self.low is not None and value < lowest_score(self.low):
+            return False
+        return self.high is None or value <= highest_score(self.high)
+
+    def condition(self, expression: str) -> Sql:
+        """The same in SQL."""
+        limits = []
+        if self.low is not None:
+            limits.append(Sql(f"{expression} >= ?", (lowest_score(self.low),)))
+        if self.high is not None:
+            limits.append(Sql(f"{expression} <= ?", (highest_score(self.high),)))
+        return all_of(limits)
+
+
+class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rows of a table are wanted, in what order, and which columns; read from a query string."""
+
+    # As `Range.parse` takes them.
+    range: tuple[ShortText, ...] = ()
+    # One more range, as a form sends it.
+    measure: ShortText | None = None
+    low: float | None = None
+    high: float | None = None
+    # The name of a column; with a minus in descending order.
+    sort: ShortText = ""
+    # The columns to show; empty: the default ones.
+    columns: tuple[ShortText, ...] = ()
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """All ranges."""
+        ranges = [Range.parse(text) for text in self.range]
+        if self.measure and (self.low is not None or self.high is not None):
+            ranges.append(Range(self.measure, self.low, self.high))
+        return tuple(dict.fromkeys(ranges))
+
+    @property
+    def sort_column(self) -> str:
+        """The column that rows are sorted by."""
+        return self.sort.removeprefix("-")
+
+    @property
+    def descending(self) -> bool:
+        """Whether the largest come first."""
+        return self.sort.startswith("-")
+
+    @property
+    def value_names(self) -> list[str]:
+        """The columns whose values decide which rows are wanted, and in what order."""
+        return list(dict.fromkeys([self.sort_column, *(limit.name for limit in self.ranges)]))
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """The filters that are set: the table's own fields that default to None."""
+        table = next(kind for kind in type(self).__mro__ if TableFilter in kind.__bases__)
+        own = [
+            name
+            for name, default in _defaults(table).items()
+            if default is None and name not in _defaults(TableFilter)
+        ]
+        return {name: value for name in own if (value := getattr(self, name)) is not None}
+
+    def query_string(self, **more: Any) -> str:
+        """The query string that selects the same, after `more`."""
+        given = {
+            **more,
+            **self.conditions,
+            "range": [str(limit) for limit in self.ranges],
+            "columns": self.columns,
+        }
+        order = {} if self.sort == _defaults(type(self))["sort"] else {"sort": self.sort}
+        return urlencode({**given, **order}, doseq=True)
+
+
+@cache
+def _defaults(table: type[TableFilter]) -> dict[str, Any]:
+    return {field.name: field.default for field in msgspec.structs.fields(table)}
+
+
+Filter = TypeVar("Filter", bound=TableFilter)
+TableRow = TypeVar("TableRow")
+
+
+class TableQuery(ABC, Generic[Filter, TableRow]):
+    """Selects a page of rows as a filter wants them."""
+
+    # The SQL order of rows with equal values, over the key columns of `matching`.
+    tie_break: ClassVar[str]
+    # Where rows without a value are: last in either direction, or (False) before the smallest.
+    missing_last: ClassVar[bool] = False
+    # Columns that hold text and have no ranges.
+    text_columns: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, database: Database, columns: Mapping[str, str]) -> None:
+        self.database = database
+        # Column → SQL of its value, for columns that the database can sort by.
+        self.columns = columns
+
+    @abstractmethod
+    def matching(self, wanted: Filter, value: str) -> Sql:
+        """SELECT every matching row: `value` AS value, then the key columns."""
+
+    @abstractmethod
+    def read(self, connection: Connection, keys: Sequence[Row]) -> list[TableRow]:
+        """The rows with these keys, in their order."""
+
+    def measured(
+        self, connection: Connection, wanted: Filter, names: Sequence[str], keys: Sequence[Row]
+    ) -> dict[str, Sequence[float | None]]:
+        """Column → its value for each key, for columns that the database cannot compute."""
+        raise UsageError(f"cannot sort or filter by {names[0][:60]!r}; use one of {', '.join(self.columns)}")
+
+    def counts_with_page(self, wanted: Filter) -> bool:
+        """Whether selecting is so expensive that rows are counted by the query that selects a page."""
+        return False
+
+    def page(self, wanted: Filter, *, limit: int = 50, offset: int = 0) -> tuple[list[TableRow], int]:
+        """A page of rows, and how many match in all."""
+        with self.database.reading() as connection:
+            keys, total = self._page_keys(connection, wanted, limit, offset)
+            return self.read(connection, keys), total
+
+    def every(self, wanted: Filter) -> Iterator[TableRow]:
+        """All matching rows in order, read in chunks."""
+        with self.database.reading() as connection:
+            keys, _ = self._page_keys(connection, wanted, 2**31 - 1, 0)
+        for start in range(0, len(keys), _CHUNK):
+            with self.database.reading() as connection:
+                rows = self.read(connection, keys[start : start + _CHUNK])
+            yield from rows
+
+    def range_conditions(self, wanted: Filter) -> list[Sql]:
+        """The conditions of the ranges that the database can check."""
+        return [limit.condition(self.columns[limit.name]) for limit in self.sql_ranges(wanted)]
+
+    def sql_ranges(self, wanted: Filter) -> list[Range]:
+        """The ranges of columns that the database knows; raises UsageError for a range of texts."""
+        for limit in wanted.ranges:
+            if limit.name in self.text_columns:
+                raise UsageError(
+                    f"range {str(limit)[:80]!r}: {limit.name} is a text; only numbers have ranges"
+                )
+        return [limit for limit in wanted.ranges if limit.name in self.columns]
+
+    def _page_keys(
+        self, connection: Connection, wanted: Filter, limit: int, offset: int
+    ) -> tuple[Sequence[Row], int]:
+        if any(name not in self.columns for name in wanted.value_names):
+            keys = self._keys_by_measures(connection, wanted)
+            return keys[offset : offset + limit], len(keys)
+        matching = self.matching(wanted, self.columns[wanted.sort_column])
+        counted = self.counts_with_page(wanted)
+        query = sql(
+            "SELECT {total}, t.* FROM ({matching}) AS t ORDER BY {order} LIMIT ? OFFSET ?",
+            limit,
+            offset,
+            total="COUNT(*) OVER ()" if counted else "0",
+            matching=matching,
+            order=self._order(wanted),
+        )
+        rows = connection.run(*query).fetchall()
+        if counted and rows:
+            total = rows[0][0]
+        else:
+            total = connection.value(*sql("SELECT COUNT(*) FROM ({matching}) AS t", matching=matching))
+        return [row[2:] for row in rows], int(total)
+
+    def _order(self, wanted: Filter) -> str:
+        direction = "DESC" if wanted.descending else "ASC"
+        missing = "IS NULL" if self.missing_last or wanted.descending else "IS NOT NULL"
+        return f"t.value {missing}, t.value {direction}, {self.tie_break}"
+
+    def _keys_by_measures(self, connection: Connection, wanted: Filter) -> list[Row]:
+        """The keys of all matching rows, where the database cannot compute a value that decides."""
+        name = wanted.sort_column
+        query = sql(
+            "SELECT * FROM ({matching}) AS t ORDER BY {order}",
+            matching=self.matching(wanted, self.columns.get(name, "NULL")),
+            order=self.tie_break,
+        )
+        rows = connection.run(*query).fetchall()
+        keys = [row[1:] for row in rows]
+        names = [each for each in wanted.value_names if each not in self.columns]
+        values = self.measured(connection, wanted, names, keys)
+        limits = [limit for limit in wanted.ranges if limit.name in values]
+        sorted_by: Sequence[Any] = values.get(name) or [row[0] for row in rows]
+        matches = [
+            place
+            for place in range(len(keys))
+            if all(limit.contains(values[limit.name][place]) for limit in limits)
+        ]
+        known = [place for place in matches if sorted_by[place] is not None]
+        # Stable also in reverse: rows with equal values stay in the order of the tie-break.
+        known.sort(key=sorted_by.__getitem__, reverse=wanted.descending)
+        missing = [place for place in matches if sorted_by[place] is None]
+        in_order = known + missing if self.missing_last or wanted.descending else missing + known
+        return [keys[place] for place in in_order]
