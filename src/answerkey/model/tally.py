@@ -5,6 +5,7 @@ sums are whole numbers, so that the order of adding does not matter. Few differe
 with equal values are counted together: a tally of millions is small.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -198,7 +199,7 @@ class QuestionTotals:
         # Sums over replies: errors, latency, and the time of each tool's calls.
         self.sums: dict[str, ColumnSum] = {}
         # Trial numbers that were given; places in the log of replies without one, where these are wanted.
-        self.numbers: list[int] = []
+        self.numbers = array("i")
         self.places: list[int] = []
 
     @property

@@ -166,9 +166,7 @@ class LogTable:
     def discard(self) -> None:
         """Nothing will resume from here; what it holds can be read until it is closed."""
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
-            for ending in ("-wal", "-shm"):
-                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+            _delete(self.path)
 
     def close(self) -> None:
         """Let another command have it."""
@@ -207,7 +205,7 @@ def _open_checked(path: Path) -> sqlite3.Connection:
         raise
     except sqlite3.DatabaseError:
         pass
-    path.unlink()
+    _delete(path)
     path.touch(mode=0o600)
     return _connect(str(path), "WAL")
 
@@ -220,7 +218,22 @@ def _unpickle(packed: bytes) -> object:
 
 
 def _delete_old(folder: Path) -> None:
-    for path in folder.glob("*.journal*"):
+    for path in folder.glob("*.journal"):
         with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _MAX_AGE_SECONDS:
-                path.unlink()
+            if time.time() - path.stat().st_mtime > _MAX_AGE_SECONDS and not _is_in_use(path):
+                _delete(path)
+
+
+def _is_in_use(path: Path) -> bool:
+    try:
+        _connect(str(path), "WAL").close()
+    except sqlite3.OperationalError:
+        return True
+    except sqlite3.DatabaseError:
+        pass  # Not a database: nothing can use it.
+    return False
+
+
+def _delete(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)

@@ -5,6 +5,7 @@ plain data, and `LogRun` adds the parts up.
 """
 
 import asyncio
+import errno
 import gc
 import os
 from array import array
@@ -14,7 +15,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import blake2b
 from heapq import nsmallest
-from itertools import chain, count, islice
+from itertools import chain, count, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -469,13 +470,12 @@ class _QuestionCount:
         self.answered += totals.first < self._golden
         if totals.has_several_texts:
             self._ambiguous.append(totals.id)
-        given = set(totals.numbers)
-        if len(given) < len(totals.numbers):
-            self._repeated_numbers += len(totals.numbers) - len(given)
+        given = sorted(totals.numbers)
+        repeated = sum(one == other for one, other in pairwise(given))
+        if repeated:
+            self._repeated_numbers += repeated
             self._repeated.append(totals.id)
-        # Replies without a number get the lowest free ones, in the order of the log.
-        free = (number for number in count(1) if number not in given)
-        for place, number in zip(sorted(totals.places), free, strict=False):
+        for place, number in zip(sorted(totals.places), _free_numbers(given), strict=False):
             self.numbers[place] = number
 
     def notes(self) -> Iterator[str]:
@@ -492,6 +492,15 @@ class _QuestionCount:
             )
 
 
+def _free_numbers(given: Sequence[int]) -> Iterator[int]:
+    """The numbers from 1 that are not among the given ones, which are sorted."""
+    number = 1
+    for taken in given:
+        yield from range(number, taken)
+        number = max(number, taken + 1)
+    yield from count(number)
+
+
 def _first_few(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:_IDS_NAMED]) + (", …" if len(names) > _IDS_NAMED else "")
 
@@ -503,7 +512,10 @@ def _would_repeat(error: BaseException) -> bool:
     """
     if isinstance(error, AnswerkeyError):
         return isinstance(error, UsageError) and not isinstance(error, StoreError)
-    return isinstance(error, Exception) and not isinstance(error, OSError)
+    if isinstance(error, OSError):
+        # A journal that fills the disk is part of the problem.
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, Exception)
 
 
 def _numbered(trial: Trial, number: int) -> Trial:

@@ -105,6 +105,11 @@ class WorkerProcess:
     def _stdout(self) -> BinaryIO:
         return cast("BinaryIO", self._process.stdout)
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def ask(self, item: object) -> object | None:
         """What it makes of an item; None: it ended."""
         try:

@@ -14,6 +14,7 @@ from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reasons import details
 from answerkey.model.reply import HARNESS_PROBLEMS, ErrorKind, Failure, HarnessProblem, Reply
 from answerkey.model.scorecard import (
+    UNNUMBERED,
     ErrorFacts,
     HarnessFacts,
     JudgedShare,
@@ -223,8 +224,8 @@ class Grader:
         return unscored_card(self.scoring.weights, reason, problem)
 
     def too_costly(self, question: Question, number: int, seconds: float) -> Scorecard:
-        """The scorecard of a trial that could not be graded within its budget; its number is 0 where it has none yet."""
-        trial = f" (trial {number})" if number else ""
+        """The scorecard of a trial that could not be graded within its budget."""
+        trial = "" if number == UNNUMBERED else f" (trial {number})"
         reason = f"too costly: scoring {question.id}{trial} took more than {seconds:g} s"
         return self.unscored(reason, "too_costly")
 
