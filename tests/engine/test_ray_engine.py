@@ -12,6 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
+from noisy_runs import check_document, run_noisily
+
 from .ray_clusters import Cluster, cluster_of_two
 
 # It answers, notes what it was asked and where, and kills whom a question names: its worker, or the second node.
@@ -111,6 +113,10 @@ def test_the_same_run_as_from_one_process(cluster: Cluster, tmp_path: Path) -> N
     assert len({worker for _, worker in asked(tmp_path)}) > 1
 
 
+def test_one_document_on_stdout_whatever_ray_and_others_print(cluster: Cluster, tmp_path: Path) -> None:
+    check_document(run_noisily(tmp_path, "--json", "--engine", "ray", "--ray-address", cluster.address))
+
+
 def test_a_lost_worker_and_a_lost_node_lose_nothing(cluster: Cluster, tmp_path: Path) -> None:
     project(tmp_path, {9: "kill the worker", 25: "kill the node"})
     (tmp_path / "second.pid").write_text(str(cluster.second))
@@ -162,7 +168,7 @@ log.rename("log.jsonl.1")
 log.write_bytes(b"x" * sum(len(block.lines) for block in blocks))
 pool = RayPool(LogPlan(recipe=make_grader().recipe, pass_mark=0.7), sys.argv[1])
 parts = list(pool.score(blocks))
-print(len(blocks), sum(part.trials for part in parts), sum(len(part.bad) for part in parts))
+print(len(blocks), sum(part.summary.trials for part in parts), sum(len(part.summary.bad) for part in parts))
 pool.close()
 """
 

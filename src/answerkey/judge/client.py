@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.engine.local_engine import LONGEST_WAIT, Pacer, backoff
+from answerkey.engine.local_engine import LONGEST_WAIT, RateLimiter, backoff
 from answerkey.errors import ConfigError
 from answerkey.judge.prompt import Graded, Rubric, UnjudgedError, Verdict, json_body, parse_verdict
 from answerkey.model.judgement import Spent
@@ -23,8 +23,7 @@ from answerkey.model.options import JudgeModel, JudgeSettings, Price, price_of
 from answerkey.model.reply import Reply, Usage
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, SaidToken, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
-from answerkey.targets.http_reply import retry_after_seconds
-from answerkey.targets.http_target import is_refused
+from answerkey.targets.http_target import is_refused, retry_after_seconds
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import as_dict
@@ -334,7 +333,7 @@ class JudgeClient:
         # Of each judge, read once and not for every call.
         self._targets: dict[str, tuple[Endpoint, dict[str, str]]] = {}
         # Base address → what paces the calls to it, and how many in a row found nobody there.
-        self._pacers = {seat.base_url: Pacer(settings.rate) for seat in self.seats.values()}
+        self._pacers = {seat.base_url: RateLimiter(settings.rate) for seat in self.seats.values()}
         self._nobody_there = Counter[str]()
         # A judge or a base address → why nothing more is asked of it.
         self._down: dict[str, str] = {}
@@ -377,7 +376,7 @@ class JudgeClient:
             down = self._down.get(base_url) or self._down.get(model)
             if down is not None:
                 raise _unreachable(down)
-            await self._pacers[base_url].turn()
+            await self._pacers[base_url].wait()
             try:
                 completion = await self._attempt(model, body)
             except _FailedCallError as failed:

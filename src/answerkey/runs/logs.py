@@ -32,7 +32,7 @@ from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_
 from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
 from answerkey.runs.progress import Progress, RunningScore
-from answerkey.runs.stored import run_warnings
+from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import GraderRecipe
 
@@ -577,16 +577,15 @@ async def score_judged_log(
     progress: Progress,
 ) -> Run:
     """Grade recorded replies with a judge. The store caches its answers, so that each is paid for once."""
-    from answerkey.runs.bookkeeping import new_id, store_writer  # for judged logs only
-    from answerkey.runs.recorder import judging_on
+    from answerkey.runs.recorder import open_judge, store_executor  # for judged logs only
 
     log = LogRun(paths, grader, questions, how, progress)
     try:
         log.recover()
         log.begin()
         scorer = BlockScorer(log.plan, grader)
-        with store_writer() as writer:
-            async with judging_on(store, judge, new_id(), writer, beside=True) as judging:
+        with store_executor() as writer:
+            async with open_judge(store, judge, new_run_id(), writer, canaries_in_background=True) as judging:
                 if judging is None:
                     raise TypeError("a judge that cannot be opened")
                 for block in log.blocks_to_do():
@@ -637,8 +636,6 @@ async def _judged(
 
 def store_log(run: Run, store: "SqlStore", name: str | None, questions: QuestionSet | None) -> Run:
     """Store a scored log as a run. Its questions and trial numbers take memory, its replies do not."""
-    from answerkey.runs.bookkeeping import new_id
-
     listed = {} if questions is None else {question.id: question for question in questions}
     numbers: dict[str, set[int]] = {}
     for trial in run.results:
@@ -649,7 +646,7 @@ def store_log(run: Run, store: "SqlStore", name: str | None, questions: Question
         questions = QuestionSet(questions=tuple(listed.values()), name=run.info.question_set)
     info = msgspec.structs.replace(
         run.info,
-        id=new_id(),
+        id=new_run_id(),
         name=name or run.info.name,
         # A log's target is known by its file alone: replies of two logs are never taken for each other's.
         target_hash=run.info.target,
