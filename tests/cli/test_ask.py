@@ -32,7 +32,7 @@ def test_each_part_is_shown_with_its_place(command: Callable[..., Any], chatbot:
     assert document["scorecard"] is None
     shown = command("ask", "Where is it?", "--target", bot.url).out
     assert "At 900 S 9th St.  from answer" in shown
-    assert "sources are not observed" in shown
+    assert "no sources found: they are not observed" in shown
 
 
 def test_a_mapping_is_proposed_where_the_usual_names_fail_and_it_works(

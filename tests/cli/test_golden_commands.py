@@ -35,7 +35,7 @@ def golden(tmp_path: Path) -> Callable[..., Path]:
 def test_a_clean_set(answerkey: Any, golden: Any) -> None:
     golden(GOOD)
     done = answerkey("lint", "golden.jsonl", "--strict")
-    assert (done.returncode, done.stdout) == (0, "nothing to complain of in 1 question\n")
+    assert (done.returncode, done.stdout) == (0, "no findings in 1 question\n")
 
 
 def test_warnings_fail_only_when_strict(answerkey: Any, golden: Any) -> None:
@@ -78,7 +78,7 @@ def test_audit(answerkey: Any, golden: Any) -> None:
     assert document["floor"] == 0.8
     assert {bot["name"]: bot["passed"] for bot in document["bots"]}["echo"] == ["hello"]
     shown = answerkey("audit", "golden.jsonl")
-    assert "A bot that knows nothing scores 0.800 (every-tool) and passes 1 of 2 questions." in shown.stdout
+    assert "The best trivial bot scores 0.800 (every-tool) and passes 1 of 2 questions." in shown.stdout
     assert "hello  echo: no tool is expected; no keyword is expected" in shown.stdout
     assert answerkey("audit", "golden.jsonl", "--max-floor", "0.5").returncode == 1
 

@@ -47,7 +47,7 @@ def test_an_output_that_is_read_is_refused(
     before = {path.name: path.read_bytes() for path in files.values()}
     outcome = command(*arguments)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
-    assert f"-o {arguments[-1]}: would overwrite what is read from" in outcome.err
+    assert f"-o {arguments[-1]}: would overwrite the input" in outcome.err
     assert {path.name: path.read_bytes() for path in files.values()} == before
     assert not (tmp_path / "new.html").exists()
 
@@ -59,7 +59,7 @@ def test_a_replay_and_a_golden_set_of_the_configuration_are_not_overwritten(
         "questions = 'gg.jsonl'\ntarget = 'old'\n[targets.old]\nreplay = 'a.jsonl'\n"
     )
     for name in ("gg.jsonl", "a.jsonl"):
-        assert "would overwrite what is read" in command("run", "-o", name).err
+        assert "would overwrite the input" in command("run", "-o", name).err
     assert json.loads(files["log"].read_text()) == ROW
     assert command("run", "-o", "other.jsonl").code == 0
 

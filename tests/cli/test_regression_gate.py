@@ -136,7 +136,7 @@ def test_one_broken_question_is_confirmed_and_stops_the_job(repository: Reposito
     document = json.loads(done.stdout)
     assert [gate["value"] for gate in document["gates"]] == ["broken", 1]
     assert document["comparison"]["confirmation"]["deterministic"]
-    assert "broken for sure: rent-7" in repository.answerkey(*confirming).stdout
+    assert "(a regression regardless of the mean): rent-7" in repository.answerkey(*confirming).stdout
     refused = repository.answerkey("run", "--confirm", "3", "--gate", "score >= 0")
     assert (refused.returncode, "add --baseline RUN" in refused.stderr) == (2, True)
 

@@ -106,8 +106,8 @@ def test_a_folder_without_runs(answerkey: Any) -> None:
     ("arguments", "message"),
     [
         (["report", "latest"], "no output file"),
-        (["report", "latest", "-o", "x.pdf"], "no report format has this ending; use one of .html .md"),
-        (["report", "latest", "-o", "missing/x.html"], "does not exist; make it first"),
+        (["report", "latest", "-o", "x.pdf"], "unknown report format; use one of .html .md"),
+        (["report", "latest", "-o", "missing/x.html"], "does not exist; create it first"),
         (["report", "nobody", "-o", "x.html"], "no run 'nobody'"),
         (["show", "nobody"], "no run 'nobody'"),
     ],

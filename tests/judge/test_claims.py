@@ -228,7 +228,7 @@ def test_claims_and_links_are_shown(recorded: Path, scripted: ScriptedJudge) -> 
     shown = command("show", "latest", "--question", "income").stdout
     assert "reliability  not calibrated" in shown
     assert "16,144  tool_calls[0].result[0].amount, row Porter: 16144" in shown
-    assert "found nowhere  99 · Maria Ortega" in shown
+    assert "not found  99 · Maria Ortega" in shown
     assert "claims by good  0.000  0 supported, 2 not supported" in shown
     assert "It came from Maria Ortega.: no Maria in it" in shown
     command("report", "latest", "-o", "r.html")

@@ -180,13 +180,14 @@ def test_compare_puts_the_replies_before_a_judge(two_runs: Path, scripted: Scrip
     shown = invoke("compare", "old", "new", *flags)
     assert "Judged by good, in both orders: better" in shown
     assert "self-consistency 100.0%" in shown
-    assert "0 calls, 64 answers known before" in shown
+    assert "0 calls, 64 answers from the cache" in shown
     # Two pairs whose better reply is known are put to it as well.
     assert scripted.count == 64
     biased = invoke("compare", "old", "new", "--judge", "first", "--judge-base-url", scripted.base_url)
     assert "kept its verdict on only 0% of the pairs" in biased
     assert (
-        "verdicts by order alone: the first named in 100% [89%, 100%] of 30; it prefers the first" in biased
+        "verdicts that depend on the order: the first reply won 100% [89%, 100%] of 30; it prefers the first"
+        in biased
     )
     assert "the judge prefers the reply that stands first" in biased
     assert "failed pairs whose better reply is known, so it decides nothing" in biased

@@ -62,7 +62,7 @@ def test_what_is_counted_has_no_points() -> None:
     found = compare(
         with_metric(runs[0], "duplicate_sources", few), with_metric(runs[1], "duplicate_sources", few)
     )
-    assert "duplicate sources  0.500 → 0.500  +0.00   no change seen" in shown(found)
+    assert "duplicate sources  0.500 → 0.500  +0.00   no change" in shown(found)
 
 
 def test_flipped_questions_are_shown_with_their_wording() -> None:
@@ -108,4 +108,4 @@ def test_a_ranking_fits_the_terminal_and_cuts_no_figure(width: int) -> None:
     # Of each run: its score, its category, three components and a metric.
     assert text.count(whole) == 3 * 6
     # Where three runs do not stand side by side, the rest stands below.
-    assert text.count("p95 a question") == {40: 3, 60: 2}.get(width, 1)
+    assert text.count("p95 per question") == {40: 3, 60: 2}.get(width, 1)

@@ -54,7 +54,7 @@ def test_a_comparison_file_has_both_replies(
     assert command("compare", "base", "candidate", "-o", "compared.html", "-o", "compared.md").code == 0
     for name in ("compared.html", "compared.md"):
         text = (tmp_path / name).read_text()
-        assert "base said" in text
+        assert "base replied" in text
         assert "Perhaps." in text
 
 
@@ -92,7 +92,7 @@ def test_the_runs_before_are_the_trend(decided: Any, command: Callable[..., Any]
     asked = ("run", "golden.jsonl", "--target", "bot.py:after", "-o", "trend.html", "-o", "trend.md")
     command(*asked, "--name", "later", "-o", "trend.comment.md")
     for name in ("trend.html", "trend.md"):
-        trend = (tmp_path / name).read_text().partition("The runs before")[2]
+        trend = (tmp_path / name).read_text().partition("Earlier runs")[2]
         # Another chatbot's run is none of them.
         assert trend.index("candidate (") < trend.index("later (")
         assert "base (" not in trend
@@ -107,7 +107,7 @@ def test_the_job_summary_says_it_once(
     command("run", "golden.jsonl", "--target", "bot.py:after", "--baseline", "base")
     summary = (tmp_path / "summary.md").read_text()
     assert summary.count("🔴 worse: -18.0 points") == 1
-    assert "candidate (" in summary.partition("The runs before")[2]
+    assert "candidate (" in summary.partition("Earlier runs")[2]
 
 
 def test_a_run_that_is_scored_anew_keeps_its_baseline(

@@ -205,7 +205,7 @@ def test_a_cell_is_measured_as_excel_does(run_of: Callable[..., Run], tmp_path: 
 
 def test_more_rows_than_excel_holds_name_the_other_formats(golden_run: Run, tmp_path: Path) -> None:
     many = msgspec.structs.replace(golden_run.summary, trials=1_048_576)
-    with pytest.raises(UsageError, match=r"holds 1,048,575 replies, and the run has more; use \.parquet or"):
+    with pytest.raises(UsageError, match=r"limited to 1,048,575 replies; use \.parquet or"):
         write_report(msgspec.structs.replace(golden_run, summary=many), tmp_path / "x.xlsx")
     assert list(tmp_path.iterdir()) == []
 
@@ -235,7 +235,7 @@ def test_the_demo_against_a_baseline(command: Callable[..., Any], tmp_path: Path
         assert len(sheets["Results"].named) == 30
         assert verdict.endswith(sheets["Comparison"].rows[0]["A"])
         assert " → " in sheets["Comparison"].beside("score")[0]
-        assert "base said" in [cell for row in sheets["Comparison"].rows for cell in row.values()]
+        assert "base replied" in [cell for row in sheets["Comparison"].rows for cell in row.values()]
     with (tmp_path / "run.xlsx").open("rb") as file:
         rows, name = read_workbook(file, tmp_path / "run.xlsx")
         assert name == "Summary"

@@ -129,9 +129,9 @@ def test_hostile_text_in_every_field_of_every_format(hostile_run: Run, tmp_path:
 
 
 def test_unknown_endings_are_refused_with_the_list(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"x\.pdf: no report format.*\.html .*\.junit\.xml"):
+    with pytest.raises(UsageError, match=r"x\.pdf: unknown report format.*\.html .*\.junit\.xml"):
         check_output(tmp_path / "x.pdf")
-    with pytest.raises(UsageError, match="no report format"):
+    with pytest.raises(UsageError, match="unknown report format"):
         check_output(tmp_path / "x.xml")
 
 
@@ -141,7 +141,7 @@ def test_known_endings_are_accepted(tmp_path: Path, ending: str) -> None:
 
 
 def test_paths_that_cannot_be_written_are_refused_before(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="does not exist; make it first"):
+    with pytest.raises(UsageError, match="does not exist; create it first"):
         check_output(tmp_path / "missing" / "x.json")
     (tmp_path / "d.json").mkdir()
     with pytest.raises(UsageError, match="is a folder"):

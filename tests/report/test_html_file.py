@@ -59,7 +59,7 @@ def test_spans_are_marked(golden_run: Run) -> None:
     assert re.search(
         r'<mark class="keyword linked" title="[^"]*sources\[0\]\.text: 442,300[^"]*">442,300</mark>', page
     )
-    assert re.search(r'<mark class="unlinked" title="found nowhere in the evidence">1987</mark>', page)
+    assert re.search(r'<mark class="unlinked" title="not found in the evidence">1987</mark>', page)
 
 
 def test_claims_and_judges_are_explained(golden_run: Run) -> None:

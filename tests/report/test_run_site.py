@@ -60,7 +60,7 @@ def test_what_it_did_not_write_stays(store, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "index.html").write_text("mine")
-    with pytest.raises(UsageError, match="is not empty, and no site of ours"):
+    with pytest.raises(UsageError, match="is not empty and not a site of answerkey"):
         write_site(store, folder, most=50)
     assert (folder / "index.html").read_text() == "mine"
     site = tmp_path / "site"
@@ -70,7 +70,7 @@ def test_what_it_did_not_write_stays(store, tmp_path):
     (site / ".answerkey-site.json").write_text(
         '["../s.db", "index.html", "runs/../../s.db", "runs/after1.html"]'
     )
-    with pytest.raises(UsageError, match=r"night2\.html: there is such a file"):
+    with pytest.raises(UsageError, match=r"night2\.html: exists and was not written"):
         write_site(store, site, most=50)
     (site / "runs" / "night2.html").unlink()
     write_site(store, site, most=1)

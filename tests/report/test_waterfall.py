@@ -25,7 +25,7 @@ def test_a_start_that_is_not_known_is_said_to_be() -> None:
     falls = waterfall_of(calls, None, None)
     assert falls is not None
     assert [(bar.start, bar.start_known) for bar in falls.bars] == [(0.0, False), (0.5, False)]
-    assert falls.bars[1].words == "start not known, took 400 ms"
+    assert falls.bars[1].words == "start unknown, took 400 ms"
     assert falls.answered is None
 
 

@@ -53,7 +53,7 @@ def test_a_run_says_what_a_question_and_a_point_cost(chatbot: Any, write_rows: A
     assert cost.point == pytest.approx(8 * 0.002 / (8 * run.summary.score))
     assert run.summary.categories[0].cost == cost
     assert run.to_dict()["summary"]["cost"]["question"] == 0.002
-    assert "$0.0020 a question ($0.0020–$0.0020)" in command("show", run.id).out
+    assert "$0.0020 per question ($0.0020–$0.0020)" in command("show", run.id).out
 
 
 def test_a_budget_stops_the_asking_and_resume_goes_on(chatbot: Any, write_rows: Any, command: Any) -> None:

@@ -183,7 +183,7 @@ def test_a_reply_is_formatted_or_as_written_and_its_calls_stand_at_their_times(p
     expect(page.locator(".formatted")).to_be_visible()
     bars = page.locator(".waterfall li")
     expect(bars.nth(0)).to_contain_text("after 100 ms, took 300 ms")
-    expect(bars.nth(1)).to_contain_text("start not known")
+    expect(bars.nth(1)).to_contain_text("start unknown")
     expect(bars.nth(0).locator(".took")).to_have_attribute("x", "10.00%")
 
 

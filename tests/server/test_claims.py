@@ -71,7 +71,7 @@ def test_claims_and_links_of_a_reply(tmp_path):
     assert re.search(
         r'<mark class="linked" title="tool_calls\[0\]\.result\[0\]\.amount[^"]*">16,144</mark>', page
     )
-    assert re.search(r'<mark class="unlinked" title="found nowhere[^"]*">Maria Ortega</mark>', page)
-    assert re.search(r"Found nowhere:</span>\s*<span class=\"chip\"><bdi>Maria Ortega", page)
+    assert re.search(r'<mark class="unlinked" title="not found[^"]*">Maria Ortega</mark>', page)
+    assert re.search(r"Not found:</span>\s*<span class=\"chip\"><bdi>Maria Ortega", page)
     assert "&lt;i&gt;Maria" in page
     assert "<i>Maria" not in page

@@ -347,7 +347,7 @@ def test_a_run_warns_of_replies_that_were_cut_off(write_rows: Any, command: Any)
     assert any("1 of 1 replies were cut off at the model's token limit" in line for line in done.warnings)
     assert done.summary.finishes == {"length": 1}
     shown = command("show", done.id, "--question", "q").out
-    assert "was cut off at its limit of tokens" in shown
+    assert "was truncated at its token limit" in shown
     assert "Add them up." in shown
 
 

@@ -1,4 +1,4 @@
-"""Charts: where lines and bars stand in an inline SVG. Across in shares of the width, so that text keeps its size on a phone."""
+"""Charts as inline SVG. Horizontal positions are shares of the width, so that text keeps its size on a phone."""
 
 import itertools
 import re
@@ -12,13 +12,13 @@ from answerkey.store.run_list import Figures, RunRow
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
-# From the top of the picture to the axis, and from its sides to the first and last value, in per cent.
+# Top and axis in pixels; first and last value in per cent of the width.
 _TOP = 14.0
 _AXIS = 176.0
 _LEFT, _RIGHT = 7.0, 97.0
 _STEPS = 4
 _LABELS = 12
-# The order of the series' colours.
+# Colours of the series, in order.
 _TINTS = ("accent", "A", "D", "violet", "C", "F")
 _WORDS: dict[str, Callable[[float], str]] = {
     "percent": score_percent,
@@ -29,11 +29,11 @@ _WORDS: dict[str, Callable[[float], str]] = {
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
-    """A value of a series; `low` and `high` are the ends of its interval, where it has one."""
+    """A value of a series; `low` and `high` are the ends of its interval, if it has one."""
 
     x: float
     y: float
-    # What it is, for readers who point at it or hear the page.
+    # Description, for tooltips and screen readers.
     words: str
     address: str | None = None
     low: float | None = None
@@ -41,7 +41,7 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stroke(msgspec.Struct, frozen=True):
-    """A piece of a line between two values."""
+    """A line segment between two values."""
 
     x1: float
     y1: float
@@ -71,7 +71,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A line across the whole chart: a gate, a baseline. `at` is a value of the scale."""
+    """A horizontal line: a gate or a baseline. `at` is a value of the scale."""
 
     at: float
     words: str
@@ -83,13 +83,13 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
     # (y, words) of the scale.
     scale: tuple[tuple[float, str], ...]
-    # (x, words, whether a phone has room for it) below the axis.
+    # (x, words, whether it is shown on a phone) below the axis.
     labels: tuple[tuple[float, str, bool], ...]
     series: tuple[Series, ...] = ()
     bars: tuple[Bar, ...] = ()
-    # (y, words, kind) across.
+    # (y, words, kind) of horizontal lines.
     rules: tuple[tuple[float, str, str], ...] = ()
-    # (x, words): where something changed.
+    # (x, words) of changes.
     changes: tuple[tuple[float, str], ...] = ()
     axis: float = _AXIS
 
@@ -106,7 +106,7 @@ def line_chart(
     unit: str = "percent",
     top: float | None = None,
 ) -> Chart:
-    """Series over the same places. Names, addresses and intervals are the first series'; changes are before a place."""
+    """Lines over the same positions. Names, addresses and intervals are the first series'; a change precedes its position."""
     words = _WORDS[unit]
     known = [value for _, values in series for value in values if value is not None]
     height = top or _round_up(max([*known, *(rule.at for rule in rules)], default=1.0))
@@ -146,7 +146,7 @@ def bar_chart(
     *,
     unit: str = "count",
 ) -> Chart:
-    """For each place the parts that stand on each other: value, colour, words and address."""
+    """Stacked bars: for each position the parts, as value, colour, words and address."""
     words = _WORDS[unit]
     height = _round_up(max((sum(part[0] for part in parts) for parts in bars), default=1.0))
     room = (_RIGHT - _LEFT) / max(1, len(bars))
@@ -187,7 +187,7 @@ def _scale(height: float, words: Callable[[float], str]) -> tuple[tuple[float, s
 
 
 def _labels(places: Sequence[float], labels: Sequence[str]) -> tuple[tuple[float, str, bool], ...]:
-    """As many as there is room for, the first among them; a phone shows every third of those."""
+    """As many labels as fit, including the first; a phone shows every third of them."""
     step = -(-len(labels) // _LABELS)
     kept = [
         (place, label)
@@ -198,7 +198,7 @@ def _labels(places: Sequence[float], labels: Sequence[str]) -> tuple[tuple[float
 
 
 def _round_up(value: float) -> float:
-    """The next number with one digit that counts, of which there are quarters."""
+    """Round up to one significant digit that can be divided into quarters."""
     if value <= 0:
         return 1.0
     unit = 10.0 ** floor(log10(value))
@@ -206,7 +206,7 @@ def _round_up(value: float) -> float:
 
 
 def moment_labels(moments: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """What tells runs apart in the least space: the day, the hour of one day, or else their names."""
+    """Short distinct labels for runs: the day, the hour if all are of one day, or their names."""
     local = [local_time(moment, zone=False) for moment in moments]
     days = tuple(moment[5:10] for moment in local)
     hours = tuple(moment[11:16] for moment in local)
@@ -215,10 +215,7 @@ def moment_labels(moments: Sequence[str], names: Sequence[str]) -> tuple[str, ..
     return hours if len(set(days)) == 1 and len(set(hours)) == len(hours) else tuple(names)
 
 
-# The trend of an experiment: its runs one after the other, and the charts that are drawn of them.
-
-
-# A gate on the score, which can be drawn.
+# A gate on the score, which is drawn as a line.
 _GATE = re.compile(r"score\s*>=?\s*(0?\.\d+|[01](?:\.0*)?)$")
 
 
@@ -236,10 +233,10 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None
     baselines: tuple[str, ...]
     interval: tuple[float, float] | None
-    # Versions of what was asked and of who was asked.
+    # Versions of the golden set and of the chatbot.
     set_hash: str
     target_hash: str
-    # The latter in words; empty: nothing is known of it.
+    # The chatbot's version in words; empty if unknown.
     version: str
     tags: tuple[str, ...]
 
@@ -247,7 +244,7 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
 def trend_charts(
     points: Sequence[TrendPoint], address: Callable[[str], str], gates: Sequence[str] = ()
 ) -> tuple[tuple[str, Chart], ...]:
-    """Score, time and cost of an experiment's runs; each dot leads to its run, whose `address` is made of its id."""
+    """Score, latency and cost of an experiment's runs; each dot links to its run at `address(id)`."""
     if len(points) < 2:
         return ()
     labels = moment_labels([point.created_at for point in points], [point.name for point in points])
@@ -277,19 +274,17 @@ def trend_charts(
         changes=changes,
         top=1.0,
     )
-    drawn = [("Score, likely between the ends of its line, and its components", score)]
+    drawn = [("Score with its 95% interval, and components", score)]
     if any(point.latency_p95 is not None for point in points):
         slow = [
             ("slow (p95)", [p.latency_p95 for p in points]),
             ("typical (p50)", [p.latency_p50 for p in points]),
         ]
-        drawn.append(
-            ("How long replies take", line_chart(slow, labels, names=names, addresses=addresses, unit="ms"))
-        )
+        drawn.append(("Latency", line_chart(slow, labels, names=names, addresses=addresses, unit="ms")))
     if any(point.cost for point in points):
         cost = [("cost", [point.cost for point in points])]
         drawn.append(
-            ("What a run costs", line_chart(cost, labels, names=names, addresses=addresses, unit="money"))
+            ("Cost of a run", line_chart(cost, labels, names=names, addresses=addresses, unit="money"))
         )
     return tuple(drawn)
 
@@ -301,14 +296,14 @@ def _in_words(point: TrendPoint) -> str:
 
 
 def _changes_in_words(before: TrendPoint, after: TrendPoint) -> str:
-    """What is marked between two runs: another golden set, or another version of the chatbot."""
+    """What changed between two runs: the golden set, or the chatbot's version."""
     changed = []
     if before.set_hash != after.set_hash:
-        changed.append("The golden set was changed here")
+        changed.append("The golden set changed")
     if before.version and after.version and before.version != after.version:
         changed.append(f"{one_line(before.version, 80)} → {one_line(after.version, 80)}")
     elif before.target_hash != after.target_hash:
-        changed.append("The chatbot’s settings were changed here")
+        changed.append("The chatbot’s settings changed")
     return "; ".join(changed)
 
 

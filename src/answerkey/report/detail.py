@@ -1,4 +1,4 @@
-"""Why points were lost: every component below 1.0 in words, with what it cost. The losses add up to 1 − score."""
+"""One trial in full: losses in words, tool calls, sources, claims, links and marks. The losses add up to 1 − score."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -22,9 +22,9 @@ class Loss(msgspec.Struct, frozen=True):
     """One reason for lost points."""
 
     component: str
-    # "missing keywords: depreciation"; for a conversation with its turn before it.
+    # e.g. "missing keywords: depreciation"; in a conversation after its turn.
     words: str
-    # Points of the question's 1.0; None: the component could not be scored, and so the reply was not.
+    # Points of the question's 1.0; None: the component, and so the reply, could not be scored.
     points: float | None
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Loss(msgspec.Struct, frozen=True):
 
 
 def losses_of(card: Scorecard) -> tuple[Loss, ...]:
-    """All that a scorecard lost, the costliest first; of a conversation, turn by turn."""
+    """All losses of a scorecard, largest first; of a conversation, turn by turn."""
     if not card.turns:
         return tuple(sorted(_losses(card), key=_cost))
     share = 1 / len(card.turns)
@@ -65,7 +65,7 @@ def _words(name: str, score: Score, card: Scorecard) -> str:
     listed = details(score)
     if name == "response_quality":
         if listed.get("forbidden"):
-            return f"said what is forbidden: {first_names(listed['forbidden'], _LISTED)}"
+            return f"said forbidden text: {first_names(listed['forbidden'], _LISTED)}"
         if listed.get("missing"):
             return f"missing keywords: {first_names(listed['missing'], _LISTED)}"
     if name == "error_handling" and card.error is not None:
@@ -79,14 +79,10 @@ def _words(name: str, score: Score, card: Scorecard) -> str:
     return f"{name_words(name)}: {words or f'{score.value:.2f}'}"
 
 
-# A reply's evidence as it is shown: what a judge or model says of its claims, links for the reader's own eye, and its text cut
-# where something was seen in it.
-#
-# Links are made when a page is: that takes a few milliseconds, and keeping them would double what a log takes.
+# Links into the evidence are computed when they are shown: that takes milliseconds, and storing them would double a log's size.
 
-
-# Unsupported claims, and things without a link, that are listed of one reply.
-_LISTED_CLAIMS_DETAIL = 20
+# Unsupported claims, and texts without a link, listed for one reply.
+_MOST_CLAIMS = 20
 
 
 class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,31 +90,31 @@ class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
 
     # "by" the judge's or model's name.
     who: str
-    # Supported ÷ all; None: there is no figure, and the note says why.
+    # Supported ÷ all; None: no figure, and the note says why.
     value: float | None
     supported: int
     unsupported: int
     # The unsupported claims, each with why; the first of them.
     listed: tuple[str, ...] = ()
     note: str = ""
-    # How well it did on labelled sentences.
+    # Its accuracy on labelled sentences.
     reliability: str = ""
 
 
 class LinksDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """Where what a reply mentions stands in the evidence; a description, no verdict."""
+    """Where the evidence contains what a reply mentions; not a verdict."""
 
     items: tuple[Link, ...] = ()
     linked: int = 0
     novelty: float | None = None
-    # What was found nowhere, the first of it.
+    # The first texts that were not found.
     unlinked: tuple[str, ...] = ()
     # Why there are no links.
     note: str = ""
 
 
 def claims_details(card: Scorecard) -> tuple[ClaimsDetail, ...]:
-    """What was found of a reply's claims, as far as anybody looked."""
+    """The checked claims of a reply."""
     return tuple(_claims(card))
 
 
@@ -137,8 +133,7 @@ def _claims(card: Scorecard) -> Iterator[ClaimsDetail]:
             supported=len(claims) - len(unsupported),
             unsupported=len(unsupported),
             listed=tuple(
-                f"{one_line(str(one['claim']), 300)}: {_why(one)}"
-                for one in unsupported[:_LISTED_CLAIMS_DETAIL]
+                f"{one_line(str(one['claim']), 300)}: {_why(one)}" for one in unsupported[:_MOST_CLAIMS]
             ),
             note=one_line(str(finding.get("reason") or ""), 400) if value is None else "",
             reliability=one_line(str(finding.get("reliability") or ""), 300),
@@ -146,13 +141,13 @@ def _claims(card: Scorecard) -> Iterator[ClaimsDetail]:
 
 
 def _why(claim: Mapping[str, Any]) -> str:
-    return one_line(str(claim.get("evidence") or ""), 300) or "the evidence does not say so"
+    return one_line(str(claim.get("evidence") or ""), 300) or "not in the evidence"
 
 
 def links_detail(
     question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
 ) -> LinksDetail | None:
-    """The links of a reply; None where there is nothing to look in or nothing to look up."""
+    """The links of a reply; None if there is no evidence or nothing to look up."""
     given = [reply, *(before for _, before in earlier)]
     seen = [call.result for one in given for call in one.tool_calls if call.result is not None]
     texts = [source.text for one in given for source in one.sources if source.text]
@@ -171,35 +166,35 @@ def links_detail(
         items=links,
         linked=sum(bool(item.where) for item in links),
         novelty=novelty,
-        unlinked=tuple(unlinked)[:_LISTED_CLAIMS_DETAIL],
+        unlinked=tuple(unlinked)[:_MOST_CLAIMS],
     )
 
 
 def link_note(item: Link) -> str:
-    """Where a thing stands, for a reader who points at it."""
+    """Where a text is in the evidence, for a tooltip."""
     if not item.where:
-        return "found nowhere in the evidence"
+        return "not found in the evidence"
     row = f", row {one_line(item.row, 60)}" if item.row else ""
     place = f"{one_line(item.where, 120)}{row}: {one_line(item.found, 80)}"
     return f"{one_line(item.how, 120)}: {place}" if item.how else place
 
 
-# Start, end, what it is, and what a reader who points at it is told.
+# Start, end, mark, and tooltip.
 Span = tuple[int, int, str, str]
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A stretch of the reply, and what was seen in it."""
+    """A part of the reply's text with its marks."""
 
     text: str
     # Any of: keyword, forbidden, linked, unlinked.
     marks: tuple[str, ...] = ()
-    # What a reader who points at it is told.
+    # Tooltip.
     note: str = ""
 
 
 def cut_at_marks(text: str, spans: Iterable[Span], most: int) -> Iterator[Segment]:
-    """The text cut wherever one of the first `most` spans begins or ends; they may overlap (a keyword inside a claim)."""
+    """Split the text where one of the first `most` spans begins or ends; spans may overlap."""
     known = [
         (start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)
     ][:most]
@@ -212,28 +207,25 @@ def cut_at_marks(text: str, spans: Iterable[Span], most: int) -> Iterator[Segmen
         )
 
 
-# When each tool call of a reply ran, as bars under one clock that starts when the question was sent.
-
-
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
-    """One call under the clock; its place and length are shares of the whole time."""
+    """One tool call; start and length are shares of the total time."""
 
     name: str
     start: float
     length: float
-    # False: it stands after the one before only because it must stand somewhere.
+    # False: unknown, drawn after the call before.
     start_known: bool
     failed: bool
-    # When it began and how long it took, as far as that is known.
+    # Start and duration, as far as known.
     words: str
 
 
 class Waterfall(msgspec.Struct, frozen=True, kw_only=True):
-    """The calls of one reply, and how long all of it took."""
+    """The tool calls of one reply on a time axis that starts when the question was sent."""
 
     bars: tuple[Bar, ...]
     whole_ms: float
-    # As shares of the whole; None: not known.
+    # As shares of the total; None: unknown.
     answered: float | None
     first_byte: float | None
     first_byte_ms: float | None
@@ -242,7 +234,7 @@ class Waterfall(msgspec.Struct, frozen=True, kw_only=True):
 def waterfall_of(
     calls: Sequence[ToolCall], latency_ms: float | None, first_byte_ms: float | None
 ) -> Waterfall | None:
-    """The calls at the times at which they began; None where no time of any is known."""
+    """The calls on a time axis; None if no time is known."""
     if not any(call.start_ms is not None or call.duration_ms is not None for call in calls):
         return None
     placed, end = [], 0.0
@@ -261,7 +253,7 @@ def waterfall_of(
                 length=(end - start) / whole,
                 start_known=call.start_ms is not None,
                 failed=bool(call.error),
-                words=_words_waterfall(call),
+                words=_call_timing(call),
             )
             for call, start, end in placed
         ),
@@ -272,17 +264,14 @@ def waterfall_of(
     )
 
 
-def _words_waterfall(call: ToolCall) -> str:
-    began = "start not known" if call.start_ms is None else f"after {milliseconds(call.start_ms)}"
-    took = "how long not known" if call.duration_ms is None else f"took {milliseconds(call.duration_ms)}"
+def _call_timing(call: ToolCall) -> str:
+    began = "start unknown" if call.start_ms is None else f"after {milliseconds(call.start_ms)}"
+    took = "duration unknown" if call.duration_ms is None else f"took {milliseconds(call.duration_ms)}"
     return f"{began}, {took}"
 
 
-# One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources.
-
-
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what others wrote is shown; what is cut is said to be cut."""
+    """How many characters and items are shown; cuts are noted."""
 
     reply: int = 8_000
     tool_text: int = 1_500
@@ -321,12 +310,12 @@ class SourceDetail(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     score: float | None
     cited: bool | None
-    # The golden set's relevance of it; None: it has none.
+    # Whether the golden set lists it as relevant.
     relevant: bool
 
 
 class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing said and the reply to it."""
+    """One question and the reply to it."""
 
     question: str
     # None: a null reply.
@@ -335,12 +324,12 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     cut: int
     found: tuple[str, ...]
     missing: tuple[str, ...]
-    # Keyword → the rule by which it was found, where that is more than its plain occurrence.
+    # Keyword → the rule that found it, if it is not the plain text.
     rules: dict[str, str]
     expected_tools: tuple[str, ...]
     missing_tools: tuple[str, ...]
     tools: tuple[ToolDetail, ...]
-    # When each of them ran; None: no time is known.
+    # Their timing; None: unknown.
     waterfall: Waterfall | None
     tools_observed: bool
     calls_cut: int
@@ -348,9 +337,9 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     sources_cut: int
     # Its claims, by a judge or model.
     claims: tuple[ClaimsDetail, ...]
-    # Where what it mentions stands in the evidence; None: there is nothing to look in.
+    # Where the evidence contains what it mentions; None: no evidence.
     links: LinksDetail | None
-    # What judges and other scorers remark, as (who, what).
+    # Remarks of judges and other scorers, as (who, what).
     remarks: tuple[tuple[str, str], ...]
     components: tuple[ComponentDetail, ...]
     metrics: dict[str, float | None]
@@ -378,7 +367,7 @@ class TrialDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
-    """What can be shown of one result."""
+    """The details of one trial."""
     limits = limits or Limits()
     card = result.scorecard
     asks = result.question.asks
@@ -439,7 +428,7 @@ def _turn(
         sources_cut=max(0, len(sources) - limits.sources),
         claims=claims_details(card),
         links=links,
-        remarks=(*_of_the_model(reply, limits), *_remarks(card))[:_REMARKS],
+        remarks=(*_model_remarks(reply, limits), *_remarks(card))[:_REMARKS],
         components=tuple(
             ComponentDetail(name, score.value, score.weight, one_line(reason(score), 400))
             for name, score in card.components.items()
@@ -473,7 +462,7 @@ def _texts(values: object) -> tuple[str, ...]:
 
 
 def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keywords found; where the keyword is a pattern, what it matched says more than the pattern."""
+    """The keywords found; for a pattern, the text that it matched."""
     matched = {
         match.get("keyword"): match.get("text")
         for match in details.get("matches") or ()
@@ -482,8 +471,8 @@ def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(one_line(str(matched.get(word, word)), 200) for word in details.get("found") or ())
 
 
-def _of_the_model(reply: Reply, limits: Limits) -> Iterator[tuple[str, str]]:
-    """How the model ended and what it thought, where it says so."""
+def _model_remarks(reply: Reply, limits: Limits) -> Iterator[tuple[str, str]]:
+    """The model's finish reason and its reasoning, if reported."""
     if reply.finish is not None:
         yield "model", _FINISHES[reply.finish]
     if reply.reasoning:
@@ -491,7 +480,7 @@ def _of_the_model(reply: Reply, limits: Limits) -> Iterator[tuple[str, str]]:
 
 
 def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
-    """The reasons that scorers give in words; of model judges, those of each criterion."""
+    """The reasons of scorers; of model judges, one per criterion."""
     found = {
         name: score.details
         for name, score in card.components.items()
@@ -507,7 +496,7 @@ def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
         for check in finding.get("checks") or ():
             yield f"check {one_line(str(check.get('name')), 60)}", _checked(check)
         for judge in finding.get("judges") or ():
-            # Several samples of a judge say much the same: the first speaks for them.
+            # Samples of a judge are similar: show the first.
             for criterion, graded in next(iter(judge.get("samples") or ()), {}).items():
                 if graded.get("reason"):
                     who = f"{one_line(str(judge.get('model', name)), 60)}, {one_line(str(criterion), 40)}"
@@ -529,12 +518,12 @@ def _rules(matches: Any) -> dict[str, str]:
     return rules
 
 
-# Remarks of judges that are shown of one reply.
+# Remarks shown for one reply.
 _REMARKS = 16
 _FINISHES = {
-    "length": "was cut off at its limit of tokens",
+    "length": "was truncated at its token limit",
     "refusal": "refused",
-    "filter": "was stopped by the content filter of its provider",
+    "filter": "was stopped by the provider's content filter",
 }
 
 

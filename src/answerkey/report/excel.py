@@ -1,4 +1,4 @@
-"""Sheets of an Excel workbook: rows of values, in which no text can become a formula, a link or markup."""
+"""The Excel workbook: sheets Summary, Categories, Results and Comparison. Text never becomes a formula, link or markup."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from answerkey.stats.intervals import Interval
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import for_terminal
 
-# What Excel takes: rows of a sheet below its head, and UTF-16 units of a cell's text.
+# Excel's limits: rows of a sheet below its head, and UTF-16 units of a cell.
 MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767
 
@@ -39,14 +39,14 @@ _FORMATS = {
 
 
 class Figure(NamedTuple):
-    """A number with how it is shown."""
+    """A number and its format."""
 
     value: float | None
     kind: Literal["score", "metric", "ms", "money"]
 
 
 class Book:
-    """A workbook that is being written."""
+    """A workbook while it is written."""
 
     def __init__(self, workbook: Any) -> None:
         self.workbook = workbook
@@ -55,13 +55,13 @@ class Book:
         self.head = workbook.add_format({"bold": True, "bottom": 1})
 
     def sheet(self, name: str, widths: Iterable[int]) -> "ExcelSheet":
-        """Another sheet, with the widths of its columns in characters."""
+        """Add a sheet; widths are in characters."""
         return ExcelSheet(self, self.workbook.add_worksheet(name), widths)
 
 
 @contextmanager
 def excel_book(file: BinaryIO) -> Iterator[Book]:
-    """A workbook that is written to a file at the end; rows wait on disk, so that memory does not grow with them."""
+    """A workbook that is copied to a file at the end; rows are buffered on disk, not in memory."""
     with TemporaryDirectory(prefix="answerkey-") as folder:
         options = {
             "constant_memory": True,
@@ -71,21 +71,21 @@ def excel_book(file: BinaryIO) -> Iterator[Book]:
             "strings_to_numbers": False,
             "strings_to_urls": False,
         }
-        # Copied when it is whole: a ZIP archive that fails half-way complains once more when it is forgotten.
+        # Copied when complete: a ZIP archive that failed half-way raises again when it is garbage-collected.
         whole = Path(folder) / "whole.xlsx"
         workbook = xlsxwriter.Workbook(whole, options)
         yield Book(workbook)
         try:
             workbook.close()
         except FileCreateError as error:
-            # It wraps the system's error, which is told like that of any other file.
+            # It wraps the system's error, which is reported like that of any other file.
             raise error.args[0] from None
         with whole.open("rb") as content:
             shutil.copyfileobj(content, file)
 
 
 class ExcelSheet:
-    """A sheet, written row by row."""
+    """A sheet that is written row by row."""
 
     def __init__(self, book: Book, worksheet: Any, widths: Iterable[int]) -> None:
         self._book = book
@@ -103,7 +103,7 @@ class ExcelSheet:
         self._write(names, self._book.head)
 
     def row(self, cells: Iterable[object]) -> None:
-        """Texts, numbers, booleans and figures; nothing for None and empty texts."""
+        """Write texts, numbers, booleans and figures; None and empty texts stay blank."""
         self._write(cells, None)
 
     def gap(self) -> None:
@@ -111,7 +111,7 @@ class ExcelSheet:
         self._next += 1
 
     def filter_by_head(self, columns: int) -> None:
-        """Keep the first row in view and let readers filter by it; called when all rows are written."""
+        """Freeze the first row and add filters; call this after the last row."""
         self._worksheet.freeze_panes(1, 0)
         self._worksheet.autofilter(0, 0, max(self._next - 1, 0), columns - 1)
 
@@ -133,14 +133,14 @@ class ExcelSheet:
 
     def _text(self, column: int, text: str, style: Any) -> None:
         if text.startswith("<r>") and text.endswith("</r>"):
-            # XlsxWriter takes such text for markup of its own and would not escape it; in pieces, it does.
+            # XlsxWriter would take this text for its own markup; in pieces it escapes it.
             self._worksheet.write_rich_string(self._next, column, text[:1], text[1:2], text[2:])
         else:
             self._worksheet.write_string(self._next, column, text, style)
 
 
 def _score_format(score: float) -> str:
-    """Excel rounds what it shows: a B of 0.899999 would read 0.900, so that such a score shows all its digits."""
+    """Excel rounds: a B of 0.899999 would read 0.900, so such a score is shown with all its digits."""
     score = round_score(score)
     shown = round(score + 1e-9, 3)
     return (
@@ -149,7 +149,7 @@ def _score_format(score: float) -> str:
 
 
 def _cell_text(text: str) -> str:
-    """Text without controls, which XML cannot hold, that says where it had to be cut."""
+    """Text without control characters, which XML forbids, cut to Excel's limit with a note."""
     safe = for_terminal(text)
     units = safe.encode("utf-16-le")
     if len(units) <= 2 * _LONGEST_TEXT:
@@ -158,10 +158,7 @@ def _cell_text(text: str) -> str:
     return units[: 2 * (_LONGEST_TEXT - len(mark))].decode("utf-16-le", "ignore") + mark
 
 
-# The Excel workbook: sheets Summary, Categories and Results, and Comparison where the run has a baseline.
-
-
-# In characters; columns that are not named here are figures.
+# Column widths in characters; other columns are figures.
 _WIDTHS = {"id": 18, "category": 18, "question": 50, "lost_points": 50, "error_message": 30, "reply": 80}
 _WIDTHS |= {"tools_used": 24, "components": 24, "error": 24, "metrics": 24}
 _FIGURE = 14
@@ -172,7 +169,7 @@ _ENDS = ("95% low", "95% high")
 def write_excel(run: Run, file: BinaryIO) -> None:
     """Write a run's report; memory does not grow with the number of results."""
     with excel_book(file) as book:
-        # When the run was made, so that the same run gives the same file.
+        # The run's own time, so that the same run gives the same file.
         book.workbook.set_properties({"created": datetime.fromisoformat(run.info.created_at)})
         _write_summary(book, run)
         _write_categories(book, run)
@@ -202,7 +199,7 @@ def _write_summary(book: Book, run: Run) -> None:
 
 
 def _outcome_tables(run: Run) -> Iterator[_Table]:
-    """What the run was, and how it ended."""
+    """The run and its result."""
     info, summary = run.info, run.summary
     score = ("score", _score(summary.score), *_ends(summary.interval))
     rate = ("pass rate", _score(summary.pass_rate), *_ends(summary.pass_interval))
@@ -229,7 +226,7 @@ def _outcome_tables(run: Run) -> Iterator[_Table]:
 
 
 def _measured_tables(run: Run) -> Iterator[_Table]:
-    """Components, metrics, time and money."""
+    """Components, metrics, latency and cost."""
     info, summary = run.info, run.summary
     parts, ends = summary.components, summary.component_intervals
     components = (
@@ -241,7 +238,7 @@ def _measured_tables(run: Run) -> Iterator[_Table]:
         (name_words(name), Figure(value, "metric"), *_ends(summary.metric_intervals.get(name), "metric"))
         for name, value in summary.metrics.items()
     )
-    yield _Table("Beside the score", ("metric", "mean", *_ENDS), metrics)
+    yield _Table("Other metrics", ("metric", "mean", *_ENDS), metrics)
     taken = {} if summary.latency_ms is None else {"replies": summary.latency_ms}
     taken |= {f"tool {name}": latency for name, latency in summary.tool_latency_ms.items()}
     latencies = (
@@ -258,14 +255,14 @@ def _measured_tables(run: Run) -> Iterator[_Table]:
         rows: list[tuple[object, ...]] = [
             ("a question", Figure(cost.question, "money"), *_ends(cost.interval, "money")),
             ("a point", Figure(cost.point, "money")),
-            ("questions whose cost is known", cost.questions),
+            ("questions with known cost", cost.questions),
         ]
         yield _Table("Cost in dollars", ("", "value", *_ENDS), rows)
     used = (
         (name_words(name), Figure(amount, "money") if name == "cost" else amount)
         for name, amount in summary.usage.items()
     )
-    yield _Table("Used in all", (), used)
+    yield _Table("Usage", (), used)
 
 
 def _score(value: float | None) -> Figure:
@@ -281,7 +278,7 @@ def _times(latency: Latency | None, names: Iterable[str]) -> list[Figure]:
 
 
 def _seen(value: Any) -> object:
-    """What a gate saw: a number where it is one."""
+    """A gate's value, as a number if it is one."""
     if isinstance(value, float):
         return Figure(value, "metric")
     return value if isinstance(value, int) and not isinstance(value, bool) else gate_value(value)
@@ -315,13 +312,13 @@ def _category(part: Slice, components: Iterable[str]) -> tuple[object, ...]:
 
 
 def _write_comparison(book: Book, run: Run, comparison: Comparison) -> None:
-    said = comparison_sheet(comparison)
+    compared = comparison_sheet(comparison)
     sheet = book.sheet("Comparison", [50, 18, 18, 40, 40, 40])
-    sheet.title(said.title)
-    for line in (*said.lines, *said.warnings):
+    sheet.title(compared.title)
+    for line in (*compared.lines, *compared.warnings):
         sheet.row([line])
     trend = trend_table(run)
-    for table in (*said.tables, *([] if trend is None else [trend])):
+    for table in (*compared.tables, *([] if trend is None else [trend])):
         sheet.gap()
         if table.title:
             sheet.title(table.title)
@@ -338,11 +335,9 @@ def _write_results(book: Book, run: Run) -> None:
     sheet = book.sheet("Results", [_WIDTHS.get(name, _FIGURE) for name in columns])
     sheet.head(columns)
     for number, result in enumerate(run.results, start=1):
-        # The number of scored trials tells it before a million rows are written.
+        # The number of scored trials tells before a million rows are written.
         if max(number, run.summary.trials) > MOST_ROWS:
-            raise UsageError(
-                f"a sheet of Excel holds {MOST_ROWS:,} replies, and the run has more; use .parquet or .csv"
-            )
+            raise UsageError(f"an Excel sheet is limited to {MOST_ROWS:,} replies; use .parquet or .csv")
         row = zip(columns, flat_row(result, run.info), strict=True)
         sheet.row(
             Figure(value, kinds[name]) if name in kinds and isinstance(value, int | float) else value

@@ -1,4 +1,4 @@
-"""Reports to files: the format is the file's ending, and a file appears whole or not at all."""
+"""Write reports to files, atomically; the ending selects the format."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ from answerkey.plugins import reports
 
 
 def write_report(run: Run, path: Path | str) -> None:
-    """Write a run's report in the format of the path's ending."""
+    """Write a run's report in the format that the path's ending selects."""
     path = Path(path)
     write = reports.get(_ending(path))
     with atomic_file(path) as file:
@@ -31,20 +31,20 @@ def write_reports(run: Run, paths: Iterable[Path | str]) -> None:
 
 
 def report_endings() -> list[str]:
-    """The endings that a report can have: the built-in ones first."""
+    """The endings of all report formats, the built-in ones first."""
     return [*reports.built_in(), *reports.added()]
 
 
 def check_output(path: Path | str, read: Iterable[Path] = ()) -> None:
-    """Refuse, before any question is asked, a path that a report could not be written to, or that of a file which is read."""
+    """Raise UsageError, before any question is asked, if a report cannot be written there or would overwrite an input."""
     path = Path(path)
-    # Loaded now, so that a missing extra or a package that is broken is told before it matters.
+    # Load the format now, so that a missing extra is reported before the run.
     reports.get(_ending(path))
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; name a file in it")
+        raise UsageError(f"{path}: is a folder; name a file")
     folder = path.parent
     if not folder.is_dir():
-        raise UsageError(f"{path}: the folder {folder} does not exist; make it first")
+        raise UsageError(f"{path}: the folder {folder} does not exist; create it first")
     target = path if path.exists() else folder
     if not os.access(target, os.W_OK) or (_is_regular(path) and not os.access(folder, os.W_OK)):
         raise UsageError(f"{path}: cannot be written (no permission)")
@@ -52,18 +52,18 @@ def check_output(path: Path | str, read: Iterable[Path] = ()) -> None:
 
 
 def refuse_to_overwrite(path: Path, read: Iterable[Path]) -> None:
-    """Refuse to write to one of the files and folders that are read, by whatever name or link it is given."""
+    """Raise UsageError if the path is one of the input files, also through another name or link."""
     if not path.is_file():
-        # What is not there yet, or a device, loses nothing.
+        # A new file or a device.
         return
     written = path.stat()
     for given in read:
         if any(samestat(written, found) for found in _stats(given)):
-            raise UsageError(f"-o {path}: would overwrite what is read from {given}; name another file")
+            raise UsageError(f"-o {path}: would overwrite the input {given}; name another file")
 
 
 def _stats(given: Path) -> Iterator[os.stat_result]:
-    """A file that is read, or each of a folder's; standard input may be a file too."""
+    """The stats of a file, of each file of a folder, or of standard input."""
     if str(given) == "-":
         with suppress(OSError):
             yield os.fstat(0)
@@ -75,11 +75,11 @@ def _stats(given: Path) -> Iterator[os.stat_result]:
 
 def _ending(path: Path) -> str:
     name = path.name.lower()
-    # The longest first, so that x.junit.xml is never taken for another kind of .xml.
+    # Longest first: x.junit.xml is not another kind of .xml.
     for ending in sorted(reports.names(), key=len, reverse=True):
         if name.endswith(ending) and name != ending:
             return ending
-    raise UsageError(f"{path}: no report format has this ending; use one of {' '.join(report_endings())}")
+    raise UsageError(f"{path}: unknown report format; use one of {' '.join(report_endings())}")
 
 
 def _is_regular(path: Path) -> bool:
@@ -88,13 +88,13 @@ def _is_regular(path: Path) -> bool:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its name only when all of it is written."""
+    """A file that gets its name only when it is completely written."""
     if not _is_regular(path):
-        # A device or a pipe (/dev/stdout) cannot be renamed onto.
+        # A device or a pipe (/dev/stdout) cannot be replaced by a rename.
         with _clear_errors(path), path.open("wb") as device:
             yield device
         return
-    # Through a link, to the file that it names.
+    # Write through a link to its file.
     path = path.resolve()
     unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     with _clear_errors(path):

@@ -25,19 +25,19 @@ from answerkey.store.run_list import RunFilter, RunRow, RunTable
 from answerkey.store.sql import SqlStore
 from answerkey.text.normalise import one_line
 
-# Questions shown one by one; beyond, the row formats are the place to look.
+# Questions shown in full; the row formats have all of them.
 MOST_ROWS = 500
-# With more questions than this, less of each is shown, so that the file stays small enough to mail.
+# With more questions than this, less of each is shown, to keep the file small enough to mail.
 _MANY = 100
 # The id of a scored log that is not in the store.
 _UNSTORED_LOG = "recorded"
-# Categories in the table of speed.
+# Categories in the latency table.
 _MOST_CATEGORIES = 20
 _SHORT = Limits(reply=3_000, tool_text=400, source_text=300, calls=8, sources=6, turns=8, spans=100)
 
 
 def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | None = None) -> None:
-    """Write the report of a run; `home` is the page of all runs, where there is one."""
+    """Write the report of a run; `home` is the address of the index of a site."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
     sheet = None if run.comparison is None else comparison_sheet(run.comparison)
@@ -88,7 +88,7 @@ def _rows_left_out(view: ReportView) -> str:
 
 
 def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
-    """The rows of the table of speed: all replies, each tool, and the first categories; none where nothing was timed."""
+    """The rows of the latency table: all replies, each tool, the first categories; empty if nothing was timed."""
     summary = view.summary
     if summary.latency_ms is None:
         return []
@@ -101,13 +101,8 @@ def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
     return [("All replies", summary.latency_ms), *tools, *categories]
 
 
-# A static site of many runs: an index with the trend of each experiment, a page a run, and neighbours compared.
-#
-# It works from a folder without a server. It overwrites only what an earlier one of its own wrote, which a list in the
-# folder says.
-
-
-# What an earlier site of this program consists of.
+# A static site: an index with the trend of each experiment, a page per run, and each run compared with the one before.
+# It overwrites only files that an earlier site wrote, which are listed in this file.
 _LIST = ".answerkey-site.json"
 _AT_ONCE = 200
 
@@ -116,14 +111,14 @@ class _SiteRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run in the index."""
 
     row: RunRow
-    # Where its pages are; None: there is nothing to compare it with.
+    # The addresses of its pages; None if there is nothing to compare it with.
     page: str
     compared: str | None
     versus: Comparison | None
 
 
 class _SiteExperiment(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden set asked of a chatbot, its runs newest first."""
+    """The runs of a golden set and a chatbot, newest first."""
 
     question_set: str
     target: str
@@ -132,11 +127,11 @@ class _SiteExperiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_site(store: SqlStore, folder: Path, *, most: int) -> list[Path]:
-    """Write the newest finished runs; what was written is returned, the index first."""
+    """Write the newest finished runs; returns the paths written, the index first."""
     written = _written_before(folder)
     experiments = [_planned(store, rows) for rows in _experiments(store, most)]
     if not experiments:
-        raise UsageError("no finished run is in the store; `answerkey run` makes one")
+        raise UsageError("the store has no finished run; start one with: answerkey run")
     made = ["index.html"]
     made += [
         name
@@ -147,20 +142,18 @@ def write_site(store: SqlStore, folder: Path, *, most: int) -> list[Path]:
     ]
     for name in made:
         if name not in written and (folder / name).exists():
-            raise UsageError(
-                f"{folder / name}: there is such a file, which no site of ours wrote; name another folder"
-            )
+            raise UsageError(f"{folder / name}: exists and was not written by answerkey; name another folder")
     for part in ("", "runs", "compare"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    # Before the pages: what is interrupted can be written again.
-    _keep_list(folder, sorted({*written, *made}))
+    # Before the pages, so that an interrupted site can be written again.
+    _write_list(folder, sorted({*written, *made}))
     for experiment in experiments:
         for run in experiment.runs:
             _write_run(store, folder, run)
     _write_index(folder, experiments)
     for name in written - set(made):
         (folder / name).unlink(missing_ok=True)
-    _keep_list(folder, sorted(made))
+    _write_list(folder, sorted(made))
     return [folder / name for name in made]
 
 
@@ -173,14 +166,14 @@ def _written_before(folder: Path) -> set[str]:
             names = msgspec.json.decode(kept.read_bytes(), type=list[str])
         except msgspec.DecodeError:
             raise UsageError(f"{kept}: cannot be read; delete it, or name another folder") from None
-        # Only what a site can consist of: nothing else is ever deleted.
-        return {name for name in names if _is_ours(name)}
+        # Only pages of a site: nothing else is ever deleted.
+        return {name for name in names if _is_site_page(name)}
     if folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(f"{folder}: is not empty, and no site of ours; name an empty folder or a new one")
+        raise UsageError(f"{folder}: is not empty and not a site of answerkey; name an empty or new folder")
     return set()
 
 
-def _is_ours(name: str) -> bool:
+def _is_site_page(name: str) -> bool:
     part, _, file = name.rpartition("/")
     return name == "index.html" or (
         part in ("runs", "compare")
@@ -190,13 +183,13 @@ def _is_ours(name: str) -> bool:
     )
 
 
-def _keep_list(folder: Path, names: Sequence[str]) -> None:
+def _write_list(folder: Path, names: Sequence[str]) -> None:
     with atomic_file(folder / _LIST) as file:
         file.write(msgspec.json.format(msgspec.json.encode(names), indent=1))
 
 
 def _experiments(store: SqlStore, most: int) -> Iterator[list[RunRow]]:
-    """Finished runs, newest first, those of one set and one chatbot together."""
+    """Finished runs, newest first, grouped by golden set and chatbot."""
     listed = RunTable(store)
     found: dict[tuple[str, str], list[RunRow]] = {}
     start = kept = 0
@@ -238,7 +231,7 @@ def _planned(store: SqlStore, rows: Sequence[RunRow]) -> _SiteExperiment:
 def _versus(
     store: SqlStore, base: RunRow, candidate: RunRow, columns: dict[str, Columns]
 ) -> Comparison | None:
-    """The comparison with the run before; None where they have nothing in common."""
+    """The comparison with the run before; None if they have no question in common."""
     for row in (base, candidate):
         if row.info.id not in columns:
             columns[row.info.id] = columns_from_store(store, [row.info])[0]

@@ -1,4 +1,4 @@
-"""A reply's Markdown as harmless markup that keeps its marks: HTML in it stays text, links say where they lead."""
+"""HTML of pages: the Jinja2 environment, style sheets, and a reply's Markdown as safe markup."""
 
 import base64
 import hashlib
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-# Without one of these signs there is nothing to format.
+# Text without any of these has no Markdown.
 _SIGNS = re.compile(r"[*_`#>|~\[<]|^\s*(?:[-+=]|\d+[.)])", re.MULTILINE)
 _SCHEMES = ("http", "https", "mailto")
-# What Markdown's blocks and spans become. A heading is none of the page's own, so that its outline stays true.
+# Markdown element → HTML tag. Headings become paragraphs, so that they do not change the page's outline.
 _TAGS = {
     "paragraph": "p",
     "heading": "p",
@@ -67,14 +67,14 @@ _TAGS = {
     "em": "em",
     "s": "s",
 }
-# The library leaves out what is nested more deeply, and takes quadratic time over brackets that nobody closes.
+# The library drops what is nested more deeply, and takes quadratic time for unclosed brackets.
 _DEEPEST = 30
 _MOST_BRACKETS = 400
 _PLAIN = {"paragraph_open", "paragraph_close", "inline", "text", "softbreak", "hardbreak"}
 
 
 def formatted(segments: Sequence[Segment]) -> "Markup | None":
-    """The text with its Markdown carried out; None where it has none, or where a mark or a text would be lost."""
+    """The text with its Markdown rendered; None if it has none, or if a mark or a text would be lost."""
     source = "".join(segment.text for segment in segments)
     if not _SIGNS.search(source) or source.count("[") > _MOST_BRACKETS:
         return None
@@ -90,21 +90,21 @@ def formatted(segments: Sequence[Segment]) -> "Markup | None":
 
 @cache
 def _parser() -> "MarkdownIt":
-    # Takes a while to load, and most commands show no reply.
+    # Slow to import, and most commands show no reply.
     from markdown_it import MarkdownIt
 
     class Parser(MarkdownIt):
         def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
             return _may_be_linked(url)
 
-    # The rule of references would hide what it reads.
+    # The rule for references would hide text.
     return Parser("js-default", {"html": False, "linkify": False, "maxNesting": _DEEPEST}).disable(
         "reference"
     )
 
 
 def _may_be_linked(address: str) -> bool:
-    """Whether an address leads to another place of the web, or to somebody's mail; any other stays text."""
+    """Whether an address is a web or mail address; any other stays text."""
     try:
         parts = urlsplit(address.strip())
     except ValueError:
@@ -113,20 +113,20 @@ def _may_be_linked(address: str) -> bool:
 
 
 class _Writer:
-    """Writes tokens as markup, and finds for each of their texts where it stands in the source."""
+    """Writes tokens as markup, and finds the position of each text in the source."""
 
     def __init__(self, segments: Sequence[Segment], source: str) -> None:
         self._written: list[str] = []
-        # Numbers of the segments of which something was written.
+        # Indexes of segments of which something was written.
         self.placed: set[int] = set()
         self._segments = segments
         self._source = source
         self._starts = [0, *accumulate(len(segment.text) for segment in segments)]
         self._lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
-        # Where the next text is looked for, and where the block ends.
+        # Where to search for the next text, and where the block ends.
         self._at = 0
         self._end = len(source)
-        # Addresses of links that are open.
+        # Addresses of open links.
         self._links: list[str] = []
 
     def write_all(self, tokens: Sequence["Token"]) -> None:
@@ -159,7 +159,7 @@ class _Writer:
         elif token.type == "link_close":
             self._close_link()
         elif token.type == "image":
-            # Nothing is loaded from elsewhere: a picture is a link to it.
+            # Nothing is loaded from elsewhere: an image becomes a link.
             self._open_link(str(token.attrs.get("src", "")))
             self._add("image: ")
             self._write_text(token.content)
@@ -182,7 +182,7 @@ class _Writer:
             self._add(f"<{_TAGS[kind]}>")
 
     def _open_link(self, address: str) -> None:
-        # An empty one was not asked about.
+        # An empty address was not validated.
         self._links.append(address if _may_be_linked(address) else "")
         if self._links[-1]:
             there = escape(address)
@@ -193,13 +193,13 @@ class _Writer:
         if not address:
             return
         parts = urlsplit(address)
-        # What the words of a link say is the chatbot's claim; where it leads is a fact.
+        # The text of a link may lie about where it leads.
         self._add(f'</a> <small class="leads">({escape(parts.netloc or parts.path)})</small>')
         after = self._source.find(address, self._at, self._end)
         self._at = self._at if after < 0 else after + len(address)
 
     def _write_text(self, text: str) -> None:
-        """A text with its marks, line by line: what a block is indented by is not part of it."""
+        """Write a text with its marks, line by line, since the indentation of a block is not part of it."""
         for number, line in enumerate(text.split("\n")):
             if number:
                 self._add("\n")
@@ -230,23 +230,20 @@ class _Writer:
 
     @property
     def markup(self) -> "Markup":
-        """All of it; every text of others was escaped on its way in."""
+        """Everything written; all texts are escaped."""
         from markupsafe import Markup
 
-        return Markup("".join(self._written))  # noqa: S704 - the one place, and nothing unescaped reaches it
+        return Markup("".join(self._written))  # noqa: S704 - everything in it is escaped
 
 
-# How report and dashboard make pages: Jinja2 with escaping always on, every text made harmless, numbers in our words.
-
-
-# A later one overrides those before it.
+# Later style sheets override earlier ones.
 _SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "formatted.css", "media.css")
-# Before markup, where it means nothing: a page of many rows would be an eighth larger with it.
+# Indentation before markup, without meaning: it makes a page of many rows an eighth larger.
 _INDENT = re.compile(r"^[ \t]+(?=[<{])", re.MULTILINE)
 
 
 def make_environment(own: Callable[[str], str | None]) -> "Environment":
-    """Templates that `own` reads by name, and the report's, with the filters that all of them use."""
+    """An environment with the templates that `own` reads by name, the report's, and the filters of both."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -298,12 +295,12 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
 
 @cache
 def report_template(name: str) -> "Template":
-    """One of the report's own pages."""
+    """A template of the report."""
     return make_environment(lambda _: None).get_template(name)
 
 
 def policy_hash(text: str) -> str:
-    """What a content security policy calls a style or a script that the page may use."""
+    """The hash by which a content security policy allows a style or a script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -315,28 +312,28 @@ def report_asset(name: str) -> str:
 
 @cache
 def report_style() -> str:
-    """The style sheet of the report, on which the dashboard builds."""
+    """The style sheet of the report, which the dashboard extends."""
     return compact_css("\n".join(map(report_asset, _SHEETS)))
 
 
 def compact_css(sheet: str) -> str:
-    """A style sheet as it is delivered: without its comments and its layout."""
+    """A style sheet without comments and layout."""
     return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)).strip()
 
 
 def _harmless(value: object) -> object:
-    """Every text on its way into a page, except the page's own markup."""
+    """Strip control characters from every text that is not markup."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return for_terminal(value)
     return value
 
 
 def _ticks(text: str) -> "Markup":
-    """A sentence of ours whose `commands` stand between backticks; everything in it is escaped."""
+    """A sentence with `commands` in backticks as markup; everything is escaped."""
     from markupsafe import Markup
 
     parts = for_terminal(text).split("`")
-    # An odd one out is no command.
+    # An unpaired backtick stays text.
     if len(parts) % 2 == 0:
         parts[-2:] = ["`".join(parts[-2:])]
     return Markup("").join(
@@ -345,7 +342,7 @@ def _ticks(text: str) -> "Markup":
 
 
 def _json_value(text: str) -> object:
-    """What a text says in JSON, where that is an object or a list; None for anything else, and for what was cut."""
+    """The object or list that a text is in JSON; None for anything else, and for truncated JSON."""
     if not text.startswith(("{", "[")):
         return None
     try:
@@ -355,7 +352,7 @@ def _json_value(text: str) -> object:
 
 
 def _direction(change: float | None) -> str:
-    """Where a score went: up, down, or flat where the difference would not show."""
+    """Direction of a change: up, down, or flat if the difference would not show."""
     if change is None or abs(change) <= 0.0005:
         return "flat"
     return "up" if change > 0 else "down"

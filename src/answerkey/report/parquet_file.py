@@ -1,4 +1,4 @@
-"""Parquet for analysts: one row per reply, nested as in the run document, written in batches of bounded size."""
+"""Parquet: one row per reply, nested as in the run document, written in batches."""
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -11,7 +11,7 @@ import pyarrow.parquet
 from answerkey.model.result_rows import table_lines
 from answerkey.model.run import Run
 
-# A batch is written when its rows have so many bytes as lines of JSON.
+# Size of a batch, in bytes of JSON.
 _BYTES = 8_000_000
 
 
@@ -40,7 +40,7 @@ def _batches(run: Run) -> Iterator[bytes]:
 
 def _table(lines: bytes, schema: Any) -> Any:
     wanted = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    # One block, and one thread: other processes score.
+    # One block and one thread: other processes are scoring.
     reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
     table = pyarrow.json.read_json(BytesIO(lines), read_options=reading, parse_options=wanted)
     return table.select(schema.names).cast(schema)

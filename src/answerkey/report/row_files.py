@@ -35,12 +35,12 @@ _LAST = (
 
 def write_json(run: Run, file: BinaryIO) -> None:
     """Write the run document; memory does not grow with the number of results."""
-    # The header is an object: its closing brace makes room for the results.
+    # Drop the header's closing brace to append the results.
     file.write(encode(run_header(run))[:-1])
     file.write(b',"results":[')
     before = b"\n"
     for lines in result_lines(run.results):
-        # No line of JSON has a break in it.
+        # A line of JSON contains no line break.
         file.write(before + lines[:-1].replace(b"\n", b",\n"))
         before = b",\n"
     file.write(b"\n]}\n")
@@ -58,7 +58,7 @@ def write_csv(run: Run, file: BinaryIO) -> None:
 
 
 def flat_columns(info: RunInfo) -> list[str]:
-    """The columns' names; a run's components stand between the score and the reasons."""
+    """The names of the columns; a run's components are between the score and the reasons."""
     return [*_FIRST, *info.weights, *_LAST]
 
 
@@ -82,16 +82,13 @@ def flat_row(result: Trial, info: RunInfo) -> list[object]:
     ]
 
 
-# JUnit XML: one test case per question and one per gate, for any CI that reads test results.
-
-
-# CI pages show these inline: a reply of a megabyte helps nobody there.
+# JUnit XML has a test case per question and per gate. CI pages show their texts inline, so they are cut.
 _LONGEST_TEXT = 4000
 _IN_MEMORY = 8_000_000
 
 
 def write_junit(run: Run, file: BinaryIO) -> None:
-    """Write a run's results; questions are streamed, so that a large run stays small in memory."""
+    """Write a run's results as JUnit XML; questions are streamed."""
     tally = _Tally()
     with SpooledTemporaryFile(max_size=_IN_MEMORY) as body:
         for case in _cases(run, tally):
@@ -106,17 +103,17 @@ class _Tally:
     def __init__(self) -> None:
         self.tests = self.failures = self.errors = self.skipped = 0
         self.seconds = 0.0
-        # Names so far, with how often: a JUnit reader takes equal names for one case.
+        # Name → number of uses: JUnit readers treat equal names as one case.
         self.names: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
         seen = self.names[name] = self.names.get(name, 0) + 1
-        # A suffix may itself be some question's id.
+        # The name with a suffix may itself be a question's id.
         return name if seen == 1 else self.unique(f"{name} ({seen})")
 
 
 def _attribute(text: str) -> str:
-    """A quoted attribute: line breaks and tabs would be lost in one, so they become spaces."""
+    """A quoted attribute; line breaks and tabs become spaces."""
     return quoteattr(" ".join(for_xml(text).split()))
 
 
@@ -180,7 +177,7 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
     taken = [result.latency_ms for result in trials if result.latency_ms is not None]
     seconds = fsum(taken) / 1000
     tally.seconds += seconds
-    # A dot would start another package in the trees that CI pages draw.
+    # CI pages treat a dot as a package separator.
     category = question.category.replace(".", "_")
     head = (
         f"<testcase classname={_attribute(f'answerkey.{category}')} "

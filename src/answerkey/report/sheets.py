@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _ENDINGS = (".html", ".md", ".json")
 _FLIPS_SHOWN = 50
 _NAME = 40
-# Of a reply that flipped.
+# Characters of a flipped reply.
 _REPLY = 400
 
 
@@ -50,12 +50,12 @@ class SheetTable(msgspec.Struct, frozen=True):
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    # Whether its cells are sentences rather than figures.
+    # Whether the cells are sentences, not figures.
     wordy: bool = False
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """What a comparison says."""
+    """A comparison or a ranking in words and tables."""
 
     title: str
     lines: tuple[str, ...]
@@ -64,7 +64,7 @@ class Sheet(msgspec.Struct, frozen=True):
 
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
-    """Two runs."""
+    """The sheet of a comparison of two runs."""
     base, candidate = comparison.base, comparison.candidate
     lines = (
         f"{base.name} ({base.id}) → {candidate.name} ({candidate.id})",
@@ -79,29 +79,29 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         tables.append(flips_table(comparison, _FLIPS_SHOWN, _REPLY))
     if comparison.metrics:
         rows = tuple(map(_measure_row, comparison.metrics))
-        tables.append(SheetTable("Beside the score", (*heads[:2], "change", *heads[3:]), rows))
+        tables.append(SheetTable("Other metrics", (*heads[:2], "change", *heads[3:]), rows))
     title = comparison_headline(comparison)
     if comparison.regression and comparison.verdict != "worse":
-        title = f"worse: {count(comparison.broken, 'question')} broken for sure; of the mean {title}"
+        title = f"worse: {count(comparison.broken, 'question')} confirmed broken; mean: {title}"
     return Sheet(title, lines, comparison.notes, tuple(tables))
 
 
 def _measure_row(measure: Measure) -> tuple[str, ...]:
-    """The interval and the p-value are of this measure alone; the verdict is corrected for all of its kind."""
+    """Interval and p-value are of this measure alone; the verdict is corrected for multiple comparisons."""
     return (one_line(measure.name, _NAME), *measure_words(measure), measure.verdict)
 
 
 def flips_table(comparison: Comparison, most: int, width: int) -> SheetTable:
-    """Questions that flipped, with both replies side by side, so much of each."""
+    """Flipped questions with both replies side by side, cut to `width` characters."""
     broken = len(comparison.flips) - comparison.fixed
     title = f"{broken} broken, {comparison.fixed} fixed"
-    said = (f"{comparison.base.name} said", f"{comparison.candidate.name} says")
+    replies = (f"{comparison.base.name} replied", f"{comparison.candidate.name} replied")
     rows = tuple(_flip_row(flip, width) for flip in comparison.flips[:most])
-    return SheetTable(title, ("question", "", "score", *said, "because"), rows, wordy=True)
+    return SheetTable(title, ("question", "", "score", *replies, "reason"), rows, wordy=True)
 
 
 def trend_table(run: Run) -> SheetTable | None:
-    """The runs before this one and itself, the oldest first; None where it is the first."""
+    """Earlier runs and this one, oldest first; None for the first run."""
     if not run.earlier:
         return None
     runs: list[tuple[RunInfo | EarlierRun, Summary | EarlierRun]] = [(one, one) for one in run.earlier]
@@ -113,30 +113,28 @@ def trend_table(run: Run) -> SheetTable | None:
             range_text(figures.interval),
             f"{figures.passed:,}/{figures.questions:,}",
             milliseconds(figures.latency_ms.p95 if figures.latency_ms else None),
-            ""
-            if one.question_set_hash == run.info.question_set_hash
-            else "another version of the golden set",
+            "" if one.question_set_hash == run.info.question_set_hash else "different golden set",
         )
         for one, figures in [*runs, (run.info, run.summary)]
     )
-    return SheetTable("The runs before", ("run", "", "score", "95% interval", "passed", "p95", ""), rows)
+    return SheetTable("Earlier runs", ("run", "", "score", "95% interval", "passed", "p95", ""), rows)
 
 
 def _flip_row(flip: Flip, width: int) -> tuple[str, ...]:
-    asks = f"{flip.id}: {flip.question}" if flip.question else flip.id
+    question = f"{flip.id}: {flip.question}" if flip.question else flip.id
     change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
-    said = (one_line(text, width) for text in (flip.reply_from, flip.reply_to, flip.because))
-    return (one_line(asks, 120), flip.kind, change, *said)
+    texts = (one_line(text, width) for text in (flip.reply_from, flip.reply_to, flip.because))
+    return (one_line(question, 120), flip.kind, change, *texts)
 
 
 def ranking_sheet(ranking: "Ranking") -> Sheet:
-    """Many runs: a column for each, the best first."""
-    left_out = f", {ranking.left_out:,} left out because a run lacks them" if ranking.left_out else ""
+    """The sheet of a ranking: a column per run, best first."""
+    left_out = f", {ranking.left_out:,} left out because a run does not have them" if ranking.left_out else ""
     grouped = f" in {ranking.units:,} units" if ranking.units < ranking.questions else ""
     lines = (
         f"{count(ranking.questions, 'question')}{grouped} in all runs{left_out}.",
-        "Runs that share a letter cannot be told apart; ● no other run is clearly better in score, latency or cost "
-        "without being clearly worse in another of these. Intervals of 95% in brackets.",
+        "Runs that share a letter do not differ clearly. ● marks runs that no other run clearly beats in score, latency "
+        "or cost without being clearly worse in another of these. 95% intervals in brackets.",
     )
     heads = ("", *(f"{run.rank}. {one_line(run.name, 24)}" for run in ranking.runs))
     return Sheet(
@@ -148,7 +146,7 @@ def ranking_sheet(ranking: "Ranking") -> Sheet:
 
 
 def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
-    """A row for everything that is known of a run."""
+    """A row per figure."""
 
     def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
         return (one_line(name, _NAME), *cells)
@@ -157,26 +155,26 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
     yield row("score", [f"{score_text(run.score)} ({range_text(run.interval)})" for run in runs])
     yield row("grade", [run.grade for run in runs])
     yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
-    yield row("p50 a question", [milliseconds(run.latency_p50_ms) for run in runs])
-    yield row("p95 a question", [milliseconds(run.latency_p95_ms) for run in runs])
+    yield row("p50 per question", [milliseconds(run.latency_p50_ms) for run in runs])
+    yield row("p95 per question", [milliseconds(run.latency_p95_ms) for run in runs])
     yield row("errors", [f"{percent(run.error_rate)}{_rates(run.error_interval)}" for run in runs])
     if any(run.cost is not None for run in runs):
-        yield row("cost a question", [_cost_text(run.cost) for run in runs])
-        yield row("cost a point", [_cost_text(run.cost_per_point) for run in runs])
+        yield row("cost per question", [_cost_text(run.cost) for run in runs])
+        yield row("cost per point", [_cost_text(run.cost_per_point) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.categories):
         yield row(f"· {name}", [_mean_text(run.categories.get(name)) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.measures):
         yield row(name_words(name), [_mean_text(run.measures.get(name)) for run in runs])
     if any(run.judge_reliable is not None for run in runs):
         words = {True: "reliable", False: "UNRELIABLE", None: "–"}
-        yield row("the judge is", [words[run.judge_reliable] for run in runs])
+        yield row("judge", [words[run.judge_reliable] for run in runs])
     for gate in dict.fromkeys(result.gate for run in runs for result in run.gates):
         passed = [{result.gate: result.passed for result in run.gates}.get(gate) for run in runs]
         yield row(f"gate {gate}", [{True: "passed", False: "FAILED", None: "–"}[result] for result in passed])
 
 
 def _failed_gates(runs: "Sequence[Ranked]") -> Iterator[str]:
-    """Why a gate failed on which run."""
+    """The failed gates of each run."""
     for run in runs:
         for result in run.gates:
             if not result.passed:
@@ -200,13 +198,13 @@ def _mean_text(mean: "Mean | None") -> str:
 
 
 def check_sheet_output(path: Path) -> None:
-    """Refuse a file whose ending no comparison can be written in."""
+    """Raise UsageError if a comparison cannot be written in the format of this path."""
     if path.suffix.lower() not in _ENDINGS:
-        raise UsageError(f"{path}: a comparison is written as one of {' '.join(_ENDINGS)}")
+        raise UsageError(f"{path}: unknown format; a comparison can be written as {' '.join(_ENDINGS)}")
 
 
 def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = None) -> None:
-    """Write a sheet, or the document it is of, in the format of the path's ending; `home` is the page of all runs."""
+    """Write a sheet, or its document, in the format of the path's ending; `home` is the address of the index of a site."""
     check_sheet_output(path)
     ending = path.suffix.lower()
     if ending == ".json":
@@ -224,7 +222,7 @@ def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = N
 
 
 def sheet_markdown(sheet: Sheet) -> str:
-    """The sheet for job summaries and pull requests."""
+    """The sheet as Markdown, for job summaries and pull requests."""
     lines = [sheet_heading(sheet)]
     lines += [f"\n{for_markdown(line)}" for line in (*sheet.lines, *sheet.warnings)]
     for table in sheet.tables:
@@ -234,12 +232,12 @@ def sheet_markdown(sheet: Sheet) -> str:
 
 
 def sheet_heading(sheet: Sheet) -> str:
-    """The verdict with a sign that can be seen from afar."""
+    """The verdict with a coloured sign."""
     signs = {"better": "🟢 ", "worse": "🔴 ", "same": "🟰 ", "no clear difference": "⚪ "}
     return f"### {signs.get(sheet.title.partition(':')[0], '')}{for_markdown(sheet.title)}"
 
 
 def table_markdown(table: SheetTable) -> Iterator[str]:
-    """A table's lines, the first one empty."""
+    """A table's lines as Markdown, the first one empty."""
     yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|")
     yield from (f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows)

@@ -38,7 +38,7 @@ Kind = Literal[
     "status",
 ]
 _NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "money", "count")
-# Of a text, on a page.
+# Characters of a cell.
 _WIDTH = 240
 _ROWS = 2_000
 
@@ -58,66 +58,66 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """What a column holds."""
+    """A column of a table."""
 
     name: str
     title: str
     kind: Kind = "text"
-    # What it means, for readers who point at its head.
+    # Tooltip of its head.
     note: str = ""
-    # What rows are sorted by when its head is clicked, and then the other way round; None: they are not.
+    # Sort key when its head is clicked, again to reverse; None: not sortable.
     sort: str | None = None
 
     @property
     def number(self) -> bool:
-        """Whether it holds numbers, which stand at the right."""
+        """Whether it holds numbers, which are right-aligned."""
         return self.kind in _NUMBERS
 
 
 class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row."""
 
-    # The page that shows all of it.
+    # The page with all details.
     address: str
     # A value for each column.
     cells: tuple[Any, ...]
-    # What it is called where its page or element is referred to.
+    # Id for links to its page or element.
     id: str = ""
-    # What a box before it stands for, where rows can be marked.
+    # Value of its checkbox, if rows can be selected.
     pick: str = ""
-    # What the row is called, for those who hear the page.
+    # Name for screen readers.
     label: str = ""
-    # better or worse: a row that stands out.
+    # better or worse: the row is highlighted.
     tone: str = ""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of chosen columns."""
+    """Rows with the selected columns."""
 
     columns: tuple[Column, ...]
-    # Every column that can be chosen.
+    # All columns that can be selected.
     offered: tuple[Column, ...]
     rows: tuple[TableRow, ...]
-    # By what it is sorted; with a minus the largest come first.
+    # Sort key; with a minus, largest first.
     sort: str
 
 
 def cell_text(value: Any, kind: str) -> str:
-    """A value as a page shows it."""
+    """A value as shown on a page."""
     if value is None:
         return "–" if kind in _NUMBERS else ""
     return _SHOWN[kind](value) if kind in _SHOWN else one_line(str(value), _WIDTH)
 
 
 def write_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], ending: str) -> Iterator[bytes]:
-    """A file with exactly these columns and rows: csv, jsonl or parquet."""
+    """The content of a file with these columns and rows; `ending` is csv, jsonl or parquet."""
     return ENDINGS[ending](columns, rows)
 
 
 def _csv(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
     text = io.StringIO()
     write = csv.writer(text).writerow
-    # The byte order mark is what makes Excel read UTF-8.
+    # With a byte order mark, Excel reads UTF-8.
     yield "\ufeff".encode()
     write([column.name for column in columns])
     for row in rows:

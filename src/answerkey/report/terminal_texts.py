@@ -1,4 +1,4 @@
-"""A comparison, an experiment and a ranking on the terminal."""
+"""Everything but runs on the terminal: comparisons, rankings, plans, calibrations, lint, audit, single questions."""
 
 import json
 from collections import Counter
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
 _FLIPS_SHOWN = 20
 _UNPAIRED_SHOWN = 10
-# Between the columns of a table; and what the names of its rows keep where room is short.
+# Space between columns, and the shortest width of a row's name.
 _GAP = 2
 _SHORTEST_NAMES = 14
 
@@ -62,7 +62,7 @@ def print_comparison(
     file: TextIO | None = None,
     width: int | None = None,
 ) -> None:
-    """Print the verdict first, then what it rests on."""
+    """Print the verdict, then its figures."""
     console = make_console(file, width=width)
     base, candidate = comparison.base, comparison.candidate
     head = _verdict(
@@ -122,7 +122,7 @@ def _table(title: str, measures: Sequence[Measure]) -> Table:
 
 
 def print_experiment(experiment: "Experiment") -> None:
-    """Print how an experiment ended, then the comparison of its two runs."""
+    """Print the result of an experiment, then the comparison of its two runs."""
     console = make_console()
     asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
     emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
@@ -137,13 +137,13 @@ def print_experiment(experiment: "Experiment") -> None:
         emit(
             console,
             _verdict(experiment.verdict, words),
-            Text(f"{found['method']}; what follows does not allow for having looked early", style="dim"),
+            Text(f"{found['method']}; the comparison below is not corrected for early stopping", style="dim"),
         )
     print_comparison(experiment.comparison)
 
 
 def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print runs best first, a column for each; runs that share a letter cannot be told apart."""
+    """Print runs best first, a column for each."""
     console = make_console(file, width=width)
     sheet = ranking_sheet(ranking)
     [matrix] = sheet.tables
@@ -155,7 +155,7 @@ def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int 
 
 
 def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
-    """A matrix in as many tables, one below the other, as it takes: names are cut where room is short, figures never."""
+    """Split a matrix into tables that fit the width; names may be cut, figures never."""
     columns = list(zip(matrix.heads, *matrix.rows, strict=True))
     names, runs = columns[0], columns[1:]
     widths = [max(map(cell_len, column)) + _GAP for column in runs]
@@ -177,11 +177,8 @@ def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
         start = end
 
 
-# What to do next, on the terminal: how many questions to ask, and how to weigh components.
-
-
 def print_plan(plan: Plan) -> None:
-    """Print what there is, what it can show, and what the wanted difference needs."""
+    """Print what the existing questions can detect, and what the wanted difference needs."""
     console = make_console()
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
     wanted = f"{100 * plan.wanted.difference:.1f} points"
@@ -189,8 +186,8 @@ def print_plan(plan: Plan) -> None:
     lines = [f"You have {count(plan.questions, 'question')}{grouped}{repeats}."]
     if plan.detectable is not None:
         lines.append(
-            f"Comparing two versions on them detects ≥ {100 * plan.detectable:.1f} points with {plan.wanted.power:.0%} power; "
-            f"a difference of {wanted} would show in {plan.power:.0%} of such comparisons."
+            f"A comparison on them detects ≥ {100 * plan.detectable:.1f} points with {plan.wanted.power:.0%} power, "
+            f"and {wanted} with {plan.power:.0%} power."
         )
     options = [
         f"{row.questions:,} questions asked {'once' if row.repeat == 1 else f'{row.repeat} times'}"
@@ -201,10 +198,10 @@ def print_plan(plan: Plan) -> None:
     lines.append(
         f"A difference of {wanted} needs {' or '.join(options)}."
         if options
-        else f"No feasible number of questions shows a difference of {wanted}."
+        else f"No feasible number of questions can detect a difference of {wanted}."
     )
     if any(row.high is not None for row in plan.needed):
-        lines.append("In brackets: what another pilot of this size would have said, 19 times in 20.")
+        lines.append("In brackets: 95% range of this estimate, given the size of the pilot.")
     emit(console, "", *(Text(line) for line in lines))
     between, within = plan.variance.between_questions, plan.variance.between_repeats
     if within is not None and between is not None and between + within > 0:
@@ -223,27 +220,24 @@ def print_plan(plan: Plan) -> None:
         table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
     emit(console, "", Text(f"Questions needed for {plan.wanted.power:.0%} power", style="bold"), table)
     if plan.flaky:
-        emit(console, "", Text("Flaky questions: their repeats differ most", style="bold"))
+        emit(console, "", Text("Flaky questions (repeats differ most)", style="bold"))
         for question in plan.flaky[:10]:
             emit(console, Text(f"  ±{question.deviation:.2f}  {one_line(question.id, 60)}"))
     emit(console, "", *(Text(f"Assumed: {assumption}", style="dim") for assumption in plan.assumptions), "")
 
 
-# A judge's calibration, and its comparison of two runs, as lines of text.
-
-
-# How agreement beyond chance is usually called (Landis and Koch); from each value on.
+# Names for agreement beyond chance (Landis and Koch), from each value upwards.
 _WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
 
 
 def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[str]:
-    """What a person reads, top down: how good the judge is, then what its pass rate is worth."""
+    """How well the judge agrees with people, then its corrected pass rate."""
     table = found.confusion
     yield f"{one_line(judge, 60)} against people · {one_line(run, 60)}"
     yield (
         f"{found.labelled} labelled replies ({one_line(found.source, 60)}), {found.unlabelled} only judged"
         + (f", {found.unjudged} not judged" if found.unjudged else "")
-        + f"; the judge passes from {found.pass_mark:g} on"
+        + f"; the judge passes from {found.pass_mark:g}"
     )
     yield ""
     yield f"{'':22}{'people: right':>15}{'people: wrong':>15}"
@@ -252,7 +246,7 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
     yield ""
     yield f"{'agreement':22}{_rate(found.agreement)}"
     if found.kappa is None:
-        yield f"{'Cohen κ':22}cannot be said: {_constant(table)} gave every reply the same verdict"
+        yield f"{'Cohen κ':22}undefined: {_constant(table)} gave every reply the same verdict"
     else:
         word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
         yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, '.2f')}  {word}"
@@ -262,9 +256,9 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
     yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
     if found.verbosity is not None:
         ends = found.verbosity.interval
-        pays = "length pays with the judge" if ends and ends.low > 0 else "no clear gain from length"
+        pays = "the judge prefers longer replies" if ends and ends.low > 0 else "no clear effect of length"
         if ends is None:
-            pays = "how sure cannot be said: the replies lie on one line"
+            pays = "no interval: the replies are on one line"
         yield f"{'verbosity r':22}{_rate(found.verbosity, form='+.2f')}  {pays}"
     yield ""
     yield "Pass rate"
@@ -279,7 +273,7 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
     if found.change is not None:
         change, lacking = found.change, "needs labelled and unlabelled replies of both runs"
         yield ""
-        yield "Change since the base"
+        yield "Change from the base"
         yield f"{'  pass rate, judge':22}{change.judge_rate:+.1%}"
         yield f"{'  corrected (PPI++)':22}{_rate(change.rate, lacking, '+.1%')}"
         yield f"{'  mean, judge':22}{change.judge_mean:+.1%}"
@@ -293,21 +287,21 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
 def _constant(table: Confusion) -> str:
     """Who gave every reply the same verdict."""
     passes, right = table.true_positive + table.false_positive, table.true_positive + table.false_negative
-    told = [name for name, yes in (("the judge", passes), ("people", right)) if yes in (0, table.n)]
-    return " and ".join(told)
+    constant = [name for name, yes in (("the judge", passes), ("people", right)) if yes in (0, table.n)]
+    return " and ".join(constant)
 
 
 def _needed(found: Calibration) -> str:
-    """How many more labels are wanted."""
+    """How many more labels are needed."""
     aim = f"± {100 * found.half_width:g} points"
     if found.labels_needed is None:
-        return f"A corrected pass rate within {aim} cannot be had from this run: ask more questions."
+        return f"A corrected pass rate within {aim} is not possible with this run; ask more questions."
     more = found.labels_needed - found.labelled
-    return f"{aim}: " + (f"label about {more} more replies" if more > 0 else "there are labels enough")
+    return f"{aim}: " + (f"label about {more} more replies" if more > 0 else "there are enough labels")
 
 
 def pairwise_lines(found: Pairwise) -> Iterator[str]:
-    """The verdict first, then what it rests on."""
+    """The judge's verdict on pairs of replies, then its figures."""
     yield f"Judged by {one_line(found.model, 60)}, in both orders: {found.verdict}"
     yield f"  candidate wins {found.wins}, loses {found.losses}, ties {found.ties} of {found.pairs} pairs"
     if found.win_rate is not None and found.interval is not None:
@@ -320,26 +314,26 @@ def pairwise_lines(found: Pairwise) -> Iterator[str]:
         yield from _bias_lines(found.bias)
     if found.canaries:
         passed = sum(canary.passed is True for canary in found.canaries)
-        yield f"  canaries: {passed} of {len(found.canaries)} pairs with a known answer decided rightly"
-    cost = "" if found.cost is None else f", cost {found.cost:.4f} so far"
-    yield f"  {found.calls} calls, {found.cached} answers known before{cost}"
+        yield f"  canaries: {passed} of {len(found.canaries)} pairs with a known answer decided correctly"
+    cost = "" if found.cost is None else f", cost {found.cost:.4f}"
+    yield f"  {found.calls} calls, {found.cached} answers from the cache{cost}"
     for warning in found.warnings:
         yield f"! {one_line(warning, 300)}"
 
 
 def _bias_lines(bias: PairBias) -> Iterator[str]:
-    def told(words: str, lean: Lean) -> str:
+    def lean_text(words: str, lean: Lean) -> str:
         return f"  {words} {lean.share:.0%} {_within(lean.interval, '.0%')} of {lean.n}"
 
     if bias.position is not None:
         preferred = f"; it prefers the {bias.prefers}" if bias.prefers else ""
-        yield told("verdicts by order alone: the first named in", bias.position) + preferred
+        yield lean_text("verdicts that depend on the order: the first reply won", bias.position) + preferred
     if bias.length is not None:
-        yield told("the longer reply won", bias.length) + " pairs of the same score"
+        yield lean_text("the longer reply won", bias.length) + " pairs with equal scores"
     for own in bias.self_preference:
-        line = told(f"{one_line(own.judge, 40)} chose its own family ({own.own}) in", own.lean)
+        line = lean_text(f"{one_line(own.judge, 40)} chose its own family ({own.own}) in", own.lean)
         others = "" if own.others is None else f", the other judges in {own.others.share:.0%}"
-        yield f"{line} pairs of the same score{others}"
+        yield f"{line} pairs with equal scores{others}"
 
 
 def _direction(found: Calibration) -> str:
@@ -356,15 +350,12 @@ def _within(interval: Interval | None, form: str = ".1%") -> str:
     return "" if interval is None else f"[{interval.low:{form}}, {interval.high:{form}}]"
 
 
-# The findings of `lint` and the result of `audit` on the terminal.
-
-
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED = 20
 
 
 def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
-    """Print findings as `file:line: severity code id: message`, each with its remedy below."""
+    """Print findings as `file:line: severity code [id] message`, each with its remedy below."""
     console = make_console()
     name = one_line(_shown(questions), 200)
     for finding in findings:
@@ -381,7 +372,7 @@ def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
             console.print(line, soft_wrap=True)
             console.print(remedy, soft_wrap=True)
         else:
-            # A set of ten thousand has as many lines, and a pipe has no colours to work out.
+            # Without colours this is much faster for a set with many findings.
             console.file.write(f"{line.plain}\n{remedy.plain}\n")
     counts = Counter(finding.severity for finding in findings)
     words = [
@@ -389,11 +380,11 @@ def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
         for severity in SEVERITIES
         if counts[severity]
     ]
-    console.print(f"{', '.join(words) or 'nothing to complain of'} in {count(len(questions), 'question')}")
+    console.print(f"{', '.join(words) or 'no findings'} in {count(len(questions), 'question')}")
 
 
 def _shown(questions: QuestionSet) -> str:
-    """The set's file as the user would type it."""
+    """The set's file, relative to the current folder if possible."""
     if questions.path is None:
         return questions.name
     try:
@@ -403,12 +394,12 @@ def _shown(questions: QuestionSet) -> str:
 
 
 def print_audit(audit: Audit, questions: QuestionSet) -> None:
-    """Print the floor, the bots, and the questions that give most away."""
+    """Print the floor, the bots, and the questions that are easiest to pass."""
     console = make_console()
     passed = [question for question in audit.questions if question.passed]
     best = max(audit.bots, key=lambda bot: bot.score)
     passes = f" ({best.name}) and passes {len(best.passed):,} of {count(len(questions), 'question')}."
-    head = Text.assemble("  A bot that knows nothing scores ", (score_text(audit.floor), "bold"), passes)
+    head = Text.assemble("  The best trivial bot scores ", (score_text(audit.floor), "bold"), passes)
     console.print("", head, "", sep="\n", soft_wrap=True)
     table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(width=0)
@@ -417,53 +408,50 @@ def print_audit(audit: Audit, questions: QuestionSet) -> None:
     for bot in audit.bots:
         table.add_row("", bot.name, score_text(bot.score), f"passes {len(bot.passed):,}")
     emit(console, table)
-    free = _free(audit)
+    free = _common_floor(audit)
     worst = sorted(audit.questions, key=lambda question: -question.floor)
     worst = [question for question in worst if question.passed or question.floor > free][:_LISTED]
     if worst:
         console.print()
-        title = f"Questions that give themselves away ({len(passed):,} can be passed knowing nothing)"
+        title = f"Questions that trivial bots answer ({len(passed):,} passed)"
         console.print(Text(title, style="bold"))
         for question in worst:
             floor = (score_text(question.floor), "bold red" if question.passed else "yellow")
             line = Text.assemble("  ", floor, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
             console.print(line, soft_wrap=True)
     console.print()
-    console.print(Text(_verdict_golden_text(audit, len(passed), len(questions)), style="dim"), soft_wrap=True)
+    console.print(Text(_audit_verdict(audit, len(passed), len(questions)), style="dim"), soft_wrap=True)
 
 
-def _free(audit: Audit) -> float:
-    """What most questions give any bot; only more than this is worth a line."""
+def _common_floor(audit: Audit) -> float:
+    """The most common floor; only questions above it are listed."""
     floors = Counter(question.floor for question in audit.questions)
     return floors.most_common(1)[0][0] if floors else 1.0
 
 
-def _verdict_golden_text(audit: Audit, passed: int, total: int) -> str:
+def _audit_verdict(audit: Audit, passed: int, total: int) -> str:
     if passed == 0:
-        return "No question can be passed without knowing something."
+        return "No trivial bot passes any question."
     share = passed / total
     if share > 0.2:
-        return "This set measures little: make keywords specific, and expect tools or keywords of every question."
-    return "Most questions need knowledge; repair those above: `answerkey lint` names remedies."
+        return "This golden set measures little: use specific keywords, and expect tools or keywords in every question."
+    return "Most questions need knowledge; fix those above (`answerkey lint` suggests how)."
 
 
-# One question that was asked to look at, on the terminal: the raw reply, and how each part of it was read.
-
-
-# More of a raw reply is shown by --raw.
+# Lines of a raw reply; --raw prints all.
 _MOST_LINES = 60
 _MOST_UNREAD = 12
 
 
 def raw_text(asked: AskResult) -> str:
-    """The raw reply: JSON indented, anything else as it came."""
+    """The raw reply: JSON indented, anything else unchanged."""
     if isinstance(asked.raw, str):
         return for_terminal(asked.raw)
     return for_terminal(json.dumps(asked.raw, indent=2, ensure_ascii=False))
 
 
 def print_asked(asked: AskResult, console: Console) -> None:
-    """Print what was asked, what came back and what was made of it."""
+    """Print the question, the raw reply and how it was read."""
     took = milliseconds(asked.reply.timings.latency_ms)
     asks = one_line(asked.question.asks[-1].question, 200)
     emit(
@@ -482,8 +470,8 @@ def print_asked(asked: AskResult, console: Console) -> None:
         more = f" and {len(asked.unread) - _MOST_UNREAD} more" if len(asked.unread) > _MOST_UNREAD else ""
         emit(console, Padding(Text(for_terminal(shown + more), style="dim"), (0, 0, 0, 2), expand=False))
     if asked.proposed:
-        emit(console, Text("this mapping would read more, in answerkey.toml:", style="bold"))
-        # Never wrapped: it is there to be copied.
+        emit(console, Text("suggested mapping for answerkey.toml:", style="bold"))
+        # Not wrapped, so that it can be copied.
         console.print(
             "\n".join(f"  {line}" for line in mapping_lines("NAME", asked.proposed)), soft_wrap=True
         )
@@ -493,7 +481,7 @@ def print_asked(asked: AskResult, console: Console) -> None:
 
 
 def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
-    """A mapping as answerkey.toml has it."""
+    """A mapping in the syntax of answerkey.toml."""
     yield f"[targets.{name}.reply]"
     for part, expression in expressions.items():
         yield for_terminal(f"{part} = {json.dumps(expression, ensure_ascii=False)}")
@@ -501,7 +489,7 @@ def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
 
 def _print_raw(asked: AskResult, console: Console) -> None:
     emit(console, Text("raw reply", style="bold"))
-    lines = raw_text(asked).split("\n") if asked.raw is not None else ["none was seen"]
+    lines = raw_text(asked).split("\n") if asked.raw is not None else ["none"]
     for line in lines[:_MOST_LINES]:
         console.print(f"  {one_line(line, 500) if len(line) > 500 else line}", style="dim", soft_wrap=True)
     if len(lines) > _MOST_LINES:
@@ -522,21 +510,21 @@ def _parts(asked: AskResult) -> Iterator[Text]:
 
 
 _MISSING = {
-    "text": "no text was found",
-    "tool_calls": "nothing was found that tells of tools: calls are not observed",
-    "sources": "none were found: sources are not observed",
+    "text": "no text found",
+    "tool_calls": "no tool calls found: they are not observed",
+    "sources": "no sources found: they are not observed",
 }
 
 
 def _values(reply: Reply) -> dict[str, str]:
-    """The parts that everybody wants to see, found or not, and the others that were found."""
+    """The main parts, found or not, and the others that were found."""
     seen = reply.evidence
     usage = (
         "" if reply.usage is None else f"{reply.usage.total_tokens or reply.usage.output_tokens or 0} tokens"
     )
     values = {
         "text": reply.text or "",
-        "tool_calls": ", ".join(reply.tools_used) or ("none was called" if seen.tools_observed else ""),
+        "tool_calls": ", ".join(reply.tools_used) or ("none called" if seen.tools_observed else ""),
         "sources": ", ".join(source.id or source.title or "a passage" for source in reply.sources)
         or ("none" if seen.sources_observed else ""),
     }

@@ -1,4 +1,4 @@
-"""How reports word numbers: scores never rounded up into a better grade, times in the unit that reads best."""
+"""Numbers, comparisons and changes in words; scores are never rounded up into a better grade."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,12 +30,12 @@ def score_text(score: float | None, digits: int = 3) -> str:
 
 
 def score_percent(score: float | None) -> str:
-    """A score as 86.4%, rounded down for the same reason."""
+    """A score as 86.4%, rounded down too."""
     return "–" if score is None else _percent(round_down(score, 3), 1)
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share as 86.7%; only the whole is 100%."""
+    """A share as 86.7%; only 1 is 100%."""
     if share is None:
         return "–"
     return _percent(min(share, 1 - 10 ** -(digits + 2)) if share < 1 else share, digits)
@@ -47,7 +47,7 @@ def _percent(share: float, digits: int) -> str:
 
 
 def points(lost: float | None) -> str:
-    """Lost points as (−0.08); nothing where the loss is not known."""
+    """Lost points as (−0.08); empty if unknown."""
     if lost is None:
         return ""
     digits = 2 if lost >= 0.005 else 3
@@ -60,7 +60,7 @@ def range_text(interval: Interval | None) -> str:
 
 
 def metric_range_text(interval: Interval | None) -> str:
-    """An interval of a metric or a count, in brackets behind it."""
+    """An interval of a metric or a count, in brackets."""
     return "" if interval is None else f" ({metric_text(interval.low)}–{metric_text(interval.high)})"
 
 
@@ -85,7 +85,7 @@ def milliseconds(taken: float | None) -> str:
 
 
 def time_range_text(interval: Interval | None) -> str:
-    """An interval of a time as 280–344 ms; – where it is not known."""
+    """An interval of a time as 280–344 ms; – if unknown."""
     if interval is None:
         return "–"
     low, high = milliseconds(interval.low), milliseconds(interval.high)
@@ -136,24 +136,24 @@ def name_words(name: str) -> str:
 
 
 def metric_text(value: float | None) -> str:
-    """A metric's value: few digits, whatever its size, and rounded as scores are."""
+    """A metric's value with few digits, rounded down as scores are."""
     return score_text(value) if value is None or abs(value) < 10 else f"{value:,.1f}"
 
 
 def gate_value(value: Any) -> str:
-    """What a gate saw: a number as everywhere else, of several slices each with its name."""
+    """A gate's value; for several slices, each with its name."""
     if isinstance(value, Mapping):
         return one_line(", ".join(f"{name} {gate_value(part)}" for name, part in value.items()), 120)
     return metric_text(value) if isinstance(value, float) else one_line(str(value), 60)
 
 
 def gate_words(gate: GateResult) -> str:
-    """A gate with what it saw: `score >= 0.9: the value is 0.866`."""
+    """A gate with its value: `score >= 0.9: the value is 0.866`."""
     return f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}"
 
 
 def money(amount: float) -> str:
-    """A cost in dollars, with enough digits to see it."""
+    """A cost in dollars, with enough digits."""
     if amount >= 1:
         return f"${amount:,.2f}"
     return f"${amount:.4f}" if amount >= 0.001 or not amount else f"${amount:.6f}"
@@ -165,16 +165,16 @@ def money_change(change: float) -> str:
 
 
 def cost_line(cost: Cost | None) -> str:
-    """`$0.0021 a question (0.0019–0.0023), $0.0025 a point`; empty where no cost is known."""
+    """`$0.0021 per question (0.0019–0.0023), $0.0025 per point`; empty if the cost is unknown."""
     if cost is None:
         return ""
     low_high = "" if cost.interval is None else f" ({money(cost.interval.low)}–{money(cost.interval.high)})"
-    point = "" if cost.point is None else f", {money(cost.point)} a point"
-    return f"{money(cost.question)} a question{low_high}{point}"
+    point = "" if cost.point is None else f", {money(cost.point)} per point"
+    return f"{money(cost.question)} per question{low_high}{point}"
 
 
 def used_text(amount: float, name: str) -> str:
-    """What a run used of something: money, or so many of it."""
+    """An amount of usage: money, or a number of tokens."""
     return money(amount) if name == "cost" else f"{amount:,.0f}"
 
 
@@ -206,9 +206,6 @@ def judge_line(judge: JudgeRecord | None) -> str:
     return f"judged by {one_line(judge.model, 80)}: {', '.join(parts)}"
 
 
-# A comparison in words: its verdict in a line, a measure's change, what was confirmed, what changed between two replies.
-
-
 _BROKEN_NAMED = 5
 
 
@@ -229,7 +226,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def comparison_facts(comparison: Comparison) -> Iterator[str]:
-    """What both runs come to: score, passes, time, money and errors, each change with its interval."""
+    """Score, pass rate, latency, cost and errors of both runs, each change with its interval."""
     rate = comparison.pass_rate
     base, candidate = comparison.base, comparison.candidate
     grouped = f", {count(comparison.units, 'unit')}" if comparison.units < comparison.paired else ""
@@ -260,7 +257,7 @@ def comparison_facts(comparison: Comparison) -> Iterator[str]:
 
 
 def _change(measure: Measure, shown: Callable[[float], str]) -> str:
-    """The interval of a change of time or money, with its p-value; empty where too little is known to say."""
+    """The interval of a change with its p-value; empty if there is too little data."""
     found = measure.difference
     if found is None or not found.changed:
         return ""
@@ -270,18 +267,18 @@ def _change(measure: Measure, shown: Callable[[float], str]) -> str:
 def measure_words(measure: Measure) -> tuple[str, str, str, str]:
     """Both values, their difference, its interval and its p-value; shares in points, counts as they are."""
     difference = measure.difference
-    # As the report of a run has them: only what is graded is never rounded up.
+    # As in the report of a run: only graded values are never rounded up.
     value = score_text if measure.graded else metric_text
     values = f"{value(measure.base)} → {value(measure.candidate)}"
     if difference is None:
-        return values, "–", "too few to say", p_text(None)
+        return values, "–", "too few pairs", p_text(None)
     shown = plain_text if measure.counted else points_text
     interval = f"{shown(difference.low)} to {shown(difference.high)}"
     if difference.pairs == 1:
         interval = "one question"
     elif measure.counted and not difference.changed:
-        # Nothing bounds how far a count could have moved.
-        interval = "no change seen"
+        # A count has no upper bound, so no interval can be given.
+        interval = "no change"
     return values, shown(difference.mean), interval, p_text(difference.p_value)
 
 
@@ -291,19 +288,20 @@ def plain_text(value: float) -> str:
 
 
 def confirmation_lines(comparison: Comparison) -> Iterator[str]:
-    """What asking the flipped questions again showed, in a sentence or two."""
+    """The result of asking the flipped questions again."""
     found = comparison.confirmation
     if found is None:
         return
     if not found.questions:
         yield "no question flipped, so none was asked again"
         return
-    nature = "always answered alike" if found.deterministic else "did not always answer alike"
-    yield f"{count(len(found.questions), 'flipped question')} asked {found.times} times more: they {nature}"
+    nature = "replies did not vary" if found.deterministic else "replies varied"
+    yield f"{count(len(found.questions), 'flipped question')} asked {found.times} more times: {nature}"
     broken = [question.id for question in found.questions if question.confirmed]
     if broken:
-        yield f"a regression whatever the mean, broken for sure: {', '.join(broken[:_BROKEN_NAMED])}" + (
-            f" and {len(broken) - _BROKEN_NAMED} more" if len(broken) > _BROKEN_NAMED else ""
+        yield (
+            f"confirmed broken (a regression regardless of the mean): {', '.join(broken[:_BROKEN_NAMED])}"
+            + (f" and {len(broken) - _BROKEN_NAMED} more" if len(broken) > _BROKEN_NAMED else "")
         )
 
 
@@ -312,9 +310,9 @@ _SAME = 5e-4
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One thing that is not as it was."""
+    """One difference between two replies."""
 
-    # better or worse; empty where that is not known.
+    # better or worse; empty if unknown.
     tone: str
     words: str
 
@@ -323,7 +321,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes_between(base: Scorecard | None, candidate: Scorecard | None) -> tuple[Change, ...]:
-    """What the candidate does worse and then what it does better; empty where both do the same."""
+    """What the candidate does worse, then what it does better; empty if both do the same."""
     if base is None or candidate is None:
         return ()
     found = dict.fromkeys(_changes(base, candidate))
@@ -345,8 +343,8 @@ def _changes(base: Scorecard, candidate: Scorecard) -> Iterator[Change]:
             (
                 "response_quality",
                 "forbidden",
-                "now says what is forbidden:",
-                "no longer says what is forbidden:",
+                "now says forbidden text:",
+                "no longer says forbidden text:",
             ),
             ("tool_usage", "missing", "no longer calls", "now calls"),
             ("tool_usage", "extra", "now also calls", "no longer also calls"),

@@ -1,4 +1,4 @@
-// Filters, opening and printing of the report's questions. Everything can be read without this file.
+// Filters, opening and printing of the report's questions. The report is readable without it.
 "use strict";
 (function () {
   const byId = (id) => document.getElementById(id);
@@ -15,7 +15,7 @@
     (status === "lost" && row.dataset.lost) ||
     (status === "error" && row.dataset.error);
 
-  function tellShown(shown) {
+  function showCount(shown) {
     const all = rows.length + (rows.length === 1 ? " question" : " questions");
     byId("shown").textContent = shown === rows.length ? all : shown + " of " + rows.length + " questions match";
     byId("nothing").hidden = shown > 0 || rows.length === 0;
@@ -36,7 +36,7 @@
       row.hidden = !keep;
       if (keep) shown += 1;
     }
-    tellShown(shown);
+    showCount(shown);
   }
 
   function setOpen(open) {
@@ -60,7 +60,7 @@
   byId("close").addEventListener("click", () => setOpen(false));
   window.addEventListener("hashchange", openLinked);
 
-  // On paper nothing can be opened: failures are printed in full, the others in one line.
+  // Paper has no buttons: print failures in full, other questions in one line.
   let opened = [];
   window.addEventListener("beforeprint", () => {
     opened = rows.filter((row) => !row.hidden && !row.open && row.dataset.status === "failed");
