@@ -21,7 +21,6 @@ from answerkey.report.view import ReportView, build_view, story_sentences
 from answerkey.report.wording import (
     comparison_headline,
     cost_line,
-    count,
     gate_value,
     gate_words,
     judge_line,
@@ -29,10 +28,10 @@ from answerkey.report.wording import (
     metric_text,
     milliseconds,
     name_words,
+    passed_texts,
     percent,
     points,
     range_text,
-    rate_range_text,
     score_percent,
     score_text,
     time_range_text,
@@ -112,8 +111,8 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from _latency(view)
     yield from _worst(view)
     yield ""
-    passed = f"{percent(summary.pass_rate)} passed{rate_range_text(summary.pass_interval)}"
-    asked = f"{count(summary.questions, 'question')} · {passed} · coverage {score_percent(summary.coverage)}"
+    passed = " · ".join(passed_texts(summary))
+    asked = f"{passed} · coverage {score_percent(summary.coverage)}"
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
 
 
@@ -286,9 +285,7 @@ def _lines_github(run: Run) -> Iterator[str]:
     interval = f" ({range_text(summary.interval)})" if summary.interval else ""
     name = for_markdown(one_line(info.name or info.id, 60))
     result = f"{summary.grade or '–'} · {score_text(summary.score)}{interval}"
-    passed = (
-        f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({percent(summary.pass_rate)})"
-    )
+    passed = "; ".join(passed_texts(summary))
     if comparison is None:
         yield f"### {name}: {result}"
         yield f"\n{passed}."

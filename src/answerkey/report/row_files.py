@@ -4,7 +4,6 @@ import csv
 import io
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
 from math import fsum
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, Literal
@@ -340,8 +339,8 @@ def _head(run: Run, tally: _Tally) -> str:
 def _cases(run: Run, tally: _Tally) -> Iterator[str]:
     for gate in run.gates:
         yield _gate(gate, tally)
-    for _, group in groupby(run.results, key=lambda result: result.question.id):
-        yield _question(list(group), run, tally)
+    for trials in run.by_question():
+        yield _question(trials, run, tally)
 
 
 def _gate(gate: GateResult, tally: _Tally) -> str:

@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from math import fsum
 
 import msgspec
@@ -149,11 +148,11 @@ def _ranked(run: Run, worst: int, rows: int) -> _Found:
     ):
         # All that is shown is known already.
         found.imperfect, found.failed, found.total = results.imperfect, results.failed, run.summary.questions
-        found.of_replies = run.info.repeat > 1
+        found.of_replies = True
         found.lowest = [(_rank(trial), place, [trial]) for place, trial in enumerate(results.worst[:worst])]
         return found
     slow = {entry.id for entry in run.summary.slowest}
-    for position, trials in enumerate(_by_question(run)):
+    for position, trials in enumerate(run.by_question()):
         found.total += 1
         score = _mean_score(trials)
         rank = -1.0 if score is None else score
@@ -170,11 +169,6 @@ def _ranked(run: Run, worst: int, rows: int) -> _Found:
         elif len(found.others) < rows:
             found.others.append((rank, position, trials))
     return found
-
-
-def _by_question(run: Run) -> Iterator[list[Trial]]:
-    for _, group in groupby(run.results, key=lambda result: result.question.id):
-        yield list(group)
 
 
 def _mean_score(trials: Sequence[Trial]) -> float | None:
@@ -251,7 +245,7 @@ def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
 
 def failures_of(run: Run) -> Iterator[QuestionView]:
     """The questions that failed, in the set's order."""
-    for position, trials in enumerate(_by_question(run)):
+    for position, trials in enumerate(run.by_question()):
         question = _question(position, trials, run.info.pass_mark)
         if not question.passed:
             yield question
@@ -261,7 +255,7 @@ def only_failures(run: Run) -> Run:
     """The run with the results of the questions that failed; its summary stays that of the whole."""
 
     def read() -> Iterator[Trial]:
-        for trials in _by_question(run):
+        for trials in run.by_question():
             if not passes(_mean_score(trials), run.info.pass_mark):
                 yield from trials
 
@@ -352,6 +346,11 @@ def _sentences(view: ReportView) -> Iterator[str]:
         yield f"{summary.passed:,} of the questions passed (scored {mark} or more) and {failed:,} failed."
     else:
         yield f"Every question passed (scored {mark} or more)."
+    if summary.trials > summary.questions:
+        yield (
+            "A question is judged by the mean of its replies; "
+            f"{summary.trials_passed:,} of {summary.trials:,} single replies passed."
+        )
     yield from _weakness(view)
     if summary.errors:
         total = sum(summary.errors.values())
