@@ -18,6 +18,7 @@ from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, Scoring
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reasons import worded_card
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from answerkey.gates import Gate
     from answerkey.protocols import BaseTarget
     from answerkey.runs.experiment import Experiment
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import LogScoring
     from answerkey.store.sql import SqlStore
 
 # Another judge for a stored run, or a function that changes the settings of its own.
@@ -260,7 +261,7 @@ def score(
     """Grade one reply to one question."""
     case = question if isinstance(question, Question) else parse_question({"question": "?", **question})
     read = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(case.question))
-    return make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,))
+    return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,)))
 
 
 def score_replies(
@@ -283,7 +284,7 @@ def score_replies(
 
     `fields` maps fields of the rows: field → JMESPath. With `keep` or a `name`, the scored log is stored as a run.
     """
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import LogScoring
 
     settings = settings or load_settings()
     keep = keep or name is not None
@@ -308,9 +309,9 @@ def score_replies(
     with nullcontext() if opened is None or keep else opened:
         run = _scored_log(paths, context, opened, golden, how, progress or NO_PROGRESS)
     if keep and opened is not None:
-        from answerkey.runs.kept_log import keep_log
+        from answerkey.runs.logs import store_log
 
-        run = keep_log(run, opened, name, golden)
+        run = store_log(run, opened, name, golden)
     return _with_gates(run, context)
 
 
@@ -325,14 +326,14 @@ def _scored_log(
     """Grade recorded replies, with a judge if there is one."""
     grader = context.grader
     if context.judge is None or store is None:
-        from answerkey.runs.recorded import score_recorded
+        from answerkey.runs.logs import score_log
 
-        return score_recorded(paths, grader=grader, questions=golden, how=how, progress=progress)
-    from answerkey.runs.judged_log import score_judged
+        return score_log(paths, grader=grader, questions=golden, how=how, progress=progress)
+    from answerkey.runs.logs import score_judged_log
 
     judge = context.judge
     return wait_for(
-        score_judged(
+        score_judged_log(
             paths, grader=grader, judge=judge, store=store, questions=golden, how=how, progress=progress
         )
     )
