@@ -99,9 +99,8 @@ def differences(structure: str, trials: int, sizes: Sequence[int], source: Sourc
             cells = []
             for n in sizes:
                 rates = difference_rates(population, n, structure, trials, source)
-                cells.append(
-                    f"{format_share(rates.clear, trials)} ({rates.t_clear:.1%}), {format_share(rates.held, trials)} ({rates.t_held:.1%})"
-                )
+                clear, held = format_share(rates.clear, trials), format_share(rates.held, trials)
+                cells.append(f"{clear} ({rates.t_clear:.1%}), {held} ({rates.t_held:.1%})")
             row(population.name, *cells)
 
 
