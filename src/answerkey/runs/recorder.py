@@ -90,7 +90,7 @@ class Recorder:
         self._kept: list[Trial] | None = [] if keep else None
         self._kept_characters = 0
         self._judged: set[asyncio.Task[None]] = set()
-        ahead = 0 if judging is None else 2 * judging.at_once
+        ahead = 0 if judging is None else 2 * judging.concurrency
         self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_AHEAD, ahead))
         self._failure: BaseException | None = None
         # Set when there is much to write.
@@ -254,7 +254,9 @@ async def judging_on(
     from answerkey.runs.durable_writer import RetryingJudgements
 
     kept = None if store is None else RetryingJudgements(store, patience or StoreRetry(0.0))
-    async with open_judging(judge, run_id=run_id, store=kept, executor=writer, beside=beside) as session:
+    async with open_judging(
+        judge, run_id=run_id, store=kept, executor=writer, in_background=beside
+    ) as session:
         yield session
 
 
