@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md, made anew by the benchmarks that they come from.
+"""Runs the benchmarks and updates the tables of docs/measurements/performance.md.
 
     python benchmarks/performance_page.py [BLOCK ...] [--output FILE]
 
@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "performance.md"
+PAGE = HERE.parent / "docs" / "measurements" / "performance.md"
 # Block → the script and its arguments.
 BLOCKS = {
     "peers": ("peers",),

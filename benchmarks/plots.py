@@ -1,4 +1,4 @@
-"""The plots of docs/performance.md, drawn from the tables that stand on the page.
+"""The plots of docs/measurements/performance.md, drawn from the tables that stand on the page.
 
     uv run --no-project --with matplotlib benchmarks/plots.py
 
@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "measurements"
 # The order of the colours, which a reader who sees few can tell apart (Okabe and Ito).
 TINTS = ("#0072b2", "#d55e00", "#009e73")
 
@@ -29,7 +29,7 @@ def number(cell: str) -> float:
     """The first number of a cell, without its separators."""
     found = re.search(r"[\d.]+", cell.replace(",", ""))
     if found is None:
-        raise SystemExit(f"docs/performance.md: no number in {cell!r}")
+        raise SystemExit(f"docs/measurements/performance.md: no number in {cell!r}")
     return float(found[0])
 
 

@@ -15,7 +15,7 @@ from release_environment import core_environment
 
 RELEASED = os.environ.get("ANSWERKEY_RELEASE")
 # The pages of the first hour; the one that needs an extra.
-SHORT = ("README.md", "quickstart.md", "files.md", "python.md", "retrieval.md")
+SHORT = ("README.md", "quickstart.md", "formats.md", "python.md", "retrieval.md")
 # What is documented and needs an extra.
 EXTRAS = {
     "answerkey serve": "server",

@@ -38,7 +38,7 @@ def test_a_set_goes_through_json_lines_unchanged(golden: Path) -> None:
 def test_a_format_of_several_files_goes_to_a_folder(golden: Path) -> None:
     done = answerkey("export", "beir", golden, "-o", "set", cwd=golden.parent)
     assert done.returncode == 0, done.stderr
-    assert "note: 1 questions have 'expected_keywords', which is not carried over" in done.stderr
+    assert "note: not carried over: 'expected_keywords' (question a)" in done.stderr
     assert (golden.parent / "set" / "qrels" / "test.tsv").read_text().endswith("a\td\t2\n")
 
 
@@ -46,10 +46,10 @@ def test_a_format_of_several_files_goes_to_a_folder(golden: Path) -> None:
     ("arguments", "message"),
     [
         (["trek", "golden.yaml"], "unknown exporter 'trek'; did you mean 'trec'?"),
-        (["excel", "golden.yaml"], "there are beir, bfcl, csv, deepeval, hf, inspect, jsonl, langfuse"),
-        (["trec", "golden.yaml"], "trec is several files; name a folder for them with -o FOLDER"),
+        (["excel", "golden.yaml"], "known: beir, bfcl, csv, deepeval, hf, inspect, jsonl, langfuse"),
+        (["trec", "golden.yaml"], "trec has several files; add -o FOLDER"),
         (["jsonl", "golden.yaml", "-o", "x.csv"], "-o x.csv: write to a .jsonl file"),
-        (["beir", "golden.yaml", "-o", "golden.yaml"], "cannot be a folder"),
+        (["beir", "golden.yaml", "-o", "golden.yaml"], "cannot create the folder"),
         (["jsonl", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
     ],
 )

@@ -42,7 +42,7 @@ def test_add_import_and_stats(command, write_rows, store):
         (("add", "today", "q0", "great"), "number from 0 to 1"),
         (("add", "today", "q0", "up", "--trial", "9"), "in trial 9"),
         (("import", "jsonl", "missing.jsonl"), "no such file"),
-        (("import", "jsonl", "x.jsonl", "--scale", "5"), "write it as 1-5"),
+        (("import", "jsonl", "x.jsonl", "--scale", "5"), "e.g. 1-5"),
         (("import", "excel", "x.jsonl"), "excel"),
         (("stats", "--queries", "0"), "queries"),
     ],
@@ -56,7 +56,7 @@ def test_mistakes_are_one_line(command, store, arguments, words):
 
 def test_the_review_queue_in_the_terminal(command, store):
     listed = command("review", "today", "--store", store)
-    assert "2 waiting, 0 done" in listed.out
+    assert "2 pending, 0 done" in listed.out
     queue = command("review", "today", "--store", store, "--json").document
     assert [(item["question_id"], item["score"], item["reason"]) for item in queue["queue"]] == [
         ("q1", 0.4, "borderline"),

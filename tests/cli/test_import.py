@@ -49,7 +49,7 @@ def test_a_trec_run_is_scored_alone(trec):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--metrics", "P@5"], "give them with --qrels"),
+        (["run", "--metrics", "P@5"], "add --qrels"),
         (["run", "--qrels", "qrels", "--metrics", "nDGC@10"], "did you mean nDCG@10"),
         (["run", "--qrels", "nowhere", "--metrics", "P@5"], "nowhere: no such file"),
         (["run", "--qrels", "broken", "--metrics", "P@5"], "broken:2: 3 fields"),

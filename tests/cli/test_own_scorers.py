@@ -177,7 +177,7 @@ def test_the_pages_show_them(project: Path, command: Any, monkeypatch: pytest.Mo
         assert "8 words, at most 5" in question
 
 
-def test_what_a_scorer_prints_is_no_part_of_the_document(project: Path, command: Any) -> None:
+def test_what_a_scorer_prints_goes_to_stderr(project: Path, command: Any) -> None:
     loud = SCORERS.replace(
         "def polite(question, reply):\n", "def polite(question, reply):\n    print('scored')\n"
     )
@@ -192,3 +192,26 @@ def test_what_a_scorer_prints_is_no_part_of_the_document(project: Path, command:
     assert ended.code == 0, ended.err
     assert ended.document["summary"]["components"]["polite"] == 1.0
     assert ended.err.count("scored") >= 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (("run", "golden.jsonl"), "summary"),
+        (("ab", "golden.jsonl", "--a", "bot.py:answer", "--b", "bot.py:answer"), "verdict"),
+        (("ask", "q1", "--questions", "golden.jsonl"), "scorecard"),
+    ],
+)
+def test_what_a_library_writes_to_stdout_goes_to_stderr(
+    project: Path, command: Any, arguments: tuple[str, ...], key: str
+) -> None:
+    loud = SCORERS.replace(
+        "def polite(question, reply):\n",
+        "def polite(question, reply):\n    import os\n    os.write(1, b'raylet')\n    os.system('echo child')\n",
+    )
+    (project / "my_scorers.py").write_text(loud)
+    ended = command(*arguments, "--json")
+    assert ended.code == 0, ended.err
+    assert ended.document[key]
+    assert "raylet" in ended.err
+    assert "child" in ended.err

@@ -52,10 +52,10 @@ def test_a_plan_from_a_guess_a_run_and_two_runs(folder: Path, answerkey) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("plan", "golden.jsonl", "--difference", 5), "0.05 is five points"),
+        (("plan", "golden.jsonl", "--difference", 5), "0.05 is 5 points"),
         (("plan", "golden.jsonl", "--power", 1), "--power 1"),
         (("plan", "missing.jsonl"), "missing.jsonl"),
-        (("plan", "a", "b", "c"), "from one run or from two"),
+        (("plan", "a", "b", "c"), "one run or two runs"),
     ],
 )
 def test_mistakes(folder: Path, answerkey, arguments: tuple[object, ...], words: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from answerkey.model.reply import Evidence, Reply
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from store.filling import add_run, golden
 
 KEYS = "t trust · d don't trust · c comment · s skip · b back · q quit"
@@ -82,7 +82,7 @@ class Terminal:
 
 def verdicts(path):
     with open_store(str(path)) as store:
-        given = FeedbackBook(store).verdicts("today", source="review")
+        given = FeedbackStore(store).verdicts("today", source="review")
         return [(item.question, item.value, item.comment, item.author) for item in reversed(given)]
 
 
@@ -110,7 +110,7 @@ def test_a_reviewer_walks_through_the_queue_by_single_keys(path):
     assert "3 of 3" in terminal.wait_for(KEYS)
     terminal.press("q")
     assert terminal.end() == 0
-    assert "2 judged, 1 waiting" in terminal.text
+    assert "2 reviewed, 1 pending" in terminal.text
     assert verdicts(path) == [
         ("What is fact 0 of the property file?", 0.0, "says nothing of Montrose", "ann"),
         ("What is fact 1 of the tax file?", 1.0, "", "ann"),
@@ -160,4 +160,4 @@ def test_an_empty_queue_says_so(tmp_path):
         add_run(store, "today", lambda question, trial: Reply(text="no"), questions=golden(2))
     terminal = Terminal("review", "today", "--store", str(tmp_path / "s.db"))
     assert terminal.end() == 0
-    assert "nothing waits for a review" in terminal.text
+    assert "nothing to review" in terminal.text

@@ -20,7 +20,7 @@ def left(command, store):
 
 def test_runs_are_deleted_by_name_once_that_is_meant(command, store):
     asked = command("runs", "rm", "run2", "--store", store)
-    assert (asked.code, "say --yes" in asked.err) == (2, True)
+    assert (asked.code, "add --yes" in asked.err) == (2, True)
     done = command("runs", "rm", "run2", "nightly 3", "run2", "--yes", "--store", store)
     assert (done.code, "deleted: 2 runs" in done.out) == (0, True)
     assert left(command, store) == ["run1", "run0"]

@@ -13,28 +13,32 @@ import pytest
 def test_where_others_come_someone_must_have_access_first(command, arguments):
     outcome = command("serve", *arguments, "--port", "0")
     assert outcome.code == 2
-    assert "nobody has access yet" in outcome.err
+    assert "there are no users yet" in outcome.err
 
 
-def test_people_are_given_access_listed_and_removed(command):
-    made = command("people", "add", "ann", "--role", "reviewer")
+@pytest.mark.parametrize("group", ["users", "people"])
+def test_users_are_added_listed_and_removed(command, group):
+    made = command(group, "add", "ann", "--role", "reviewer")
     assert re.fullmatch(r"ak_\S{40,}\n", made.out)
-    listed = command("people", "list", "--json").document
-    assert [(one["name"], one["role"]) for one in listed["people"]] == [("ann", "reviewer")]
+    listed = command(group, "list", "--json").document
+    assert [(one["name"], one["role"]) for one in listed[group]] == [("ann", "reviewer")]
     assert made.out.strip() not in str(listed)
-    assert "0 sessions" in command("people", "sign-out", "ann").out
-    assert command("people", "rm", "ann").code == 0
-    again = command("people", "rm", "ann")
-    assert (again.code, "no person 'ann'" in again.err) == (2, True)
+    assert "0 sessions" in command(group, "sign-out", "ann").out
+    assert command(group, "rm", "ann").code == 0
+    again = command(group, "rm", "ann")
+    assert (again.code, "no user 'ann'" in again.err) == (2, True)
 
 
-def test_sites_get_keys(command):
-    made = command("sites", "add", "shop")
+@pytest.mark.parametrize(
+    ("group", "add"), [("users", ("add", "shop", "--role", "site")), ("sites", ("add", "shop"))]
+)
+def test_sites_get_keys(command, group, add):
+    made = command(group, *add)
     assert re.fullmatch(r"ak_site_\S{40,}\n", made.out)
-    listed = command("sites", "list", "--json").document
-    assert [one["name"] for one in listed["sites"]] == ["shop"]
-    assert command("sites", "rm", "shop").code == 0
-    assert "no site yet" in command("sites", "list").out
+    listed = command(group, "list", "--json").document
+    assert [(one["name"], one["role"]) for one in listed[group]] == [("shop", "site")]
+    assert command(group, "rm", "shop").code == 0
+    assert "no users yet" in command(group, "list").out
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_folder_without_runs(answerkey: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["report", "latest"], "no file is named"),
+        (["report", "latest"], "no output file"),
         (["report", "latest", "-o", "x.pdf"], "no report format has this ending; use one of .html .md"),
         (["report", "latest", "-o", "missing/x.html"], "does not exist; make it first"),
         (["report", "nobody", "-o", "x.html"], "no run 'nobody'"),

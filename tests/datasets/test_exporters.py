@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.datasets.exporters import export_beir, export_csv, export_jsonl, export_trec
 from answerkey.datasets.golden_sets import parse_question, read_questions
-from answerkey.datasets.import_benchmarks import import_beir, import_trec
+from answerkey.datasets.table_formats import export_csv, export_jsonl
+from answerkey.datasets.trec_files import export_beir, export_trec, import_beir, import_trec
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.protocols import Exported
@@ -91,11 +91,11 @@ def test_trec_and_beir_carry_the_judgements(tmp_path: Path) -> None:
             {"id": "find", "question": "Which lease?", "relevant_documents": {"lease-1": 2}}
         ]
         assert exported.count == 1
-        assert exported.notes[:3] == (
-            "4 questions were left out: they have no relevant_documents",
-            "1 judgements were left out: their documents' ids have spaces, which part a line",
-            "1 judgements were left out: qrels have whole grades up to 1000",
-        )
+        without, spaces, grades = exported.notes[:3]
+        assert without.startswith("not carried over: questions without relevant_documents (questions ")
+        assert without.count(",") == 3
+        assert spaces == "not carried over: judgements of documents whose ids have spaces (question find)"
+        assert grades == "not carried over: judgements that are not whole grades up to 1000 (question find)"
 
 
 def test_what_qrels_do_not_carry_is_listed() -> None:
@@ -107,8 +107,8 @@ def test_what_qrels_do_not_carry_is_listed() -> None:
         "category": "c",
     }
     assert export_trec(golden(row)).notes == (
-        "1 questions have 'category', which is not carried over",
-        "1 questions have 'expected_keywords', which is not carried over",
+        "not carried over: 'category' (question 1)",
+        "not carried over: 'expected_keywords' (question 1)",
     )
     with pytest.raises(UsageError, match="no question has relevant_documents"):
         export_trec(golden({"id": "a b", "question": "Q", "relevant_documents": ["d"]}))

@@ -141,8 +141,8 @@ def test_a_bad_line_is_named(write_rows: Any, row: Any, says: str) -> None:
     ("name", "content", "says"),
     [
         ("missing.jsonl", None, "no such file"),
-        ("g.txt", b"", "holds no question"),
-        ("g.jsonl", b"", "holds no question"),
+        ("g.txt", b"", "has no questions"),
+        ("g.jsonl", b"", "has no questions"),
         ("g.jsonl", b'{"question": "\xff"}', "1: "),
         ("g.json", b'{"a": 1}', "list"),
         ("g.json", b"[1,]", "not valid JSON"),

@@ -210,9 +210,9 @@ def test_there_and_back(name: str, tmp_path: Path) -> None:
                 "uncategorised",
             ), field
     noted = " ".join(exported.notes)
-    lost = {"expected_keywords": "a keyword that is no plain text"} if name == "tau2" else {}
+    lost = {"expected_keywords": "a keyword that is not plain text"} if name == "tau2" else {}
     for field in ("expected_keywords", "checks"):
-        assert field in CARRIED[name] or f"{lost.get(field, repr(field))} of 1 question(s): fee" in noted
+        assert field in CARRIED[name] or f"{lost.get(field, repr(field))} (question fee)" in noted
 
 
 def test_parquet_reads_back_as_the_same_set(tmp_path: Path) -> None:

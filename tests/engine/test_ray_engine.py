@@ -12,6 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
+from noisy_runs import check_document, run_noisily
+
 from .ray_clusters import Cluster, cluster_of_two
 
 # It answers, notes what it was asked and where, and kills whom a question names: its worker, or the second node.
@@ -109,6 +111,10 @@ def test_the_same_run_as_from_one_process(cluster: Cluster, tmp_path: Path) -> N
     assert spread["run"]["target_hash"] == local["run"]["target_hash"]
     assert Counter(question for question, _ in asked(tmp_path)).most_common(1)[0][1] == 1
     assert len({worker for _, worker in asked(tmp_path)}) > 1
+
+
+def test_one_document_on_stdout_whatever_ray_and_others_print(cluster: Cluster, tmp_path: Path) -> None:
+    check_document(run_noisily(tmp_path, "--json", "--engine", "ray", "--ray-address", cluster.address))
 
 
 def test_a_lost_worker_and_a_lost_node_lose_nothing(cluster: Cluster, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 
 from .judging import ScriptedJudge, judge_all
 
@@ -194,7 +194,7 @@ def test_feedback_in_the_store_calibrates_too(judged_run: Path) -> None:
     assert "has no feedback or reviews yet" in str(refused.exception)
     with open_store(".answerkey/answerkey.db") as store:
         info = store.find_run("judged")
-        book = FeedbackBook(store)
+        book = FeedbackStore(store)
         for result in store.results(info):
             number = int(result.question.id[1:])
             if number < 40:
@@ -232,7 +232,7 @@ def test_a_random_sample_is_drawn_labelled_and_calibrates(judged_run: Path) -> N
     assert large[:30] == small
     assert set(small[0]) == {"id", "trial", "question", "reference_answer", "reply", "correct"}
     again = CliRunner().invoke(cli, ["judge", "sample", "judged", "-o", "small.jsonl"])
-    assert "is there already" in str(again.exception)
+    assert "already exists" in str(again.exception)
     for row in large[:36]:
         row["correct"] = "Montrose" in row["reply"]
     Path("large.jsonl").write_text("\n".join(map(json.dumps, large)))

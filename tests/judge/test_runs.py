@@ -222,7 +222,7 @@ def test_a_judge_that_refuses_late_leaves_no_run(project: Path, scripted: Script
     ended = command(*asked(scripted, "retired:0.4"), check=False)
     assert ended.returncode == 2
     assert "does not exist; check the model's name" in ended.stderr
-    assert "nothing was judged or kept" in ended.stderr
+    assert "nothing was judged or stored" in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert json.loads(command("runs", "--json").stdout)["runs"] == []
 
@@ -232,13 +232,39 @@ def test_a_judge_that_refuses_very_late_costs_no_reply(project: Path, scripted: 
     ended = command(*asked(scripted, "retired:4"), check=False)
     assert ended.returncode == 2
     told = re.search(
-        r"the replies are kept, so go on with: answerkey (resume \w+) --judge MODEL\n", ended.stderr
+        r"the replies are stored; continue with: answerkey (resume \w+) --judge MODEL\n", ended.stderr
     )
     assert told is not None, ended.stderr
     resumed = run_document(*told[1].split(), *judged_by(scripted, "good"))
     assert resumed["run"]["status"] == "complete"
     assert resumed["summary"]["metrics"]["judge"] == 0.5
     assert (project / "asked").read_text() == 20 * "x"
+
+
+def asked_both(scripted: ScriptedJudge, model: str) -> list[str]:
+    arms = ["--a", "bot.py:answer", "--b", "bot.py:answer"]
+    return ["ab", "golden.jsonl", *arms, *judged_by(scripted, model)]
+
+
+def test_an_experiment_whose_judge_refuses_late_leaves_no_run(project: Path, scripted: ScriptedJudge) -> None:
+    ended = command(*asked_both(scripted, "retired:0.4"), check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "nothing was judged or stored" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert json.loads(command("runs", "--json").stdout)["runs"] == []
+
+
+def test_an_experiment_whose_judge_refuses_very_late_is_resumed_with_another(
+    project: Path, scripted: ScriptedJudge
+) -> None:
+    (project / "bot.py").write_text(NOTING_BOT)
+    ended = command(*asked_both(scripted, "retired:4"), check=False)
+    assert ended.returncode == 2, ended.stderr
+    stored = re.search(r"continue with: answerkey (ab --resume \w+) --judge MODEL\n", ended.stderr)
+    assert stored is not None, ended.stderr
+    resumed = run_document(*stored[1].split(), *judged_by(scripted, "good"))
+    assert (resumed["asked"], resumed["planned"]) == (40, 40)
+    assert (project / "asked").read_text() == 40 * "x"
 
 
 def test_rescoring_asks_a_judge_only_what_it_has_not_said(project: Path, scripted: ScriptedJudge) -> None:

@@ -10,7 +10,7 @@ from answerkey.server.settings import (
     read_network,
 )
 from answerkey.store import open_store
-from answerkey.store.people import People
+from answerkey.store.users import Users
 
 from .serving import serving
 
@@ -51,7 +51,7 @@ def test_a_client_is_counted_by_its_network():
 def proxied(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
-        token = People(store).add("ann", "admin")
+        token = Users(store).add("ann", "admin")
     settings = {"public_url": "https://Dash.example.com:443/", "trust_proxy": ("127.0.0.1",)}
     with serving(lambda: open_store(path), **settings) as client:
         yield client, token
@@ -97,7 +97,7 @@ def test_ten_bad_sign_ins_lock_out_only_whoever_made_them(stopped_clock, proxied
 def test_forwarded_headers_of_others_are_not_believed(stopped_clock, tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
-        People(store).add("ann", "admin")
+        Users(store).add("ann", "admin")
     with serving(lambda: open_store(path), require_token=True, trust_proxy=("192.0.2.1",)) as client:
         form = {"content_type": FORM["content_type"], "origin": client.url}
         statuses = [

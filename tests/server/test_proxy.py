@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from answerkey.store import open_store
-from answerkey.store.people import People
+from answerkey.store.users import Users
 from store.filling import add_run, golden, good_reply
 
 from .serving import serving
@@ -95,7 +95,7 @@ def deployed(tmp_path_factory):
         add_run(store, "aaaa1", questions=golden(20), day=0, name="before")
         add_run(store, "dddd4", questions=golden(20), day=0, name="to be deleted")
         add_run(store, "bbbb2", good_reply, questions=golden(20), day=1, name="after")
-        tokens = {role: People(store).add(role, role) for role in ("viewer", "reviewer", "admin")}
+        tokens = {role: Users(store).add(role, role) for role in ("viewer", "reviewer", "admin")}
     make_certificate(folder)
     port = free_port()
     public = f"https://{NAME}:{port}"

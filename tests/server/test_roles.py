@@ -6,7 +6,7 @@ import pytest
 
 from answerkey.server.app import create_app
 from answerkey.store import open_store
-from answerkey.store.people import ROLES, People, Sites
+from answerkey.store.users import ROLES, Users
 from store.filling import add_run
 
 from .serving import serving
@@ -39,8 +39,8 @@ def guarded(tmp_path_factory):
         add_run(store, "r1", name="secret run")
         # Not even an admin deletes it by the way.
         store.set_baseline("kept", "r1")
-        secrets = {role: People(store).add(role, role) for role in ROLES}
-        secrets["site"] = Sites(store).add("shop")
+        secrets = {role: Users(store).add(role, role) for role in ROLES}
+        secrets["site"] = Users(store).add("shop", "site")
     settings = {"require_token": True, "rate_per_minute": 1e6, "burst": 10_000, "requests_per_minute": 1e6}
     with serving(lambda: open_store(path), **settings) as client:
         yield client, secrets

@@ -4,7 +4,7 @@ from answerkey.errors import ConfigError
 from answerkey.server.access import RateLimit
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.people import ROLES, People, Sites
+from answerkey.store.users import ROLES, Users
 from store.filling import add_run
 
 from .serving import serving
@@ -69,8 +69,8 @@ def guarded(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
         add_run(store, "r1", name="secret run")
-        tokens = {role: People(store).add(role, role) for role in ROLES}
-        tokens["site"] = Sites(store).add("shop")
+        tokens = {role: Users(store).add(role, role) for role in ROLES}
+        tokens["site"] = Users(store).add("shop", "site")
     with serving(lambda: open_store(path), require_token=True) as client:
         yield client, {role: f"Bearer {token}" for role, token in tokens.items()}
 
@@ -114,10 +114,10 @@ def test_signing_in_and_out(guarded):
 def test_who_is_removed_is_out_at_once(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store, serving(lambda: open_store(path), require_token=True) as client:
-        token = People(store).add("ann", "viewer")
-        session = People(store).sign_in(People(store).holder_of(token))
+        token = Users(store).add("ann", "viewer")
+        session = Users(store).sign_in(Users(store).find_by_secret(token))
         assert client.get("/api/runs", cookie=f"answerkey={session}").status == 200
-        People(store).remove("ann")
+        Users(store).remove("ann")
         assert client.get("/api/runs", cookie=f"answerkey={session}").status == 401
         assert client.get("/api/runs", authorization=f"Bearer {token}").status == 401
 

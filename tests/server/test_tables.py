@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from answerkey.store import open_store
-from answerkey.store.people import People
+from answerkey.store.users import Users
 from store.filling import add_run, golden, good_reply
 
 from .serving import serving
@@ -132,7 +132,7 @@ def test_a_view_leads_nowhere_else(client):
 def test_everybody_has_their_own_views(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
-        tokens = {name: People(store).add(name, "viewer") for name in ("ann", "bob")}
+        tokens = {name: Users(store).add(name, "viewer") for name in ("ann", "bob")}
     with serving(lambda: open_store(path), require_token=True) as client:
         signs = {name: {"authorization": f"Bearer {token}"} for name, token in tokens.items()}
         assert save(client, name="mine", address="/feedback?value=down", head=signs["ann"]).status == 303
@@ -140,7 +140,7 @@ def test_everybody_has_their_own_views(tmp_path):
         assert "value=down" not in client.get("/", **signs["bob"]).text
         assert save(client, name="mine", action="delete", head=signs["bob"]).status == 404
     with open_store(path) as store:
-        People(store).remove("ann")
-        People(store).add("ann", "viewer")
+        Users(store).remove("ann")
+        Users(store).add("ann", "viewer")
         with store.database.reading() as connection:
             assert connection.value("SELECT COUNT(*) FROM saved_views") == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from answerkey.targets.http_reply import _without_tags
+from answerkey.targets.http_target import _without_tags
 from answerkey.targets.secrets import Secrets
 
 from .test_http_target import ask_server

@@ -1,7 +1,8 @@
-"""`answerkey compare`: is one run better than another?"""
+"""`answerkey compare`, `ab`, `plan` and `baseline`: decide between two versions of a chatbot."""
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,13 @@ from answerkey.cli.flags import (
     fail_on_flag,
     flag,
     gate_flag,
+    grouped,
     judge_flags,
     margin_flag,
     opened_store,
+    option,
     questions_argument,
+    shared,
     store_flag,
     with_store,
 )
@@ -27,9 +31,9 @@ from answerkey.cli.outcome import (
     Answer,
     answers,
     gates_with,
+    interruptible,
     print_gates,
     progress_for_terminal,
-    stopped_like_ctrl_c,
     verdict_code,
 )
 from answerkey.config import Settings, load_settings
@@ -38,45 +42,50 @@ from answerkey.model.options import Options
 
 if TYPE_CHECKING:
     from answerkey.comparison.run_comparison import Columns
+    from answerkey.comparison.run_ranking import Ranking
     from answerkey.gates import Gate
     from answerkey.judge.pairwise import Pairwise
     from answerkey.judge.session import Judge
+    from answerkey.model.comparison import Comparison
     from answerkey.model.run import GateResult, RunInfo
     from answerkey.report.html_file import Sheet
     from answerkey.runs.experiment import Experiment
     from answerkey.store.sql import SqlStore
 
 
+@dataclass(frozen=True, kw_only=True)
+class CompareFlags:
+    """The options of `compare`, except those of the judge."""
+
+    fail_on: str | None = shared(fail_on_flag)
+    gates: tuple[str, ...] = shared(gate_flag)
+    margin: float | None = shared(margin_flag)
+    group: str | None = option(
+        "--group FIELD",
+        "Count questions with the same value of this field as one unit (default: group, template, cluster, "
+        "conversation).",
+    )
+    markdown: bool = option("--markdown", "Print Markdown, for a pull request.", is_flag=True)
+    outputs: tuple[Path, ...] = option(
+        "-o, --output",
+        "Write a report: .html .md .json (repeatable).",
+        "outputs",
+        multiple=True,
+        type=FILE,
+    )
+    store: str | None = shared(store_flag)
+
+
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE ...]")
-@fail_on_flag
-@gate_flag
-@margin_flag
-@flag(
-    "--group FIELD",
-    "Questions with the same value of this field of the golden set count as one (default: group, template, "
-    "cluster, conversation).",
-)
-@flag("--markdown", "Print Markdown, for a pull request.", is_flag=True)
-@flag("-o, --output", "Write it too: .html .md .json; may be repeated.", "outputs", multiple=True, type=FILE)
+@grouped(CompareFlags, "flags")
 @judge_flags
-@store_flag
 @answers
-def compare(
-    runs: tuple[str, ...],
-    fail_on: str | None,
-    gates: tuple[str, ...],
-    margin: float | None,
-    group: str | None,
-    markdown: bool,
-    outputs: tuple[Path, ...],
-    judge: JudgeFlags,
-    store: str | None,
-) -> Answer:
-    """Say whether the candidate is better than the base: paired by question, with its uncertainty.
+def compare(runs: tuple[str, ...], flags: CompareFlags, judge: JudgeFlags) -> Answer:
+    """Decide whether the candidate is better than the base: paired by question, with an interval.
 
-    With more than two runs, rank them all; gates on a comparison hold each against the first. With --judge, a model also
-    says of each pair of replies which is better.
+    More than two runs are ranked; gates on a comparison then compare each run with the first. With --judge, a model also
+    picks the better reply of each pair.
 
     \b
     Examples:
@@ -90,62 +99,60 @@ def compare(
     from answerkey.report.html_file import check_sheet_output
 
     if len(runs) < 2:
-        raise UsageError(
-            "compare needs two runs: a base and a candidate, as in: answerkey compare latest~1 latest"
-        )
-    if len(runs) > 2 and (fail_on or margin or judge.model):
-        raise UsageError("--fail-on, --margin and --judge compare two runs; give exactly two")
-    parsed = [parse_gate(gate) for gate in gates_with(fail_on, gates)]
-    for path in outputs:
+        raise UsageError("compare needs two runs, e.g. answerkey compare latest~1 latest")
+    if len(runs) > 2 and (flags.fail_on or flags.margin or judge.model):
+        raise UsageError("--fail-on, --margin and --judge need exactly two runs")
+    gates = [parse_gate(gate) for gate in gates_with(flags.fail_on, flags.gates)]
+    for path in flags.outputs:
         check_sheet_output(path)
     pair_judge = judge.pair_judge(load_settings())
-    with opened_store(store) as opened:
-        infos = [opened.find_run(reference) for reference in runs]
+    with opened_store(flags.store) as store:
+        infos = [store.find_run(reference) for reference in runs]
         if len({info.id for info in infos}) < len(infos):
-            raise UsageError("the runs to compare are the same run; name different ones")
-        columns = _columns(opened, infos, group)
+            raise UsageError("these references name the same run; name different runs")
+        columns = _columns(store, infos, flags.group)
         if len(columns) > 2:
-            shown: _Shown = _ranked(opened, infos, columns, parsed)
+            outcome = _rank(store, infos, columns, gates)
         else:
-            shown = _compared(opened, infos, columns, parsed, margin, pair_judge)
-    shown.write(outputs)
-    code = verdict_code(shown.verdict, fail_on, shown.gates)
-    return Answer(shown.document, partial(shown.show, markdown=markdown), code)
+            outcome = _compare_pair(store, infos, columns, gates, flags.margin, pair_judge)
+    outcome.write(flags.outputs)
+    code = verdict_code(outcome.verdict, flags.fail_on, outcome.gates)
+    return Answer(outcome.document, partial(outcome.print, markdown=flags.markdown), code)
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    """What was found, ready to be shown."""
+class _Outcome(msgspec.Struct, frozen=True):
+    """A comparison of two runs or a ranking of several."""
 
-    # A Comparison or a Ranking, and the document of it.
-    found: Any
+    found: "Comparison | Ranking"
+    # What `--json` prints.
     document: Any
     verdict: str
     gates: "Sequence[GateResult]"
-    # What a judge says of the pairs.
+    # The judge's choices between pairs of replies.
     judged: "Pairwise | None" = None
 
     @property
     def sheet(self) -> "Sheet":
-        """As a page of its own."""
+        """The outcome as a page."""
         from answerkey.model.comparison import Comparison
         from answerkey.report.html_file import comparison_sheet, ranking_sheet
 
-        make: Any = comparison_sheet if isinstance(self.found, Comparison) else ranking_sheet
-        sheet: Sheet = make(self.found)
-        return sheet
+        if isinstance(self.found, Comparison):
+            return comparison_sheet(self.found)
+        return ranking_sheet(self.found)
 
     def write(self, outputs: Sequence[Path]) -> None:
-        """To files."""
+        """Write the outcome to files."""
         from answerkey.report.html_file import write_sheet
 
         for path in outputs:
             write_sheet(self.sheet, self.document, path)
 
-    def show(self, *, markdown: bool) -> None:
-        """To people."""
+    def print(self, *, markdown: bool) -> None:
+        """Print the outcome for people."""
         from answerkey.model.comparison import Comparison
         from answerkey.report.html_file import sheet_markdown
-        from answerkey.report.terminal_texts import pairwise_lines, print_comparison, print_ranking
+        from answerkey.report.terminal_texts import print_comparison, print_ranking
 
         if markdown:
             sys.stdout.buffer.write(sheet_markdown(self.sheet).encode())
@@ -153,9 +160,27 @@ class _Shown(msgspec.Struct, frozen=True):
             print_ranking(self.found)
         else:
             print_comparison(self.found)
-            if self.judged is not None:
-                click.echo("\n".join(pairwise_lines(self.judged)))
+            _print_pairwise(self.judged)
             print_gates(self.gates)
+
+
+def _print_pairwise(judged: "Pairwise | None") -> None:
+    from answerkey.report.terminal_texts import pairwise_lines
+
+    if judged is not None:
+        click.echo("\n".join(pairwise_lines(judged)))
+
+
+def _judge_pairs(
+    store: "SqlStore", base: "RunInfo", candidate: "RunInfo", pair_judge: "Judge | None"
+) -> "Pairwise | None":
+    """Let a judge pick the better reply of each pair; None without a judge."""
+    if pair_judge is None:
+        return None
+    from answerkey.runs.judging import judge_runs
+    from answerkey.runs.progress import wait_for
+
+    return wait_for(judge_runs(store, base, candidate, pair_judge))
 
 
 def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -> "list[Columns]":
@@ -165,90 +190,92 @@ def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -
     fields = GROUP_FIELDS if group is None else (group,)
     columns = columns_from_store(store, infos, group_fields=fields)
     if group is not None and all(column.groups is None for column in columns):
-        raise UsageError(f"--group {group}: no question of these runs has such a field")
+        raise UsageError(f"--group {group}: no question of these runs has this field")
     return columns
 
 
-def _compared(
+def _compare_pair(
     store: "SqlStore",
     infos: "Sequence[RunInfo]",
     columns: "Sequence[Columns]",
     gates: "Sequence[Gate]",
     margin: float | None,
     pair_judge: "Judge | None",
-) -> _Shown:
-    """Two runs."""
+) -> _Outcome:
     from answerkey.comparison import compare_runs
     from answerkey.runs.verdicts import gates_of_stored, with_wordings
 
     base, candidate = columns
     comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, infos[1])
     results = gates_of_stored(store, infos[1], gates, comparison)
-    judged = None
-    if pair_judge is not None:
-        from answerkey.runs.judging import judge_runs
-        from answerkey.runs.progress import wait_for
-
-        judged = wait_for(judge_runs(store, infos[0], infos[1], pair_judge))
+    judged = _judge_pairs(store, infos[0], infos[1], pair_judge)
     document = comparison.to_dict() | {"gates": results} | ({} if judged is None else {"judge": judged})
-    return _Shown(comparison, document, comparison.verdict, results, judged)
+    return _Outcome(comparison, document, comparison.verdict, results, judged)
 
 
-def _ranked(
+def _rank(
     store: "SqlStore", infos: "Sequence[RunInfo]", columns: "Sequence[Columns]", gates: "Sequence[Gate]"
-) -> _Shown:
-    """Many runs, each with its gates; those on a comparison hold it against the first."""
+) -> _Outcome:
+    """Rank many runs, each with its gates; gates on a comparison compare it with the first run."""
     from answerkey.comparison import compare_runs
     from answerkey.comparison.run_ranking import rank_runs
     from answerkey.runs.verdicts import gates_of_stored
 
     ranking = rank_runs(columns)
-    held = {}
+    results = {}
     for info, own in zip(infos, columns, strict=True):
-        first = own is columns[0]
-        comparison = None if first or not gates else compare_runs(columns[0], own)
-        asked = [gate for gate in gates if not (first and gate.needs_comparison)]
-        held[info.id] = tuple(gates_of_stored(store, info, asked, comparison))
+        is_first = own is columns[0]
+        comparison = None if is_first or not gates else compare_runs(columns[0], own)
+        applicable = [gate for gate in gates if not (is_first and gate.needs_comparison)]
+        results[info.id] = tuple(gates_of_stored(store, info, applicable, comparison))
     ranking = msgspec.structs.replace(
-        ranking, runs=tuple(msgspec.structs.replace(run, gates=held[run.id]) for run in ranking.runs)
+        ranking, runs=tuple(msgspec.structs.replace(run, gates=results[run.id]) for run in ranking.runs)
     )
-    results = [result for run in ranking.runs for result in run.gates]
-    return _Shown(ranking, msgspec.to_builtins(ranking), "", results)
+    all_results = [result for run in ranking.runs for result in run.gates]
+    return _Outcome(ranking, msgspec.to_builtins(ranking), "", all_results)
 
 
-# `answerkey ab`: two targets side by side.
+@dataclass(frozen=True, kw_only=True)
+class AbFlags:
+    """The options of `ab` that are not those of a run."""
+
+    first: str | None = option("--a T", "Baseline target.", "first")
+    second: str | None = option("--b T", "Candidate target.", "second")
+    early_stop: bool = option(
+        "--early-stop", "Stop as soon as the result is significant (anytime-valid).", is_flag=True
+    )
+    looks: int | None = option(
+        "--looks N",
+        "Check N times, as planned, whether the result is significant, and stop then.",
+        type=click.IntRange(min=2),
+    )
+    resume: str | None = option(
+        "--resume RUN", "Resume an interrupted experiment: the id of either of its runs."
+    )
+    fail_on: str | None = shared(fail_on_flag)
+    # Not `gates`: those of the configuration are for runs.
+    conditions: tuple[str, ...] = option(
+        "--gate EXPR", "Fail unless this holds for b against a (repeatable).", "conditions", multiple=True
+    )
 
 
 @click.command()
 @questions_argument
-@flag("--a T", "The target that is in use.", "first")
-@flag("--b T", "The target that might take its place.", "second")
-@flag("--early-stop", "Stop as soon as the difference is shown; looking costs nothing.", is_flag=True)
-@flag("--looks N", "Stop, if the difference is shown, at one of N planned looks.", type=click.IntRange(min=2))
-@flag("--resume RUN", "Go on with an interrupted experiment: the id of either of its runs.")
-@fail_on_flag
-# Not `gates`: those of the configuration are for runs.
-@flag("--gate EXPR", "A condition on b against a.", "conditions", multiple=True)
+@grouped(AbFlags, "flags")
 @answers
-@asking_flags("A name: the runs are called N-a and N-b.")
+@asking_flags("Name of the experiment; its runs are called N-a and N-b.")
 def ab(
     questions: Path | None,
-    first: str | None,
-    second: str | None,
-    early_stop: bool,
-    looks: int | None,
-    resume: str | None,
-    fail_on: str | None,
-    conditions: tuple[str, ...],
+    flags: AbFlags,
     options: Options,
     judge: JudgeFlags,
     settings: Settings,
     quiet: bool,
 ) -> Answer:
-    """Ask two targets the same questions, interleaved in random order, and say whether b is better than a.
+    """Ask two targets the same questions, interleaved in random order, and decide whether b is better than a.
 
-    With --judge, a model grades the replies while they come in, as in run, and then says of each pair which is better;
-    the judge's budget is shared out among the three. --budget counts both targets, and stops both after the same questions.
+    With --judge, a model grades the replies as in `run`, and then picks the better reply of each pair; the judge's budget
+    is divided among the three. --budget covers both targets, and stops both after the same questions.
 
     \b
     Examples:
@@ -258,65 +285,58 @@ def ab(
     """
     from answerkey.runs.api import ab as run_ab
 
-    if resume is not None and not (questions is None and first is None and second is None):
-        raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
-    judge = _shared(judge, settings.judge.budget)
+    if flags.resume is not None and not (questions is None and flags.first is None and flags.second is None):
+        raise UsageError("--resume cannot be combined with questions or targets")
+    judge = _with_shared_budget(judge, settings.judge.budget)
     pair_judge = judge.pair_judge(settings)
-    with stopped_like_ctrl_c():
+    with interruptible():
         experiment = run_ab(
             questions,
-            first,
-            second,
+            flags.first,
+            flags.second,
             msgspec.structs.replace(options, judge=judge.settings(settings.judge)),
-            early_stop=early_stop,
-            looks=looks or 0,
-            resume=resume,
-            gates=gates_with(fail_on, conditions),
+            early_stop=flags.early_stop,
+            looks=flags.looks or 0,
+            resume=flags.resume,
+            judge=judge.settings,
+            gates=gates_with(flags.fail_on, flags.conditions),
             settings=settings,
             progress=progress_for_terminal(quiet=quiet),
         )
     judged: Pairwise | None = None
     if pair_judge is not None:
-        from answerkey.runs.judging import judge_runs
-        from answerkey.runs.progress import wait_for
-
         a, b = (run.info for run in experiment.runs)
         with opened_store(options.store) as store:
-            judged = wait_for(judge_runs(store, a, b, pair_judge))
+            judged = _judge_pairs(store, a, b, pair_judge)
     document: dict[str, Any] = experiment.to_dict() | ({} if judged is None else {"judge": judged})
-    code = verdict_code(experiment.verdict, fail_on, experiment.gates)
-    return Answer(document, lambda: _show(experiment, judged), code)
+    code = verdict_code(experiment.verdict, flags.fail_on, experiment.gates)
+    return Answer(document, partial(_print_experiment, experiment, judged), code)
 
 
-def _show(experiment: "Experiment", judged: "Pairwise | None") -> None:
-    """What the experiment found, and what a judge says of its pairs."""
-    from answerkey.report.terminal_texts import pairwise_lines, print_experiment
+def _print_experiment(experiment: "Experiment", judged: "Pairwise | None") -> None:
+    from answerkey.report.terminal_texts import print_experiment
 
     print_experiment(experiment)
-    if judged is not None:
-        click.echo("\n".join(pairwise_lines(judged)))
+    _print_pairwise(judged)
     print_gates(experiment.gates)
 
 
-def _shared(judge: JudgeFlags, configured: float | None) -> JudgeFlags:
-    """The judge with the part of the budget that each has of those it judges for: the two runs, and the pairs."""
+def _with_shared_budget(judge: JudgeFlags, configured: float | None) -> JudgeFlags:
+    """Divide the judge's budget among the two runs and, with --judge, the pairs."""
     budget = configured if judge.budget is None else judge.budget
     parts = 3 if judge.model else 2
-    return msgspec.structs.replace(judge, budget=None if budget is None else budget / parts)
+    return replace(judge, budget=None if budget is None else budget / parts)
 
 
-# `answerkey plan`: how many questions and repeats a difference needs.
-
-
-_ENDINGS = (".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet")
+_GOLDEN_SET_ENDINGS = (".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet")
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[QUESTIONS | RUN [RUN]]")
-@flag("--difference", "The smallest difference that matters.", type=float, default=0.05, show_default=True)
-@flag("--power", "The wanted chance to show it.", type=float, default=0.8, show_default=True)
-@flag("--deviation", "Without a run: the spread of question scores (0.3).", type=float)
-@flag("--correlation", "Without two runs: how alike two versions do on a question (0.5).", type=float)
+@flag("--difference", "Smallest difference that matters.", type=float, default=0.05, show_default=True)
+@flag("--power", "Probability of detecting it.", type=float, default=0.8, show_default=True)
+@flag("--deviation", "Without a run: standard deviation of question scores (default 0.3).", type=float)
+@flag("--correlation", "Without two runs: correlation of two versions' scores (default 0.5).", type=float)
 @store_flag
 @answers
 def plan(
@@ -327,10 +347,11 @@ def plan(
     correlation: float | None,
     store: str | None,
 ) -> Answer:
-    """Say how many questions and repeats a difference needs, and what those at hand can show.
+    """Estimate how many questions and repeats a difference needs, and what the existing ones can detect.
 
-    Best from two runs over the same questions; one run tells the spread of scores, and with --repeat also how much
-    of it is noise and which questions are flaky; a golden set alone gives a guess. Without arguments: the latest run.
+    Two runs over the same questions give the best estimate. One run gives the spread of scores and, with --repeat, how
+    much of it is noise and which questions are flaky. A golden set alone gives a guess. Without arguments, uses the
+    latest run.
 
     \b
     Examples:
@@ -349,14 +370,14 @@ def plan(
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.terminal_texts import print_plan
 
-    _check(difference, power, deviation, correlation)
+    _check_figures(difference, power, deviation, correlation)
     if len(sources) > 2:
-        raise UsageError("a plan is made from a golden set, from one run or from two; not from more")
+        raise UsageError("plan takes a golden set, one run or two runs")
     deviation = GUESSED_DEVIATION if deviation is None else deviation
     correlation = GUESSED_CORRELATION if correlation is None else correlation
     aim = {"wanted": difference, "power": power}
     first = sources[0] if sources else "latest"
-    if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
+    if len(sources) == 1 and (first.endswith(_GOLDEN_SET_ENDINGS) or Path(first).is_file()):
         made = plan_questions(
             read_questions(first, registry=load_settings().scorer_registry),
             deviation=deviation,
@@ -374,26 +395,22 @@ def plan(
     return Answer(made, lambda: print_plan(made))
 
 
-def _check(difference: float, power: float, deviation: float | None, correlation: float | None) -> None:
-    """Refuse figures that mean nothing."""
+def _check_figures(
+    difference: float, power: float, deviation: float | None, correlation: float | None
+) -> None:
     if not 0 < difference < 1:
-        raise UsageError(
-            f"--difference {difference:g}: write points as a share, between 0 and 1; 0.05 is five points"
-        )
+        raise UsageError(f"--difference {difference:g}: must be between 0 and 1; 0.05 is 5 points")
     if not 0 < power < 1:
         raise UsageError(f"--power {power:g}: must be between 0 and 1")
     if deviation is not None and not 0 < deviation <= 0.5:
-        raise UsageError(f"--deviation {deviation:g}: scores between 0 and 1 spread by at most 0.5")
+        raise UsageError(f"--deviation {deviation:g}: must be between 0 and 0.5")
     if correlation is not None and not -1 < correlation < 1:
         raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")
 
 
-# `answerkey baseline`: names for runs to compare with.
-
-
 @click.group()
 def baseline() -> None:
-    """Name runs that others are compared with.
+    """Name runs to compare with.
 
     \b
     Examples:
@@ -408,7 +425,7 @@ def baseline() -> None:
 @click.argument("run", default="latest")
 @with_store()
 def set_(name: str, run: str, store: "SqlStore") -> None:
-    """Call a run NAME; a name that is taken moves to this run.
+    """Name a run; an existing name is moved.
 
     \b
     Example:
@@ -434,7 +451,7 @@ def list_(store: "SqlStore") -> Answer:
 
     names = dict(sorted(store.baselines().items()))
     lines = [f"{one_line(name, 60)}  {run_id}" for name, run_id in names.items()]
-    nothing = "no baselines yet; answerkey baseline set NAME RUN makes one"
+    nothing = "no baselines; create one with: answerkey baseline set NAME RUN"
     return Answer({"baselines": names}, "\n".join(lines) or nothing)
 
 
@@ -442,7 +459,7 @@ def list_(store: "SqlStore") -> Answer:
 @click.argument("name")
 @with_store()
 def remove(name: str, store: "SqlStore") -> None:
-    """Forget a baseline's name; the run stays.
+    """Remove a baseline's name; the run is kept.
 
     \b
     Example:
@@ -451,4 +468,4 @@ def remove(name: str, store: "SqlStore") -> None:
     from answerkey.errors import UnknownNameError
 
     if not store.remove_baseline(name):
-        raise UnknownNameError(f"no baseline {name!r}; answerkey baseline list shows them")
+        raise UnknownNameError(f"no baseline {name!r}; list them with: answerkey baseline list")

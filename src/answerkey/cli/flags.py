@@ -1,6 +1,7 @@
-"""Flags that several commands share, the values behind them, and the store that a command works on."""
+"""Options that several commands share, each declared once, and how their values reach a command."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 FILE = click.Path(path_type=Path)
-# What adds something to a command.
-Adds = Callable[[Callable[..., Any]], Callable[..., Any]]
+# A decorator of command functions.
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def flag(declared: str, text: str, name: str | None = None, **more: Any) -> Adds:
-    """An option, declared as its help shows it, as "--repeat K"; `name` is the parameter's, where that is another."""
+def flag(declared: str, text: str, name: str | None = None, **more: Any) -> Decorator:
+    """Declare an option the way its help shows it, e.g. "--repeat K"; `name` is the parameter, if it differs."""
     words = declared.replace(",", "").split()
     names = [word for word in words if word.startswith("-")]
     metavar = " ".join(words[len(names) :]) or None
@@ -31,37 +32,32 @@ def flag(declared: str, text: str, name: str | None = None, **more: Any) -> Adds
 
 questions_argument = click.argument("questions", required=False, type=FILE)
 json_flag = flag("--json", "Print one JSON document on stdout and nothing else.", "as_json", is_flag=True)
-store_flag = flag(
-    "--store URL", "Where runs are kept: a file or postgresql://… (default .answerkey/answerkey.db)."
-)
+store_flag = flag("--store URL", "Store: a file or postgresql://… (default .answerkey/answerkey.db).")
 match_flag = flag(
     "--match",
-    "How keywords are found in replies; [scoring] match_threshold says how sure smart must be.",
+    "How keywords are matched; [scoring] match_threshold sets how sure smart must be.",
     type=click.Choice(["literal", "standard", "smart"]),
 )
-gate_flag = flag("--gate EXPR", 'A condition, as "score >= 0.85".', "gates", multiple=True)
+gate_flag = flag(
+    "--gate EXPR", 'Fail unless this holds, e.g. "score >= 0.85" (repeatable).', "gates", multiple=True
+)
 fail_on_flag = flag(
     "--fail-on",
-    "Exit 1 if the second is worse; with inconclusive also 4 if there is no clear difference.",
+    "regression: exit 1 if the candidate is worse; inconclusive: also exit 4 if there is no clear difference.",
     type=click.Choice(["regression", "inconclusive"]),
 )
-margin_flag = flag(
-    "--margin M",
-    "A difference within ± M does not matter (0.02 is two points): then two runs can be the same.",
-    type=float,
-)
+margin_flag = flag("--margin M", "Treat differences within ±M as equivalent (0.02 = 2 points).", type=float)
 budget_flag = flag(
-    "--budget SUM",
-    "Ask nothing more once replies and their judging have cost so much; resume goes on.",
-    type=float,
+    "--budget SUM", "Stop when replies and judging have cost SUM; `resume` continues.", type=float
 )
 output_flag = flag(
     "-o, --output",
-    "Write a report too: .html .md .comment.md .json .jsonl .csv .xlsx .parquet .junit.xml; may be given several times.",
+    "Write a report: .html .md .comment.md .json .jsonl .csv .xlsx .parquet .junit.xml (repeatable).",
     "outputs",
     multiple=True,
     type=FILE,
 )
+ray_address_flag = flag("--ray-address HOST:PORT", "Ray address (default: local cluster).")
 
 
 def _read_map_flag(
@@ -76,7 +72,7 @@ def _read_map_flag(
 
 map_flag = flag(
     "--map FIELD=JMESPATH",
-    "Where the rows have a field, as answer=response.text, or the name of a column; may be given several times.",
+    "Map a field to a JMESPath or column, e.g. answer=response.text (repeatable).",
     "fields",
     multiple=True,
     callback=_read_map_flag,
@@ -84,7 +80,7 @@ map_flag = flag(
 
 
 def print_read_as(read_as: str) -> None:
-    """Say what was guessed of a file, beside what the command prints."""
+    """Print to stderr how a file's format was guessed."""
     if read_as:
         from answerkey.text.normalise import for_terminal
 
@@ -92,82 +88,82 @@ def print_read_as(read_as: str) -> None:
 
 
 def opened_store(url: str | None, *, create: bool = False) -> "SqlStore":
-    """The store that a command works on: `--store`, the environment's, the configured or the default one."""
+    """Open the store: `--store`, else the environment's, else the configured or the default one."""
     from answerkey.runs.stored import open_configured_store
 
     return open_configured_store(load_settings(), url, create=create)
 
 
-def with_store(*, create: bool = False) -> Adds:
-    """For commands that work on a store: adds `--store`, and gives it open as `store`."""
+def with_store(*, create: bool = False) -> Decorator:
+    """Add `--store` to a command, and pass it the open store as `store`."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def opened(*args: Any, store: str | None, **given: Any) -> Any:
-            with opened_store(store, create=create) as found:
-                return command(*args, store=found, **given)
+        def with_open_store(*args: Any, store: str | None, **values: Any) -> Any:
+            with opened_store(store, create=create) as opened:
+                return command(*args, store=opened, **values)
 
-        return store_flag(opened)
+        return store_flag(with_open_store)
 
     return add
 
 
 def scoring_for(settings: Settings, match: str | None) -> Scoring:
-    """The configured scoring, with the matching mode of the command line."""
+    """The configured scoring, with `--match` applied."""
     return settings.scoring if match is None else msgspec.structs.replace(settings.scoring, match=match)
 
 
+def option(declared: str, text: str, name: str | None = None, **more: Any) -> Any:
+    """A field of a dataclass that holds an option's value; see `grouped`."""
+    return shared(flag(declared, text, name, **more))
+
+
+def shared(declared: Decorator) -> Any:
+    """The same for an option that several commands have."""
+    return field(default=None, metadata={"flag": declared})
+
+
+def grouped(kind: type, name: str, *, prefix: str = "") -> Decorator:
+    """Add the options of a dataclass to a command, and pass their values to it as one parameter called `name`.
+
+    The options' own parameters are called like the fields, with `prefix` before them.
+    """
+    declared = fields(kind)
+    flags = [one.metadata["flag"] for one in declared]
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collected(*args: Any, **values: Any) -> Any:
+            chosen = {one.name: values.pop(prefix + one.name) for one in declared}
+            return command(*args, **{name: kind(**chosen)}, **values)
+
+        return _with_flags(collected, flags)
+
+    return add
+
+
 def _read_by(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """An option's callback that reads what was given; what was not given stays None."""
+    """An option's callback that parses its value; an option that was not used stays None."""
     return lambda context, parameter, value: None if value in (None, ()) else read(value)
 
 
-def port_flag(name: str, port: int, text: str) -> Adds:
-    """An option with a port, which may also stand without one."""
+def port_flag(name: str, port: int, text: str) -> Decorator:
+    """An option whose port may be left out."""
 
-    def read(given: str) -> int:
-        if not given.isdecimal():
+    def read(value: str) -> int:
+        if not value.isdecimal():
             raise UsageError(
-                f"{name} {given!r} is no port; write {name}={port}, or the golden set before {name}"
+                f"{name}: {value!r} is not a port; write {name}={port}, or put the golden set before {name}"
             )
-        return int(given)
+        return int(value)
 
     return flag(
         f"{name} [PORT]",
-        f"{text} ({port}).",
+        f"{text} (default port {port}).",
         is_flag=False,
         flag_value=str(port),
         callback=_read_by(read),
     )
-
-
-class JudgeFlags(msgspec.Struct, frozen=True):
-    """What the command line says of the judge, under the names of `[judge]`; None: nothing."""
-
-    # Empty: judging is switched off.
-    model: str | tuple[str, ...] | None = None
-    base_url: str | None = None
-    concurrency: int | None = None
-    budget: float | None = None
-    prices: Price | None = None
-    rubric: str | None = None
-
-    def settings(self, base: JudgeSettings) -> JudgeSettings:
-        """The judge of the configuration (or of a run), with what the command line says on top."""
-        given = msgspec.structs.asdict(self)
-        changes = {name: value for name, value in given.items() if value is not None}
-        try:
-            return msgspec.structs.replace(base, **changes) if changes else base
-        except ConfigError as error:
-            raise UsageError(str(error).replace("[judge] ", "--judge-").replace("_", "-")) from None
-
-    def pair_judge(self, settings: Settings) -> "Judge | None":
-        """The judge that compares pairs of replies: only one that the command line names, since it costs."""
-        if not self.model:
-            return None
-        from answerkey.judge.session import Judge
-
-        return Judge(self.settings(settings.judge), folder=settings.folder, prices=settings.prices)
 
 
 def _read_models(names: tuple[str, ...]) -> str | tuple[str, ...]:
@@ -182,49 +178,65 @@ def _read_price(text: str) -> Price:
     try:
         return Price(input=float(first), output=float(second))
     except (ValueError, ConfigError):
-        message = f"--judge-price {text!r}: write input/output per million tokens, as 0.15/0.60"
+        message = f"--judge-price {text!r}: write input/output per million tokens, e.g. 0.15/0.60"
         raise UsageError(message) from None
 
 
 def _read_rubric(name: str) -> str:
-    """On the command line a path starts from here, in the configuration from its file."""
+    """Paths on the command line are relative to the current folder, not to the configuration."""
     return str(Path(name).absolute()) if Path(name).suffix in (".toml", ".json") else name
 
 
-_JUDGE_FLAGS = (
-    flag(
+@dataclass(frozen=True, kw_only=True)
+class JudgeFlags:
+    """The judge's options, under the names of `[judge]`; None: not given."""
+
+    # Empty: judging is disabled.
+    model: str | tuple[str, ...] | None = option(
         "--judge MODEL",
-        "Let a model grade the replies too; several make a panel; local needs no key; none switches it off.",
+        "Also grade with this model (repeatable: a panel); local needs no key, none disables judging.",
         "judge_model",
         multiple=True,
         callback=_read_by(_read_models),
-    ),
-    flag("--judge-base-url URL", "An OpenAI-compatible endpoint (OpenAI's own)."),
-    flag(
+    )
+    base_url: str | None = option("--judge-base-url URL", "OpenAI-compatible endpoint (default: OpenAI).")
+    concurrency: int | None = option(
         "--judge-concurrency N",
-        "Judge calls under way at once (as many as questions).",
+        "Maximum concurrent judge calls (default: as --concurrency).",
         type=click.IntRange(min=1),
-    ),
-    flag("--judge-budget SUM", "Stop judging when this much has been spent.", type=float),
-    flag(
+    )
+    budget: float | None = option("--judge-budget SUM", "Stop judging when it has cost SUM.", type=float)
+    prices: Price | None = option(
         "--judge-price IN/OUT",
-        "What the judge costs per million tokens, as 0.15/0.60.",
+        "Judge price per million tokens, e.g. 0.15/0.60.",
         "judge_prices",
         callback=_read_by(_read_price),
-    ),
-    flag("--judge-rubric R", "standard, correctness, or a rubric file.", callback=_read_by(_read_rubric)),
-)
+    )
+    rubric: str | None = option(
+        "--judge-rubric R",
+        "Rubric: standard, correctness, or a file.",
+        callback=_read_by(_read_rubric),
+    )
+
+    def settings(self, base: JudgeSettings) -> JudgeSettings:
+        """The settings of the configuration (or of a run), overridden by the options given."""
+        changes = {name: value for name, value in vars(self).items() if value is not None}
+        try:
+            return msgspec.structs.replace(base, **changes) if changes else base
+        except ConfigError as error:
+            raise UsageError(str(error).replace("[judge] ", "--judge-").replace("_", "-")) from None
+
+    def pair_judge(self, settings: Settings) -> "Judge | None":
+        """The judge that compares pairs of replies; only with `--judge`, since it costs."""
+        if not self.model:
+            return None
+        from answerkey.judge.session import Judge
+
+        return Judge(self.settings(settings.judge), folder=settings.folder, prices=settings.prices)
 
 
-def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """For commands that can ask a judge: adds its flags, which arrive as `judge`."""
-
-    @wraps(command)
-    def collected(*args: Any, **given: Any) -> Any:
-        flags = {name: given.pop(f"judge_{name}") for name in JudgeFlags.__struct_fields__}
-        return command(*args, judge=JudgeFlags(**flags), **given)
-
-    return _with_flags(collected, _JUDGE_FLAGS)
+# For commands that can use a judge; its options arrive as `judge`.
+judge_flags = grouped(JudgeFlags, "judge", prefix="judge_")
 
 
 def _read_rate(text: str) -> float:
@@ -241,21 +253,19 @@ def _read_rate(text: str) -> float:
 
 
 _ASKING_FLAGS = (
-    flag("--repeat K", "Ask every question so often.", type=int),
-    flag("--concurrency N", "Questions under way at once (10).", type=int),
-    flag("--timeout S", "Seconds for one attempt at one question (60).", type=float),
-    flag("--retries N", "Further attempts after 429, 503 or a refused connection (3).", type=int),
-    flag(
-        "--rate R/s", "Questions begun per second at most, as 5/s or 300/min.", callback=_read_by(_read_rate)
-    ),
+    flag("--repeat K", "Ask each question K times.", type=int),
+    flag("--concurrency N", "Maximum concurrent questions (default 10).", type=int),
+    flag("--timeout S", "Timeout of one attempt in seconds (default 60).", type=float),
+    flag("--retries N", "Retries after 429, 503 or a refused connection (default 3).", type=int),
+    flag("--rate R/s", "Maximum questions per second, e.g. 5/s or 300/min.", callback=_read_by(_read_rate)),
     flag(
         "--where FIELD=VALUE",
-        "Only these questions, as category=tax.",
+        "Use only matching questions, e.g. category=tax (repeatable).",
         multiple=True,
         callback=_read_by(tuple),
     ),
-    flag("--sample N", "Only so many questions, drawn at random.", type=int),
-    flag("--seed S", "Seed of the draw, and of the order in ab.", type=int),
+    flag("--sample N", "Use a random sample of N questions.", type=int),
+    flag("--seed S", "Random seed for sampling and for `ab` order.", type=int),
     match_flag,
     budget_flag,
     margin_flag,
@@ -263,34 +273,34 @@ _ASKING_FLAGS = (
     port_flag(
         "--traces", 4318, "Receive the chatbot's OpenTelemetry spans and read its tool calls from them"
     ),
-    port_flag("--proxy", 4319, "Record what passes between the chatbot and its models and MCP servers"),
+    port_flag("--proxy", 4319, "Record the chatbot's traffic with model APIs and MCP servers"),
 )
 
 
-def asking_flags(name_help: str, *more: Adds) -> Adds:
-    """For commands that ask a chatbot: adds these flags and `more`, called as fields of Options, which arrive as `options`.
+def asking_flags(name_help: str, *more: Decorator) -> Decorator:
+    """For commands that ask a chatbot: add these options and `more`, named as fields of Options.
 
-    Gives the command the `settings` that these stand on, too, and `judge`.
+    The command gets them as `options`, and also `settings` and `judge`.
     """
     named = flag("--name N", name_help)
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def collected(*args: Any, match: str | None, judge: JudgeFlags, **given: Any) -> Any:
-            settings = given.pop("settings", None) or load_settings()
-            fields = {"map": given.pop("fields", None)}
-            fields |= {name: given.pop(name) for name in Options.__struct_fields__ if name in given}
-            # What may be given several times and was not given at all stays as it is configured.
-            chosen = {name: None if value in ((), {}) else value for name, value in fields.items()}
+        def collected(*args: Any, match: str | None, judge: JudgeFlags, **values: Any) -> Any:
+            settings = values.pop("settings", None) or load_settings()
+            given = {"map": values.pop("fields", None)}
+            given |= {name: values.pop(name) for name in Options.__struct_fields__ if name in values}
+            # A repeatable option that was not used must not override the configuration.
+            chosen = {name: None if value in ((), {}) else value for name, value in given.items()}
             options = settings.options(scoring=scoring_for(settings, match), **chosen)
-            return command(*args, options=options, judge=judge, settings=settings, **given)
+            return command(*args, options=options, judge=judge, settings=settings, **values)
 
         return _with_flags(judge_flags(collected), (named, *more, *_ASKING_FLAGS))
 
     return add
 
 
-def _with_flags(command: Callable[..., Any], flags: Sequence[Adds]) -> Callable[..., Any]:
+def _with_flags(command: Callable[..., Any], flags: Sequence[Decorator]) -> Callable[..., Any]:
     for flag in reversed(flags):
         command = flag(command)
     return command

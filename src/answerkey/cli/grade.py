@@ -1,9 +1,8 @@
-"""`answerkey run`: ask a golden set, grade, keep, report."""
+"""`answerkey run`, `resume`, `score` and `rescore`: grade a chatbot's replies."""
 
 import os
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,16 +16,20 @@ from answerkey.cli.flags import (
     budget_flag,
     flag,
     gate_flag,
+    grouped,
     json_flag,
     judge_flags,
     map_flag,
     match_flag,
+    option,
     output_flag,
     questions_argument,
+    ray_address_flag,
     scoring_for,
+    shared,
     store_flag,
 )
-from answerkey.cli.outcome import conclude, ends_with_run, print_document, stopped_like_ctrl_c
+from answerkey.cli.outcome import conclude, ends_with_run, print_document, progress_for_terminal
 from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
@@ -42,27 +45,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @questions_argument
-@flag("--target T", "The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …")
+@flag("--target T", "Chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …")
 @ends_with_run("asking")
 @asking_flags(
-    "A name for the run, by which other commands find it.",
-    flag("--tag TAG", "What else lists show it by, as release-12.", "tags", multiple=True),
+    "Name of the run, for other commands.",
+    flag("--tag TAG", "Tag the run, e.g. release-12 (repeatable).", "tags", multiple=True),
     map_flag,
     gate_flag,
-    flag("--baseline RUN", "A run to compare with: an id, a name, latest …"),
+    flag("--baseline RUN", "Compare with this run: an id, a name, latest …"),
     flag(
         "--confirm K",
-        "Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
+        "Ask questions that flipped since the baseline K more times, to tell broken from flaky.",
         type=int,
     ),
-    flag(
-        "--reuse",
-        "Do not ask again what the last run of the same target was asked: use its replies.",
-        is_flag=True,
-        default=None,
-    ),
-    flag("--engine E", "Where the asking happens: local, ray, or one that a package brings."),
-    flag("--ray-address HOST:PORT", "The Ray cluster; the one of this machine otherwise."),
+    flag("--reuse", "Reuse replies from the last run of this target.", is_flag=True, default=None),
+    flag("--engine E", "Engine: local, ray, or one from a plug-in."),
+    ray_address_flag,
 )
 def run(
     questions: Path | None,
@@ -70,11 +68,11 @@ def run(
     options: Options,
     judge: JudgeFlags,
     settings: Settings,
-    progress: "Progress",
+    progress: Progress,
 ) -> Run:
-    """Ask a chatbot every question of a golden set, grade the replies and keep them.
+    """Ask a chatbot every question of a golden set, grade the replies and store them.
 
-    Without arguments, the bundled questions are asked of the embedded reference chatbot.
+    Without arguments and configuration, asks the embedded reference chatbot the bundled questions.
 
     \b
     Examples:
@@ -90,16 +88,13 @@ def run(
     return evaluate(questions, target, options, settings=settings, progress=progress)
 
 
-# `answerkey resume`: ask only what a run is missing.
-
-
 @click.command()
 @click.argument("run", default="latest")
-@flag("--target T", "The chatbot, if the run asked a Python object that has no name.")
-@flag("--wait", "If another process is asking the run, wait for its end.", is_flag=True)
+@flag("--target T", "Chatbot, if the run asked a Python object.")
+@flag("--wait", "If another process owns the run, wait until it ends.", is_flag=True)
 @flag(
     "--accept-changes",
-    "If the chatbot, the golden set or the scoring has changed, make a new run from the replies that still hold.",
+    "If the chatbot, golden set or scoring changed, start a new run with the replies that are still valid.",
     is_flag=True,
 )
 @budget_flag
@@ -117,7 +112,7 @@ def resume(
     settings: Settings,
     progress: Progress,
 ) -> Run:
-    """Ask the questions of a run that have no reply yet; judge what is not judged.
+    """Finish an interrupted run: ask the questions without a reply, and judge what was not judged.
 
     \b
     Examples:
@@ -141,61 +136,54 @@ def resume(
     )
 
 
-# `answerkey score`: grade recorded replies.
+@dataclass(frozen=True, kw_only=True)
+class ScoreFlags:
+    """The options of `score`, except those of the judge and of the output."""
+
+    questions: Path | None = option("--questions", "Golden set, if the rows have no expectations.", type=FILE)
+    fields: dict[str, str] = shared(map_flag)
+    match: str | None = shared(match_flag)
+    qrels: Path | None = option("--qrels", "Relevance judgements; REPLIES is then a TREC run.", type=FILE)
+    metrics: str | None = option("--metrics NAMES", "With --qrels: measures, e.g. nDCG@10,P@5,AP,RR.")
+    gates: tuple[str, ...] = shared(gate_flag)
+    store: str | None = shared(store_flag)
+    name: str | None = option("--name N", "Store the scored log as a run of this name.")
+    processes: int | None = option(
+        "--processes N",
+        "Scoring processes (default: one per core; one for small logs).",
+        type=click.IntRange(min=1),
+    )
+    engine: Literal["local", "ray"] = option(
+        "--engine",
+        "Score on this machine or on a Ray cluster.",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+    )
+    ray_address: str | None = shared(ray_address_flag)
 
 
 @click.command()
 @click.argument("replies", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPLIES...")
-@click.option("--questions", type=FILE, help="The golden set, where rows carry no expectations.")
-@map_flag
-@match_flag
-@click.option("--qrels", type=FILE, help="Judgements: REPLIES is then a TREC run.")
-@click.option("--metrics", metavar="NAMES", help="With --qrels: measures, as nDCG@10,P@5,AP,RR.")
-@gate_flag
+@grouped(ScoreFlags, "flags")
 @judge_flags
-@store_flag
-@click.option("--name", help="Keep the scored log in the store as a run of this name.")
-@click.option(
-    "--processes",
-    type=click.IntRange(min=1),
-    help="Processes that score; by default one for every core, and one alone for a small log.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    show_default=True,
-    help="Where the scoring happens: on this machine, or on a Ray cluster.",
-)
-@click.option(
-    "--ray-address", metavar="HOST:PORT", help="The Ray cluster; the one of this machine otherwise."
-)
 @output_flag
 @json_flag
 def score(
     replies: tuple[Path, ...],
-    questions: Path | None,
-    fields: dict[str, str],
-    match: str | None,
-    qrels: Path | None,
-    metrics: str | None,
-    gates: tuple[str, ...],
+    flags: ScoreFlags,
     judge: JudgeFlags,
-    store: str | None,
-    name: str | None,
-    processes: int | None,
-    engine: Literal["local", "ray"],
-    ray_address: str | None,
     outputs: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Grade replies that were recorded earlier, one object a line; the chatbot is not asked.
 
-    REPLIES are files (also gzip and zstd), folders, patterns in quotes, addresses (s3://…), or - for standard input. A row
-    that cannot be scored goes to a side file (.bad.jsonl). Interrupted, the same command goes on where it stopped.
+    REPLIES are files (also gzip and zstd), folders, quoted patterns, URLs (s3://…), or - for standard input. Rows that
+    cannot be scored are written to a side file (.bad.jsonl). After an interruption, run the same command again to
+    continue.
 
-    With --name, the scored log is kept as a run that can be shown and compared. With a judge, its answers are kept in the
-    store, so that each is paid for once.
+    With --name, the scored log is stored as a run that can be shown and compared. A judge's answers are cached in the
+    store, so each is paid for once.
 
     \b
     Examples:
@@ -206,61 +194,55 @@ def score(
       answerkey score 'logs/2026-11-*.jsonl.gz' --name november
       answerkey score results.txt --qrels qrels.txt --metrics nDCG@10,P@5,AP,RR
     """
-    if qrels is not None or metrics is not None:
-        if questions is not None or outputs or gates or fields or match is not None:
-            raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
-        return _score_trec_run(replies, qrels, metrics, as_json)
+    if flags.qrels is not None or flags.metrics is not None:
+        if flags.questions is not None or outputs or flags.gates or flags.fields or flags.match is not None:
+            raise UsageError(
+                "--qrels evaluates a TREC run; it can only be combined with --metrics and --json"
+            )
+        return _score_trec_run(replies, flags.qrels, flags.metrics, as_json)
     settings = load_settings()
-    _check_outputs(outputs, replies, questions)
-    how = _log_scoring(replies, outputs, processes, engine, ray_address, as_json=as_json)
-    from answerkey.cli.outcome import progress_for_terminal
-    from answerkey.runs.api import score_replies
+    _check_outputs(outputs, replies, flags.questions)
 
-    # Own scorers and Ray may print; standard output belongs to what is concluded.
-    with stopped_like_ctrl_c(), redirect_stdout(sys.stderr):
-        scored = score_replies(
+    def score_log() -> Run:
+        from answerkey.runs.api import score_replies
+
+        return score_replies(
             replies,
-            questions,
-            scoring_for(settings, match),
+            flags.questions,
+            scoring_for(settings, flags.match),
             judge.settings(settings.judge),
-            how=how,
-            fields=fields,
-            gates=gates,
-            store=store,
-            name=name,
+            how=_log_scoring(replies, flags, outputs, as_json=as_json),
+            fields=flags.fields,
+            gates=flags.gates,
+            store=flags.store,
+            name=flags.name,
             settings=settings,
             progress=progress_for_terminal(quiet=as_json, doing="scoring"),
         )
-    return conclude(scored, outputs=outputs, as_json=as_json)
+
+    return conclude(score_log, outputs=outputs, as_json=as_json)
 
 
 def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: Path | None) -> None:
-    """Refuse, before anything is scored, what could not be written or would overwrite the log or the golden set."""
+    """Refuse, before scoring, outputs that cannot be written or would overwrite the log or the golden set."""
     if not outputs:
         return
     from answerkey.report.files import check_output
     from answerkey.runs.log_blocks import log_files
     from answerkey.transcripts.files import remote_url
 
-    # What is elsewhere is looked for once, when it is read.
-    read = log_files(path for path in replies if remote_url(path) is None)
+    inputs = log_files(path for path in replies if remote_url(path) is None)
     for path in outputs:
-        check_output(path, [*read, *([questions] if questions else [])])
+        check_output(path, [*inputs, *([questions] if questions else [])])
 
 
 def _log_scoring(
-    replies: Sequence[Path],
-    outputs: Sequence[Path],
-    processes: int | None,
-    engine: Literal["local", "ray"],
-    ray_address: str | None,
-    *,
-    as_json: bool,
+    replies: Sequence[Path], flags: ScoreFlags, outputs: Sequence[Path], *, as_json: bool
 ) -> "LogScoring":
-    """How the log is scored: with what is kept of each reply for what will be shown or written of it."""
+    """How the log is scored; what is kept of each reply depends on the outputs."""
     from answerkey.runs.recorded import LogScoring
 
-    # The terminal shows the summary and the lowest; documents and rows are only written; anything else is read one by one.
+    # The terminal shows the summary and the worst replies; JSON and rows are only written; reports need the trials.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
     kept: Kept = "nothing"
     if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
@@ -268,20 +250,20 @@ def _log_scoring(
     elif endings:
         kept = "table lines" if endings == {".parquet"} else "lines"
     return LogScoring(
-        processes=processes,
+        processes=flags.processes,
         kept=kept,
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,
-        engine=engine,
-        ray_address=ray_address,
+        engine=flags.engine,
+        ray_address=flags.ray_address,
     )
 
 
 def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:
-    """Beside the first output; without one, here."""
+    """The side file: beside the first output, else in the current folder."""
     if outputs and outputs[0].parent.is_dir():
         path = outputs[0].parent / f"{outputs[0].name.split('.')[0]}.bad.jsonl"
-        # An output may have the very name, and is written later.
+        # An output of the same name would overwrite it.
         return path.with_suffix(".2.jsonl") if path in outputs else path
     return Path(f"{shown_path(replies[0]).name.split('.')[0].replace('*', '_') or 'replies'}.bad.jsonl")
 
@@ -290,7 +272,7 @@ def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | N
     from answerkey.runs.trec_run import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
-        raise UsageError("--metrics needs the judgements: give them with --qrels FILE")
+        raise UsageError("--metrics needs relevance judgements; add --qrels FILE")
     if len(runs) != 1:
         raise UsageError("--qrels evaluates one TREC run at a time")
     document = evaluate_trec_run(runs[0], qrels, TREC_MEASURES if metrics is None else metrics)
@@ -302,19 +284,16 @@ def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | N
         click.echo(f"{name:<{width}}  {value:.4f}")
     click.echo(f"over {document['queries']} queries in both files", nl=False)
     click.echo(
-        f" ({document['queries_without_judgements']} of the run are not judged, "
-        f"{document['queries_not_retrieved']} judged ones are not in the run)"
+        f" ({document['queries_without_judgements']} of the run have no judgements, "
+        f"{document['queries_not_retrieved']} with judgements are not in the run)"
     )
     return 0
-
-
-# `answerkey rescore`: new scores from stored replies.
 
 
 @click.command()
 @click.argument("run", default="latest")
 @match_flag
-@flag("--questions", "Score against this golden set's expectations instead.", type=FILE)
+@flag("--questions", "Use the expectations of this golden set.", type=FILE)
 @judge_flags
 @store_flag
 @ends_with_run("scoring")
@@ -327,7 +306,7 @@ def rescore(
     settings: Settings,
     progress: Progress,
 ) -> Run:
-    """Score the stored replies of a run anew, under the scoring configured now; the chatbot is not asked again.
+    """Score the stored replies of a run again, with the current configuration; the chatbot is not asked.
 
     \b
     Examples:

@@ -1,12 +1,28 @@
-"""`answerkey feedback`: people's verdicts on replies, given here, imported from other tools, and added up."""
+"""`answerkey feedback` and `judge`: people's verdicts on replies, and model judges."""
 
+import os
+import signal
+import sys
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE, JudgeFlags, flag, judge_flags, opened_store, store_flag, with_store
+from answerkey.cli.flags import (
+    FILE,
+    JudgeFlags,
+    flag,
+    grouped,
+    judge_flags,
+    opened_store,
+    option,
+    shared,
+    store_flag,
+    with_store,
+)
 from answerkey.cli.outcome import Answer, answers
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
@@ -18,7 +34,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def feedback() -> None:
-    """Collect people's verdicts on replies and add them up.
+    """Collect and summarise people's verdicts on replies.
 
     \b
     Examples:
@@ -32,15 +48,15 @@ def feedback() -> None:
 @click.argument("run")
 @click.argument("question")
 @click.argument("value")
-@flag("--trial", "Which asking of the question.", type=int, default=1, show_default=True)
-@flag("--comment", "Why.", default="")
-@flag("--author", "Who says so.")
+@flag("--trial", "Trial of the question.", type=int, default=1, show_default=True)
+@flag("--comment", "Reason for the verdict.", default="")
+@flag("--author", "Who gives the verdict.")
 @with_store()
 @answers
 def add(
     run: str, question: str, value: str, trial: int, comment: str, author: str | None, store: "SqlStore"
 ) -> Answer:
-    """Say whether the reply to a QUESTION (its id) in a RUN was good: VALUE is up, down or a number from 0 to 1.
+    """Rate the reply to a QUESTION (its id) in a RUN; VALUE is up, down or a number from 0 to 1.
 
     \b
     Example:
@@ -48,19 +64,19 @@ def add(
     """
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
-    from answerkey.store.feedback import FeedbackBook, new_id
+    from answerkey.store.feedback import FeedbackStore, new_id
     from answerkey.store.questions import find_reply_key
 
     if len(comment) > COMMENT_LIMIT:
-        raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
+        raise UsageError(f"the comment has {len(comment):,} characters; the limit is {COMMENT_LIMIT:,}")
     verdict = read_value(value)
     info = store.find_run(run)
     key = find_reply_key(store, info, question, trial)
-    kept, _ = FeedbackBook(store).add(
+    stored, _ = FeedbackStore(store).add(
         Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
     )
-    thumb = "up" if kept.positive else "down"
-    return Answer(kept, f"kept: {thumb} for {question} in {info.name} ({info.id})")
+    thumb = "up" if stored.positive else "down"
+    return Answer(stored, f"stored: {thumb} for {question} in {info.name} ({info.id})")
 
 
 @feedback.command("import")
@@ -68,15 +84,15 @@ def add(
     "format_name", metavar="FORMAT", type=click.Choice(["jsonl", "langfuse", "langsmith", "phoenix"])
 )
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@flag("--scale LOW-HIGH", "The range of the export's numbers, as 1-5 (default 0-1).")
+@flag("--scale LOW-HIGH", "Range of the export's numbers, e.g. 1-5 (default 0-1).")
 @flag(
     "--score NAME[=LOW-HIGH]",
-    "Only this score (or column) of the export, with its range; may be given several times.",
+    "Use only this score or column of the export, with its range (repeatable).",
     "scores",
     multiple=True,
 )
-@flag("--positive LABEL", "A label that counts as a thumb up.", multiple=True)
-@flag("--negative LABEL", "A label that counts as a thumb down.", multiple=True)
+@flag("--positive LABEL", "Label that counts as a thumb up (repeatable).", multiple=True)
+@flag("--negative LABEL", "Label that counts as a thumb down (repeatable).", multiple=True)
 @store_flag
 @answers
 def import_(
@@ -88,7 +104,7 @@ def import_(
     negative: tuple[str, ...],
     store: str | None,
 ) -> Answer:
-    """Read verdicts from another tool's export (jsonl, langfuse, langsmith, phoenix); importing twice is harmless.
+    """Import verdicts from another tool's export (jsonl, langfuse, langsmith, phoenix); importing twice is harmless.
 
     \b
     Examples:
@@ -97,42 +113,44 @@ def import_(
       answerkey feedback import langfuse scores.json --score stars=1-5 --score thumb
     """
     from answerkey.datasets.feedback_files import Scale, read_feedback
-    from answerkey.store.feedback import FeedbackBook
+    from answerkey.store.feedback import FeedbackStore
 
-    low, high = (0.0, 1.0) if scale is None else _range("--scale", scale)
+    low, high = (0.0, 1.0) if scale is None else _read_range("--scale", scale)
     reading = Scale(
         low=low,
         high=high,
         stated=scale is not None,
         positive=frozenset(positive),
         negative=frozenset(negative),
-        scores=dict(map(_score, scores)),
+        scores=dict(map(_read_score, scores)),
     )
-    read = [verdict for path in files for verdict in read_feedback(path, format_name, reading)]
-    people = [verdict for verdict in read if verdict is not None]
+    rows = [verdict for path in files for verdict in read_feedback(path, format_name, reading)]
+    verdicts = [verdict for verdict in rows if verdict is not None]
     with opened_store(store, create=True) as opened:
-        new, changed, matched = FeedbackBook(opened).add_all(people)
+        new, changed, matched = FeedbackStore(opened).add_all(verdicts)
     figures = {
         "imported": new,
         "changed": changed,
         "matched": matched,
-        "unmatched": len(people) - matched,
-        "skipped": len(read) - len(people),
+        "unmatched": len(verdicts) - matched,
+        "skipped": len(rows) - len(verdicts),
     }
-    said = f"{new} imported, {changed} changed; {matched} of {len(people)} are about replies in this store"
+    text = f"{new} imported, {changed} changed; {matched} of {len(verdicts)} match replies in this store"
     if figures["skipped"]:
-        said += f"; {figures['skipped']} skipped (no person's verdict, or another score)"
-    return Answer(figures, said)
+        text += f"; {figures['skipped']} skipped (not a person's verdict, or another score)"
+    return Answer(figures, text)
 
 
 @feedback.command()
-@flag("--queries", "How many replies users got, if the store has not seen them.", type=click.IntRange(min=1))
-@flag("--since DAY", "Only verdicts from this day on, as 2026-11-16.")
-@flag("--until DAY", "Only verdicts up to this day.")
+@flag(
+    "--queries", "Number of replies users got, if the store does not have them.", type=click.IntRange(min=1)
+)
+@flag("--since DAY", "First day, e.g. 2026-11-16.")
+@flag("--until DAY", "Last day.")
 @with_store()
 @answers
 def stats(queries: int | None, since: str | None, until: str | None, store: "SqlStore") -> Answer:
-    """Add up the feedback: satisfaction, feedback rate, by category and day, themes, agreement with the scores.
+    """Summarise feedback: satisfaction, feedback rate, categories, days, themes, agreement with the scores.
 
     \b
     Examples:
@@ -143,45 +161,47 @@ def stats(queries: int | None, since: str | None, until: str | None, store: "Sql
     from answerkey.store.feedback import FeedbackFilter
     from answerkey.store.production import feedback_stats
 
-    figures = feedback_stats(store, queries=queries, wanted=FeedbackFilter(since=since, until=until))
-    return Answer(figures, lambda: _show(figures))
+    figures = feedback_stats(store, queries=queries, criteria=FeedbackFilter(since=since, until=until))
+    return Answer(figures, lambda: _print_stats(figures))
 
 
-def _score(given: str) -> tuple[str, tuple[float, float] | None]:
-    """A score's name and, if it is given, its range."""
-    name, equals, scale = given.rpartition("=")
-    return (name, _range("--score", scale)) if equals else (given, None)
+def _read_score(text: str) -> tuple[str, tuple[float, float] | None]:
+    """A score's name and, if given, its range."""
+    name, equals, scale = text.rpartition("=")
+    return (name, _read_range("--score", scale)) if equals else (text, None)
 
 
-def _range(flag: str, scale: str) -> tuple[float, float]:
-    low, _, high = scale.partition("-")
+def _read_range(option: str, text: str) -> tuple[float, float]:
+    low, _, high = text.partition("-")
     try:
         ends = float(low), float(high)
     except ValueError:
         ends = 0.0, 0.0
     if not ends[0] < ends[1]:
-        raise UsageError(f"{flag} {scale!r}: write it as 1-5, the lowest and the highest value")
+        raise UsageError(f"{option} {text!r}: write the lowest and the highest value, e.g. 1-5")
     return ends
 
 
-def _show(figures: "FeedbackStats") -> None:
+def _print_stats(figures: "FeedbackStats") -> None:
     from answerkey.report.wording import percent, score_percent
     from answerkey.text.normalise import one_line
 
     if not figures.feedback and not figures.reviews:
         click.echo(
-            "no feedback yet; POST it to /api/feedback of `answerkey serve`, or `answerkey feedback import`"
+            "no feedback yet; POST it to /api/feedback of `answerkey serve`, or use `answerkey feedback import`"
         )
         return
     click.echo(
         f"satisfaction   {percent(figures.satisfaction)}  ({figures.positive} of {figures.feedback} positive)"
     )
     if figures.feedback_rate is None:
-        click.echo("feedback rate  –  (no replies known; POST /api/replies, or give --queries)")
+        click.echo(
+            "feedback rate  –  (the number of replies is unknown; POST them to /api/replies, or use --queries)"
+        )
     else:
         click.echo(f"feedback rate  {percent(figures.feedback_rate)}  (of {figures.queries:,} replies)")
     if figures.unmatched:
-        click.echo(f"unmatched      {figures.unmatched} about replies that this store does not know")
+        click.echo(f"unmatched      {figures.unmatched} about replies that are not in this store")
     if figures.reviews:
         click.echo(f"reviews        {figures.reviews_trusted} of {figures.reviews} trusted")
     for part in figures.categories:
@@ -198,12 +218,9 @@ def _show(figures: "FeedbackStats") -> None:
         )
 
 
-# `answerkey judge`: calibrate judges against people, and serve the small one that needs no key.
-
-
 @click.group()
 def judge() -> None:
-    """Calibrate and run model judges.
+    """Calibrate and serve model judges.
 
     \b
     Examples:
@@ -213,25 +230,20 @@ def judge() -> None:
 
 
 @judge.command()
-@flag("--port", "The port; 0 takes a free one.", type=click.IntRange(0, 65535), default=8081)
-@flag("--model FILE", "A .gguf file instead of the small model.", type=FILE)
+@flag("--port", "Port; 0 picks a free one.", type=click.IntRange(0, 65535), default=8081)
+@flag("--model FILE", ".gguf file to use instead of the bundled small model.", type=FILE)
 @flag("--with-parent", "End when standard input does.", is_flag=True, hidden=True)
-@flag("--threads", "Processor threads (1).", type=click.IntRange(1, 256), default=1)
+@flag("--threads", "CPU threads (default 1).", type=click.IntRange(1, 256), default=1)
 def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int:
-    """Serve a local judge on 127.0.0.1, with llama.cpp's OpenAI-compatible API, until it is stopped.
+    """Serve a local judge on 127.0.0.1 with llama.cpp's OpenAI-compatible API; stop it with Ctrl-C.
 
-    `--judge local` starts and stops one by itself. The small model is a weak judge: see what its canaries say.
+    `--judge local` starts and stops one automatically. The small model is a weak judge; check its canaries.
 
     \b
     Examples:
       answerkey judge serve
       answerkey judge serve --model qwen2.5-7b-instruct.gguf --threads 8
     """
-    import os
-    import signal
-    import sys
-    import threading
-
     from answerkey.judge.llama_server import ADDRESS_PREFIX
     from answerkey.judge.llama_server import serve as start
 
@@ -250,57 +262,59 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
         threading.Thread(target=wait_for_parent, daemon=True).start()
     stop.wait()
     sys.stdout.flush()
-    # Taking llama.cpp's threads down in order can wait for ever; they hold nothing that must be kept.
+    # Joining llama.cpp's threads can block for ever, and they hold nothing that must be saved.
     os._exit(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateFlags:
+    """The options of `judge calibrate`, except those of the judge."""
+
+    labels: Path | None = option(
+        "--labels FILE",
+        "People's verdicts: rows of id, trial and correct, verdict or score (default: feedback in the store).",
+        type=FILE,
+    )
+    pass_mark: float | None = option(
+        "--pass-mark",
+        "Score from which the judge passes a reply (default: the run's).",
+        type=click.FloatRange(0, 1),
+    )
+    base: str | None = option("--base RUN", "Another labelled run; corrects the change since it too.")
+    base_labels: Path | None = option("--base-labels FILE", "Verdicts on --base.", type=FILE)
+    within: float = option(
+        "--within",
+        "Target half-width of the corrected rate, to estimate how many more labels it needs (0.05 = ±5 points).",
+        type=click.FloatRange(0, 0.5, min_open=True),
+        default=0.05,
+        show_default=True,
+    )
+    gate: tuple[str, ...] = option(
+        "--gate EXPR",
+        "Fail unless this holds: corrected.low >= 0.8, corrected_mean.value >= 0.7, change.low >= -0.02 (repeatable).",
+        multiple=True,
+    )
+    sentences: tuple[Path, ...] = option(
+        "--sentences FILE",
+        "Calibrate groundedness instead, on replies with evidence and labelled sentences (repeatable).",
+        type=FILE,
+        multiple=True,
+    )
+    output: Path | None = option(
+        "-o FILE", "With --sentences: write the file for [grounded] calibration.", "output", type=FILE
+    )
+    store: str | None = shared(store_flag)
 
 
 @judge.command()
 @click.argument("run", default="latest")
-@flag(
-    "--labels FILE",
-    "People's verdicts: rows of id, trial and correct, verdict or score (default: the feedback in the store).",
-    type=FILE,
-)
-@flag("--pass-mark", "The judge passes a reply from here on (the run's).", type=click.FloatRange(0, 1))
-@flag("--base RUN", "Another labelled run: the change since it is corrected too.")
-@flag("--base-labels FILE", "Its verdicts.", type=FILE)
-@flag(
-    "--within",
-    "How narrow the corrected rate shall be, for how many more labels are needed (0.05: ± 5 points).",
-    type=click.FloatRange(0, 0.5, min_open=True),
-    default=0.05,
-)
-@flag(
-    "--gate EXPR",
-    "A condition on corrected numbers: corrected.low >= 0.8, corrected_mean.value >= 0.7, change.low >= -0.02.",
-    multiple=True,
-)
-@flag(
-    "--sentences FILE",
-    "Replies with evidence and labelled sentences: calibrates groundedness instead, by the model or judge in force.",
-    type=FILE,
-    multiple=True,
-)
-@flag("-o FILE", "With --sentences: for [grounded] calibration.", "output", type=FILE)
+@grouped(CalibrateFlags, "flags")
 @judge_flags
-@store_flag
 @answers
-def calibrate(
-    run: str,
-    labels: Path | None,
-    pass_mark: float | None,
-    base: str | None,
-    base_labels: Path | None,
-    within: float,
-    gate: tuple[str, ...],
-    sentences: tuple[Path, ...],
-    output: Path | None,
-    judge: JudgeFlags,
-    store: str | None,
-) -> Answer:
-    """Compare a run's judge with people, and correct its pass rate by what that shows.
+def calibrate(run: str, flags: CalibrateFlags, judge: JudgeFlags) -> Answer:
+    """Compare a run's judge with people, and correct its pass rate accordingly.
 
-    Label a random sample of the replies (`judge sample` draws it). The corrected rate then holds for all of them.
+    Label a random sample of the replies (`judge sample` draws it); the corrected rate then holds for all replies.
 
     \b
     Examples:
@@ -308,28 +322,28 @@ def calibrate(
       answerkey judge calibrate production --gate "corrected.low >= 0.8" --json
       answerkey judge calibrate --sentences labelled.jsonl -o calibration.json
     """
-    if sentences:
-        return _calibrate_sentences(sentences, output, judge)
+    if flags.sentences:
+        return _calibrate_sentences(flags.sentences, flags.output, judge)
     from answerkey.report.terminal_texts import calibration_lines
     from answerkey.report.wording import gate_words
     from answerkey.runs.judging import calibrate_stored, calibration_gates
 
-    with opened_store(store) as opened:
-        info = opened.find_run(run)
+    with opened_store(flags.store) as store:
+        info = store.find_run(run)
         calibration = calibrate_stored(
-            opened,
+            store,
             info,
-            labels,
-            base=None if base is None else opened.find_run(base),
-            base_labels=base_labels,
-            pass_mark=pass_mark,
-            half_width=within,
+            flags.labels,
+            base=None if flags.base is None else store.find_run(flags.base),
+            base_labels=flags.base_labels,
+            pass_mark=flags.pass_mark,
+            half_width=flags.within,
         )
-    gates = calibration_gates(calibration, gate)
-    judged_by = None if info.judge is None else info.judge.model
-    document = {"run": info.id, "judge": judged_by, **msgspec.to_builtins(calibration), "gates": gates}
+    gates = calibration_gates(calibration, flags.gate)
+    model = None if info.judge is None else info.judge.model
+    document = {"run": info.id, "judge": model, **msgspec.to_builtins(calibration), "gates": gates}
     lines = [
-        *calibration_lines(calibration, judge=str(judged_by or "judge"), run=info.name),
+        *calibration_lines(calibration, judge=str(model or "judge"), run=info.name),
         *(f"{'passed' if result.passed else 'FAILED'}  {gate_words(result)}" for result in gates),
     ]
     return Answer(document, "\n".join(lines), 0 if all(result.passed for result in gates) else 1)
@@ -337,15 +351,15 @@ def calibrate(
 
 @judge.command()
 @click.argument("run", default="latest")
-@flag("-n", "How many replies.", "count", type=click.IntRange(1), default=50, show_default=True)
-@flag("--seed", "Another seed draws others (0).", type=int, default=0)
-@flag("-o FILE", "A .jsonl file.", "output", type=FILE, required=True)
+@flag("-n", "Number of replies.", "count", type=click.IntRange(1), default=50, show_default=True)
+@flag("--seed", "Random seed.", type=int, default=0, show_default=True)
+@flag("-o FILE", "File to write (.jsonl).", "output", type=FILE, required=True)
 @with_store()
 def sample(run: str, count: int, seed: int, output: Path, store: "SqlStore") -> None:
-    """Draw replies of a judged RUN at random for people to label; the judge's verdict is not shown to them.
+    """Draw a random sample of a judged RUN's replies for people to label, without the judge's verdicts.
 
-    Fill in `correct` (true or false) in each row, then give the file to `judge calibrate --labels`. A larger sample of the same
-    seed holds the smaller one.
+    Fill in `correct` (true or false) in each row, then pass the file to `judge calibrate --labels`. A larger sample with
+    the same seed contains the smaller one.
 
     \b
     Examples:
@@ -354,7 +368,7 @@ def sample(run: str, count: int, seed: int, output: Path, store: "SqlStore") -> 
     from answerkey.judge.calibration import draw_to_label, judged_replies
 
     if output.exists():
-        raise UsageError(f"{output} is there already, perhaps with labels in it; name another file")
+        raise UsageError(f"{output} already exists, perhaps with labels; name another file")
     info = store.find_run(run)
     judged = judged_replies(store.results(info), pass_mark=info.pass_mark)
     drawn = dict.fromkeys(draw_to_label(judged, count, seed=seed))
@@ -377,7 +391,7 @@ def sample(run: str, count: int, seed: int, output: Path, store: "SqlStore") -> 
 
 
 def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags) -> Answer:
-    """Measure whatever gives groundedness on labelled sentences."""
+    """Measure the groundedness model or judge on labelled sentences."""
     import asyncio
 
     from answerkey.judge.session import Judge
@@ -388,15 +402,15 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
 
         refuse_to_overwrite(output, paths)
     settings = load_settings()
-    judged_by = flags.settings(settings.judge)
+    judge_settings = flags.settings(settings.judge)
     if settings.scoring.grounded.model and not flags.model:
         measured = calibrate_entailment(paths, settings.scoring.grounded.model, settings.folder)
-    elif judged_by.models:
+    elif judge_settings.models:
         measured = asyncio.run(
-            calibrate_claims(paths, Judge(judged_by, folder=settings.folder, prices=settings.prices))
+            calibrate_claims(paths, Judge(judge_settings, folder=settings.folder, prices=settings.prices))
         )
     else:
-        raise UsageError("nothing gives groundedness; name a judge with --judge MODEL, or [grounded] model")
+        raise UsageError("nothing measures groundedness; use --judge MODEL, or set [grounded] model")
     if output is not None:
         output.write_bytes(msgspec.json.format(msgspec.json.encode(measured)))
     lines = [

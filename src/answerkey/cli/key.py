@@ -1,4 +1,4 @@
-"""`answerkey lint`: is a golden set well written?"""
+"""`answerkey lint`, `audit`, `import`, `export` and `schema`: write and check golden sets."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,12 +28,12 @@ from answerkey.text.normalise import for_terminal
 @click.command()
 @click.argument("questions", nargs=-1, type=FILE)
 @map_flag
-@flag("--strict", "Exit with code 1 on warnings too, not only on errors.", is_flag=True)
+@flag("--strict", "Exit with code 1 on warnings too.", is_flag=True)
 @answers
 def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> Answer:
-    """Check golden sets: keyword guidelines, echoes, duplicates, tools that look mistyped, thin categories.
+    """Check golden sets: keyword guidelines, echoes, duplicates, mistyped tools, thin categories.
 
-    Without QUESTIONS, the configured or bundled set is checked. Exits with code 1 if there are errors (with --strict:
+    Without QUESTIONS, checks the configured or bundled set. Exits with code 1 if there are errors (with --strict:
     or warnings), and with code 2 if the set cannot be read.
 
     \b
@@ -49,28 +49,25 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
 
     settings = load_settings()
     sets = [golden_set(path, settings, fields) for path in questions or (None,)]
-    found = [lint_questions(chosen) for chosen in sets]
-    # Of several sets each finding says which one it is of.
-    named = [
+    findings_by_set = [lint_questions(chosen) for chosen in sets]
+    # With several sets, each finding names its file.
+    rows = [
         msgspec.to_builtins(finding) | ({"file": str(path)} if len(sets) > 1 else {})
-        for path, findings in zip(questions or ("",), found, strict=True)
+        for path, findings in zip(questions or ("",), findings_by_set, strict=True)
         for finding in findings
     ]
 
     def show() -> None:
-        for chosen, findings in zip(sets, found, strict=True):
+        for chosen, findings in zip(sets, findings_by_set, strict=True):
             if len(sets) > 1:
                 click.echo(for_terminal(f"{chosen.path or chosen.name}:"))
             print_findings(findings, chosen)
 
     for chosen in sets:
         print_read_as(chosen.read_as)
-    worst = {worst_severity(findings) for findings in found}
-    refused = "error" in worst or (strict and "warning" in worst)
-    return Answer({"findings": named}, show, int(refused))
-
-
-# `answerkey audit`: what would bots that know nothing score?
+    severities = {worst_severity(findings) for findings in findings_by_set}
+    failed = "error" in severities or (strict and "warning" in severities)
+    return Answer({"findings": rows}, show, int(failed))
 
 
 @click.command()
@@ -79,10 +76,10 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
 @flag("--max-floor F", "Exit with code 1 if the floor is above F.", type=click.FloatRange(0, 1))
 @answers
 def audit(questions: Path | None, match: str | None, max_floor: float | None) -> Answer:
-    """Let bots that know nothing answer a golden set, and say what gives its answers away.
+    """Score trivial baseline bots on a golden set, and show which questions they pass.
 
-    The bots: silent (no text), echo (repeats the question), refuser, every-tool (calls all tools, says nothing) and
-    parrot (recites the keywords of the other questions). The floor is the best of their scores.
+    The bots: silent (no text), echo (repeats the question), refuser, every-tool (calls all tools, no text) and parrot
+    (the keywords of the other questions). The floor is the best of their scores.
 
     \b
     Examples:
@@ -100,20 +97,17 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None) ->
     return Answer(audit_document(result), lambda: print_audit(result, chosen), int(too_high))
 
 
-# `answerkey import`: another tool's files as a golden set or as recorded replies.
-
-
 @click.command(name="import")
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @map_flag
-@flag("-o, --output", "Where to write (.jsonl); without it, to stdout.", type=FILE)
+@flag("-o, --output", "File to write (.jsonl; default: stdout).", type=FILE)
 def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], output: Path | None) -> None:
-    """Turn another tool's files into JSON Lines that answerkey reads, and say what could not be carried over.
+    """Convert another tool's files to JSON Lines that answerkey reads, and list what was not converted.
 
     FORMAT is promptfoo, deepeval, ragas, inspect, langsmith, langfuse, openai-evals, bfcl, tau2, hf (any table), beir
-    (a dataset's folder or its files) or trec (qrels, a run, queries: which is which shows in the files). What holds
-    replies too becomes recorded replies with their expectations.
+    (a dataset's folder or its files) or trec (qrels, a run, queries, told apart by their content). Files that contain
+    replies become recorded replies with their expectations.
 
     \b
     Examples:
@@ -125,7 +119,6 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
     """
     from answerkey.plugins import importers
     from answerkey.report.files import atomic_file, refuse_to_overwrite
-    from answerkey.text.normalise import for_terminal
 
     if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
         raise UsageError(f"-o {output}: write to a .jsonl file")
@@ -133,20 +126,21 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
         refuse_to_overwrite(output, files)
     importer = importers.get(format_name)
     if fields and "fields" not in signature(importer).parameters:
-        raise UsageError(f"{format_name} has its fields in fixed places; import it without --map")
+        raise UsageError(f"{format_name} has fixed fields; remove --map")
     imported = importer(files, **({"fields": fields} if fields else {}))
     count = 0
     with nullcontext(sys.stdout.buffer) if output is None else atomic_file(output) as stream:
-        for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # how many, at the end
+        for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # the count is printed below
             stream.write(msgspec.json.encode(row) + b"\n")
         stream.flush()
-    where = "" if output is None else f" to {output}"
-    click.echo(for_terminal(f"wrote {count} {imported.kind}{where}"), err=True)
-    for note in imported.notes:
+    _print_written(f"{count} {imported.kind}", output, imported.notes)
+
+
+def _print_written(what: str, output: Path | None, notes: Iterable[str]) -> None:
+    destination = "" if output is None else f" to {output}"
+    click.echo(for_terminal(f"wrote {what}{destination}"), err=True)
+    for note in notes:
         click.echo(for_terminal(f"note: {note}"), err=True)
-
-
-# `answerkey export`: a golden set in another tool's files.
 
 
 @click.command()
@@ -154,13 +148,13 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
 @questions_argument
 @flag(
     "-o, --output",
-    "The file to write, or the folder where a format has several; without it, to stdout.",
+    "File to write, or folder for a format of several files (default: stdout).",
     type=FILE,
 )
 def export(format_name: str, questions: Path | None, output: Path | None) -> None:
-    """Write a golden set in another form, and say what could not be carried over.
+    """Convert a golden set to another format, and list what was not converted.
 
-    FORMAT is jsonl (answerkey's own form, complete), csv (for spreadsheets), hf (Parquet), promptfoo, deepeval, ragas,
+    FORMAT is jsonl (answerkey's own format, complete), csv (for spreadsheets), hf (Parquet), promptfoo, deepeval, ragas,
     inspect, langsmith, langfuse, openai-evals, bfcl, tau2, trec (qrels and queries) or beir (a dataset's folder
     without its corpus).
 
@@ -174,12 +168,11 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> Non
     from answerkey.plugins import exporters
     from answerkey.report.files import atomic_file, refuse_to_overwrite
     from answerkey.runs.context import golden_set
-    from answerkey.text.normalise import for_terminal
 
     make = exporters.get(format_name)
     golden = golden_set(questions, load_settings())
     exported = make(golden)
-    for path, content in _places(exported.files, output, format_name):
+    for path, content in _destinations(exported.files, output, format_name):
         if path is None:
             sys.stdout.buffer.writelines(content)
             sys.stdout.buffer.flush()
@@ -187,16 +180,13 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> Non
         refuse_to_overwrite(path, [Path(golden.path)] if golden.path else [])
         with atomic_file(path) as file:
             file.writelines(content)
-    where = "" if output is None else f" to {output}"
-    click.echo(for_terminal(f"wrote {exported.count} questions{where}"), err=True)
-    for note in exported.notes:
-        click.echo(for_terminal(f"note: {note}"), err=True)
+    _print_written(f"{exported.count} questions", output, exported.notes)
 
 
-def _places(
+def _destinations(
     files: Mapping[str, Iterable[bytes]], output: Path | None, format_name: str
 ) -> Iterator[tuple[Path | None, Iterable[bytes]]]:
-    """Where each file goes: one file where the user says (None: to stdout), several to a folder."""
+    """Where each file goes: one file to `output` (None: stdout), several into the folder `output`."""
     if len(files) == 1:
         [(name, content)] = files.items()
         ending = Path(name).suffix
@@ -205,17 +195,14 @@ def _places(
         yield output, content
         return
     if output is None:
-        raise UsageError(f"{format_name} is several files; name a folder for them with -o FOLDER")
+        raise UsageError(f"{format_name} has several files; add -o FOLDER")
     for name, content in files.items():
         path = output / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"-o {output}: cannot be a folder: {error.strerror or error}") from None
+            raise UsageError(f"-o {output}: cannot create the folder: {error.strerror or error}") from None
         yield path, content
-
-
-# `answerkey schema`: JSON Schemas for editors and other programs.
 
 
 _SCHEMAS = {
@@ -228,7 +215,7 @@ _SCHEMAS = {
 @click.command()
 @click.argument("what", type=click.Choice(list(_SCHEMAS)))
 def schema(what: str) -> None:
-    """Print the JSON Schema of a golden set's line, of answerkey.toml, or of the run document.
+    """Print the JSON Schema of a golden case, of answerkey.toml, or of the run document.
 
     \b
     Examples:

@@ -63,16 +63,16 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Serve": {
         "mcp": CommandEntry("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
-        "people": CommandEntry("answerkey.cli.serving:people", "Manage dashboard users."),
-        "sites": CommandEntry(
-            "answerkey.cli.serving:sites", "Manage keys of sites that send feedback and replies."
-        ),
+        "users": CommandEntry("answerkey.cli.serving:users", "Manage dashboard users and keys of sites."),
         "store": CommandEntry("answerkey.cli.serving:store", "Check, back up and copy the store."),
     },
 }
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 # Old name → where the command is now. They work in this version, and neither help nor hints mention them.
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {
+    "people": "answerkey.cli.serving:people",
+    "sites": "answerkey.cli.serving:sites",
+}
 
 # The output's disk is full or failing.
 _OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)

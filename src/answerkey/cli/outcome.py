@@ -1,17 +1,17 @@
-"""How a command goes and ends: its progress, a run's files, the terminal or JSON, the exit code, and what signals do to it."""
+"""How a command runs and ends: progress, signals, report files, the terminal or JSON, and the exit code."""
 
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 import msgspec
@@ -28,112 +28,130 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 
+class Answer(NamedTuple):
+    """The result of a command."""
+
+    # What `--json` prints.
+    document: object
+    # What people read, or a function that prints it.
+    text: str | Callable[[], object]
+    code: int = 0
+    # Printed to stderr after the result, as errors are.
+    error: str = ""
+
+
+def answers(command: Callable[..., Answer]) -> Callable[..., Any]:
+    """Add `--json` to a command that returns an Answer, and print it; a parameter `quiet` says whether it is JSON."""
+    wants_quiet = "quiet" in signature(command).parameters
+
+    @wraps(command)
+    def printed(*args: Any, as_json: bool, **values: Any) -> int:
+        if wants_quiet:
+            values["quiet"] = as_json
+        if as_json:
+            with reserved_stdout(for_document=True) as stdout:
+                answer = command(*args, **values)
+                _write_document(answer.document, stdout)
+        else:
+            answer = command(*args, **values)
+            if callable(answer.text):
+                answer.text()
+            else:
+                click.echo(answer.text)
+        if answer.error:
+            _print_error(answer.error)
+        return answer.code
+
+    return json_flag(printed)
+
+
 def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., Any]]:
-    """For commands that return a run, which is then shown: adds `-o` and `--json`, gives `settings` and `progress`."""
+    """Add `-o` and `--json` to a command that returns a run, and print it; the command gets `settings` and `progress`."""
 
     def add(command: Callable[..., Run]) -> Callable[..., Any]:
         @wraps(command)
-        def shown(*args: Any, outputs: Sequence[Path], as_json: bool, **given: Any) -> int:
+        def printed(*args: Any, outputs: Sequence[Path], as_json: bool, **values: Any) -> int:
             from answerkey.report.files import check_output
 
             settings = load_settings()
             for path in outputs:
-                check_output(path, _files_read(settings, **given))
+                check_output(path, _input_files(settings, **values))
             if outputs:
-                # A run keeps them, so that `resume` can write what an interrupted one was to write.
-                kept = [str(path.absolute()) for path in outputs]
-                settings = msgspec.structs.replace(settings, run={**settings.run, "outputs": kept})
+                # Stored with the run, so that `resume` writes what the interrupted command would have written.
+                stored = [str(path.absolute()) for path in outputs]
+                settings = msgspec.structs.replace(settings, run={**settings.run, "outputs": stored})
             progress = progress_for_terminal(quiet=as_json, doing=doing)
-            # Own scorers and checks may print; standard output belongs to what is concluded.
-            with stopped_like_ctrl_c(), redirect_stdout(sys.stderr):
-                run = command(*args, settings=settings, progress=progress, **given)
-            written = outputs or [Path(path) for path in run.info.options.outputs]
-            return conclude(run, outputs=written, as_json=as_json)
+            return conclude(
+                lambda: command(*args, settings=settings, progress=progress, **values),
+                outputs=outputs,
+                as_json=as_json,
+            )
 
-        return output_flag(json_flag(shown))
+        return output_flag(json_flag(printed))
 
     return add
 
 
-def _files_read(
+def _input_files(
     settings: Settings, questions: Path | None = None, target: str | None = None, **_others: object
 ) -> list[Path]:
     """The golden set and the recorded replies that a command reads."""
-    read = [] if questions is None else [questions]
+    files = [] if questions is None else [questions]
     if questions is None and settings.questions is not None:
-        read.append(settings.folder / settings.questions)
+        files.append(settings.folder / settings.questions)
     kind, _colon, rest = (target or settings.target or "").partition(":")
     configured = settings.targets.get(kind) if not rest else None
     if kind == "replay" and rest:
-        read.append(Path(rest))
+        files.append(Path(rest))
     elif isinstance(configured, dict) and configured.get("replay"):
-        read.append(settings.folder / str(configured["replay"]))
-    return read
+        files.append(settings.folder / str(configured["replay"]))
+    return files
 
 
-class Answer(NamedTuple):
-    """What a command found."""
-
-    # What `--json` prints.
-    document: object
-    # What people read: the text, or what prints it.
-    text: str | Callable[[], object]
-    code: int = 0
-
-
-def answers(command: Callable[..., Answer]) -> Callable[..., Any]:
-    """For commands that return an Answer: adds `--json`, and shows it; one with a parameter `quiet` is told of it."""
-    asks = "quiet" in signature(command).parameters
-
-    @wraps(command)
-    def shown(*args: Any, as_json: bool, **given: Any) -> int:
-        answer = command(*args, **given, **({"quiet": as_json} if asks else {}))
+def conclude(make_run: Callable[[], Run], *, outputs: Sequence[Path] = (), as_json: bool = False) -> int:
+    """Make a run, write its reports, print it; returns the exit code."""
+    with interruptible(), reserved_stdout(for_document=as_json) as stdout:
+        run = make_run()
         if as_json:
-            print_document(answer.document)
-        elif callable(answer.text):
-            answer.text()
-        else:
-            click.echo(answer.text)
-        return answer.code
-
-    return json_flag(shown)
-
-
-def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
-    """Write the reports and show the run; returns the exit code."""
-    if outputs:
-        from answerkey.report.files import write_reports
-
-        write_reports(run, outputs)
-    if as_json:
-        print_run_document(run)
-    else:
+            _write_reports(run, outputs)
+            print_run_document(run, stdout)
+    if not as_json:
+        # With the real stdout in place, to which -o /dev/stdout writes.
+        _write_reports(run, outputs)
         print_run(run)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from answerkey.report.markdown_file import write_to_github
 
-        # Standard output belongs to the document; GitHub reads commands from either stream.
+        # GitHub reads commands from either stream; with --json, stdout has only the document.
         write_to_github(run, sys.stderr if as_json else sys.stdout)
     if run.misconfigured:
-        print(f"answerkey: {next(iter(run.summary.unscored))}", file=sys.stderr)  # noqa: T201  # one line, as errors have
+        _print_error(next(iter(run.summary.unscored)))
         return TargetUnreachableError.exit_code
     return 0 if run.passed else 1
 
 
+def _write_reports(run: Run, outputs: Sequence[Path]) -> None:
+    paths = outputs or [Path(path) for path in run.info.options.outputs]
+    if paths:
+        from answerkey.report.files import write_reports
+
+        write_reports(run, paths)
+
+
 def gates_with(fail_on: str | None, gates: Sequence[str]) -> tuple[str, ...]:
-    """The gates of a comparison: --fail-on is one, so that it too fails on an unreliable judge and on missing scores."""
+    """The gates of a comparison. --fail-on adds one, so that an unreliable judge or missing scores fail it too."""
     return tuple(dict.fromkeys((*gates, *(["no regression"] if fail_on else []))))
 
 
 def verdict_code(verdict: str, fail_on: str | None, gates: Sequence[GateResult]) -> int:
-    """The exit code of a comparison: 1 for a gate that failed and 4 for an inconclusive one, where asked for."""
+    """The exit code of a comparison: 1 if a gate failed, 4 if it is inconclusive and --fail-on asks for that."""
     if not all(result.passed for result in gates):
         return 1
     return 4 if fail_on == "inconclusive" and verdict == "no clear difference" else 0
 
 
 def print_gates(gates: Sequence[GateResult]) -> None:
-    """A line for each gate of a comparison."""
+    """Print a line for each gate of a comparison."""
     from answerkey.report.wording import gate_words
 
     for result in gates:
@@ -141,7 +159,7 @@ def print_gates(gates: Sequence[GateResult]) -> None:
 
 
 def print_run(run: Run, *, worst: int = 10) -> None:
-    """The run's report on the terminal, with its comparison where it has one."""
+    """Print the run's report on the terminal, with its comparison if it has one."""
     from answerkey.report.terminal import print_report
 
     print_report(run, worst=worst)
@@ -151,27 +169,65 @@ def print_run(run: Run, *, worst: int = 10) -> None:
         print_comparison(run.comparison)
 
 
-def print_run_document(run: Run) -> None:
-    """The run document on stdout, streamed."""
+def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
+    """Stream the run document to stdout."""
     from answerkey.report.row_files import write_json
 
-    write_json(run, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    stream = stdout or sys.stdout.buffer
+    write_json(run, stream)
+    stream.flush()
 
 
 def print_document(document: object) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
+    _write_document(document, sys.stdout.buffer)
+
+
+def _write_document(document: object, stream: BinaryIO) -> None:
     from answerkey.model.result_rows import encode
 
-    sys.stdout.buffer.write(encode(document) + b"\n")
-    sys.stdout.buffer.flush()
+    stream.write(encode(document) + b"\n")
+    stream.flush()
+
+
+def _print_error(message: str) -> None:
+    click.echo(f"answerkey: {message}", err=True)
 
 
 @contextmanager
-def stopped_like_ctrl_c() -> Iterator[None]:
-    """While the body runs, SIGTERM and SIGHUP end a run resumable with all it has; one that is ignored (nohup) stays so."""
+def reserved_stdout(*, for_document: bool) -> Iterator[BinaryIO]:
+    """Yield the real stdout, and send whatever else is printed meanwhile to stderr.
+
+    This includes what native code, threads and child processes print: scorers, libraries and clusters must not disturb
+    the one document of `--json`. After the document, nothing of them may follow until the process ends.
+    """
+    before = sys.stdout
+    before.flush()
+    try:
+        own = os.dup(before.fileno())
+        is_process_stdout = before.fileno() == 1
+    except (OSError, ValueError):
+        # A stream in memory.
+        with redirect_stdout(sys.stderr):
+            yield before.buffer
+        return
+    with redirect_stdout(sys.stderr), os.fdopen(own, "wb") as stream:
+        saved = os.dup(1)
+        with suppress(OSError):
+            os.dup2(2, 1)
+        try:
+            yield stream
+        finally:
+            if not (for_document and is_process_stdout):
+                os.dup2(saved, 1)
+            os.close(saved)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that the run can be resumed; an ignored signal (nohup) stays ignored."""
     before = {}
-    # Windows has no SIGHUP, and only the main thread may decide.
+    # Windows has no SIGHUP, and only the main thread may set handlers.
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     for name in names:
         number = getattr(signal, name, None)
@@ -186,65 +242,58 @@ def stopped_like_ctrl_c() -> Iterator[None]:
 
 def _interrupt(*_: object) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As in a shell's background.
+        # A background job of a shell.
         raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)
 
 
-_SECONDS_BETWEEN = 0.1
-# Cells of a log's bar, at least: numbers say more.
-_LEAST_BAR = 1
-# What the report takes longest to load.
-_FOR_THE_REPORT = ("answerkey.report.terminal", "rich.console", "rich.table", "rich.columns")
+_SECONDS_BETWEEN_UPDATES = 0.1
+# Width of a log's bar, at least: the numbers beside it say more.
+_SHORTEST_BAR = 1
+# The modules of the report that take longest to import.
+_REPORT_MODULES = ("answerkey.report.terminal", "rich.console", "rich.table", "rich.columns")
 
 
 def progress_for_terminal(*, quiet: bool = False, doing: str = "asking") -> Progress:
-    """A bar if a person is watching, else silence."""
+    """A progress bar if stderr is a terminal, else nothing."""
     if quiet:
         return NoProgress()
-    return _Bar(doing) if sys.stderr.isatty() else _Unseen()
+    return ProgressBar(doing) if sys.stderr.isatty() else _ReportLoader()
 
 
-class _Unseen(NoProgress):
-    """Nobody watches, but a report will be printed: what that needs is loaded while the chatbot thinks."""
+class _ReportLoader(NoProgress):
+    """Shows nothing, but imports what the report needs while the chatbot is answering."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
-        Thread(target=_load, name="answerkey-report", daemon=True).start()
+        Thread(target=self._load, name="answerkey-report", daemon=True).start()
+
+    def _load(self) -> None:
+        for module in _REPORT_MODULES:
+            load_object(module)
 
 
-def _load() -> None:
-    for module in _FOR_THE_REPORT:
-        load_object(module)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-class _Bar:
+class ProgressBar:
     """A bar with the score so far."""
 
     def __init__(self, doing: str, console: "Console | None" = None) -> None:
         self._doing, self._console = doing, console
-        self._shown_at = 0.0
+        self._updated_at = 0.0
         self._bar: RichProgress | None = None
         self._task: Any = None
-        # Whether it is a log, whose replies nobody has counted, that is scored.
+        # Whether this is a log, whose number of replies is an estimate.
         self._is_log = False
-        self._before = 0
-        self._begun = 0.0
+        self._done_before = 0
+        self._started_at = 0.0
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._before, self._begun = done, monotonic()
+        self._done_before, self._started_at = done, monotonic()
         self._console = self._console or Console(stderr=True)
         self._is_log = planned is None
         note = TextColumn("{task.fields[note]}", markup=False)
-        # How many replies a log has is estimated anew at every step, from which rich's column cannot tell the time left.
+        # The estimate of a log's length changes with every update, which rich's own column for the time left cannot handle.
         live = (BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn())
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -258,10 +307,10 @@ class _Bar:
         self._bar.start()
 
     def advance(self, running: RunningScore) -> None:
-        # A log is graded faster than a person can read.
-        if self._bar is None or monotonic() - self._shown_at < _SECONDS_BETWEEN:
+        # A log is graded faster than anyone can read.
+        if self._bar is None or monotonic() - self._updated_at < _SECONDS_BETWEEN_UPDATES:
             return
-        self._shown_at = monotonic()
+        self._updated_at = monotonic()
         errors = f" · {running.errors} errors" if running.errors else ""
         score = "" if running.score is None else f"score {running.score:.1%}{errors}"
         if self._is_log:
@@ -269,18 +318,18 @@ class _Bar:
             note = self._log_note(running.done, total, score)
             self._bar.update(self._task, total=total, completed=running.done, note=note)
         else:
-            self._bar.update(self._task, completed=self._before + running.done, note=score)
+            self._bar.update(self._task, completed=self._done_before + running.done, note=score)
 
     def _log_note(self, done: int, total: int | None, score: str) -> str:
-        """How far a log is, how fast and for how long yet; what has no room is left out, first the speed, then the score."""
-        taken, new = max(monotonic() - self._begun, 1e-3), done - self._before
+        """Count, score, speed and time left; where they do not fit, without the speed, then without the score."""
+        seconds, new = max(monotonic() - self._started_at, 1e-3), done - self._done_before
         count, left = f"{done:,}", ""
         if total is not None:
             count += f" of {total:,}"
-            left = f"{_clock(taken * (total - done) / new)} left" if new else ""
+            left = f"{_clock(seconds * (total - done) / new)} left" if new else ""
         width = self._console.width if self._console is not None else 80
-        room = width - len(self._doing) - _LEAST_BAR - 2
-        rate = f"{new / taken:,.0f} a second"
+        room = width - len(self._doing) - _SHORTEST_BAR - 2
+        rate = f"{new / seconds:,.0f} a second"
         for parts in ((count, score, rate, left), (count, score, left)):
             note = " · ".join(filter(None, parts))
             if len(note) <= room:
@@ -290,3 +339,9 @@ class _Bar:
     def end(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -2,7 +2,7 @@
 
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from answerkey.store.maintenance import StoreCopy
-    from answerkey.store.people import People, Sites
     from answerkey.store.sql import SqlStore
+    from answerkey.store.users import Role
 
 
 @click.command()
@@ -64,7 +64,7 @@ def serve(
         from answerkey.server.settings import server_settings
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
-    from answerkey.store.people import People
+    from answerkey.store.users import Users
 
     settings = load_settings()
     served = server_settings(
@@ -78,13 +78,13 @@ def serve(
         require_token=require_token,
     )
     opener = partial(opened_store, store, create=True)
-    # A store that cannot be used is said here and now, not on the first page.
+    # Fail now, not on the first page, if the store cannot be used.
     with opener() as opened:
-        people = People(opened).all()
-    if served.needs_token and not people:
+        users = [user for user in Users(opened).all() if user.role != "site"]
+    if served.needs_token and not users:
         raise UsageError(
-            f"{served.public_url or served.host} can be reached by others, and nobody has access yet; "
-            "give it to someone: answerkey people add NAME --role admin"
+            f"{served.public_url or served.host} can be reached by others, but there are no users yet; "
+            "add one: answerkey users add NAME --role admin"
         )
     with listening_on(served.host, served.port) as (listening, address):
         shown = f"{served.public_origin}, listening on {address}" if served.public_origin else address
@@ -95,14 +95,14 @@ def serve(
 
 
 def _serve_on(listening: socket.socket, app: "Starlette") -> None:
-    """Serve until somebody stops it, with what goes on beside the pages."""
+    """Serve until stopped, with background maintenance."""
     import uvicorn
 
-    from answerkey.server.app import keep_house, warm_up
+    from answerkey.server.app import run_maintenance_loop, warm_up
 
     Thread(target=warm_up, args=(app,), daemon=True).start()
     stopped = Event()
-    Thread(target=keep_house, args=(app, stopped), daemon=True).start()
+    Thread(target=run_maintenance_loop, args=(app, stopped), daemon=True).start()
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
     )
@@ -130,146 +130,130 @@ def listening_on(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
         yield listening, f"http://{shown}:{listening.getsockname()[1]}"
 
 
-# `answerkey people` and `answerkey sites`: who may use a dashboard that others can reach, and what may send to it.
-
-
-def _people(store: "SqlStore") -> "People":
-    from answerkey.store.people import People
-
-    return People(store)
-
-
-def _sites(store: "SqlStore") -> "Sites":
-    from answerkey.store.people import Sites
-
-    return Sites(store)
+# `answerkey users`: who may use a dashboard that others can reach, and what may send to it.
 
 
 @click.group()
-def people() -> None:
-    """Say who may use a dashboard that others can reach.
+def users() -> None:
+    """Manage dashboard users and the keys of sites.
 
     \b
     Examples:
-      answerkey people add ann --role reviewer
-      answerkey people list
-      answerkey people rm ann
+      answerkey users add ann --role reviewer
+      answerkey users add shop --role site
+      answerkey users list
+      answerkey users rm ann
     """
 
 
-@click.group()
-def sites() -> None:
-    """Say which sites may send feedback and production replies.
-
-    \b
-    Examples:
-      answerkey sites add shop
-      answerkey sites list
-      answerkey sites rm shop
-    """
-
-
-@people.command("add")
+@users.command("add")
 @click.argument("name")
 @flag(
     "--role",
-    "viewer looks, reviewer also judges replies, admin also names baselines and deletes.",
-    type=click.Choice(["viewer", "reviewer", "admin"]),
+    "viewer: read; reviewer: also review replies; admin: also set baselines and delete; "
+    "site: only send feedback and replies.",
+    type=click.Choice(["viewer", "reviewer", "admin", "site"]),
     default="viewer",
     show_default=True,
 )
 @with_store(create=True)
-def add_person(name: str, role: str, store: "SqlStore") -> None:
-    """Give someone access: their token is shown once; they sign in with it, and their programs send it.
+def add_user(name: str, role: "Role", store: "SqlStore") -> None:
+    """Add a user and print their token, once: they sign in with it, and their programs send it.
+
+    A site's key can only add feedback and replies, so it may be part of a public page.
+
+    \b
+    Examples:
+      answerkey users add ann --role reviewer
+      answerkey users add shop --role site
+    """
+    _add_user(store, name, role)
+
+
+def _add_user(store: "SqlStore", name: str, role: "Role") -> None:
+    from answerkey.store.users import Users
+
+    click.echo(Users(store).add(name, role))
+    secret = f"key of {name}" if role == "site" else f"token of {name} ({role})"
+    click.echo(f"the {secret}; it is not shown again", err=True)
+
+
+def _list_command(key: str, roles: tuple[str, ...]) -> click.Command:
+    """A `list` of the users with these roles; `key` is its name in JSON."""
+
+    @click.command("list")
+    @with_store()
+    @answers
+    def list_users(store: "SqlStore") -> Answer:
+        """List users; their tokens are not stored.
+
+        \b
+        Example:
+          answerkey users list
+        """
+        from answerkey.store.users import Users
+
+        listed = [user for user in Users(store).all() if user.role in roles]
+        lines = [f"{user.name:<24} {user.role:<11}{user.created_at[:10]}" for user in listed]
+        return Answer({key: listed}, "\n".join(lines) or "no users yet; add one: answerkey users add NAME")
+
+    return list_users
+
+
+users.add_command(_list_command("users", ("viewer", "reviewer", "admin", "site")))
+
+
+@users.command("rm")
+@click.argument("name")
+@with_store()
+def remove_user(name: str, store: "SqlStore") -> None:
+    """Remove a user: their token, key and sessions end with the next request; what they sent stays.
 
     \b
     Example:
-      answerkey people add ann --role reviewer
+      answerkey users rm ann
     """
-    from answerkey.store.people import ROLES
+    from answerkey.store.users import Users
 
-    chosen = next(known for known in ROLES if known == role)
-    _show_once(_people(store).add(name, chosen), f"token of {name} ({role})")
+    Users(store).remove(name)
+    click.echo(f"removed: {name}")
+
+
+@users.command()
+@click.argument("name")
+@with_store()
+def sign_out(name: str, store: "SqlStore") -> None:
+    """End all sessions of a user, e.g. after a lost laptop; their token stays valid.
+
+    \b
+    Example:
+      answerkey users sign-out ann
+    """
+    from answerkey.store.users import Users
+
+    ended = Users(store).sign_out_everywhere(name)
+    click.echo(f"signed out: {name}, {ended} session{'' if ended == 1 else 's'}")
+
+
+# The old names of `users`, undocumented.
+people = click.Group(
+    "people",
+    commands={
+        "add": add_user,
+        "list": _list_command("people", ("viewer", "reviewer", "admin")),
+        "rm": remove_user,
+        "sign-out": sign_out,
+    },
+)
+sites = click.Group("sites", commands={"list": _list_command("sites", ("site",)), "rm": remove_user})
 
 
 @sites.command("add")
 @click.argument("name")
 @with_store(create=True)
 def add_site(name: str, store: "SqlStore") -> None:
-    """Let a site send: its key is shown once. It may add and do nothing else, so that it can stand in a public page.
-
-    \b
-    Example:
-      answerkey sites add shop
-    """
-    _show_once(_sites(store).add(name), f"key of {name}")
-
-
-def _show_once(secret: str, what: str) -> None:
-    click.echo(secret)
-    click.echo(f"the {what}; it is not shown again", err=True)
-
-
-def _add_list_and_rm(
-    group: click.Group,
-    known: "Callable[[SqlStore], People | Sites]",
-    *,
-    example: str,
-    listed: str,
-    removed: str,
-    nobody: str,
-) -> None:
-    """The commands that are the same for whatever has a name and a secret."""
-
-    @group.command("list", help=f"{listed}\n\n\b\nExample:\n  answerkey {group.name} list")
-    @with_store()
-    @answers
-    def list_all(store: "SqlStore") -> Answer:
-        found = known(store).all()
-        lines = [
-            f"{one.name:<24} {getattr(one, 'role', '').ljust(11) if group is people else ''}{one.created_at[:10]}"
-            for one in found
-        ]
-        return Answer({str(group.name): found}, "\n".join(lines) or nobody)
-
-    @group.command("rm", help=f"{removed}\n\n\b\nExample:\n  answerkey {group.name} rm {example}")
-    @click.argument("name")
-    @with_store()
-    def remove(name: str, store: "SqlStore") -> None:
-        known(store).remove(name)
-        click.echo(f"removed: {name}")
-
-
-_add_list_and_rm(
-    people,
-    _people,
-    example="ann",
-    listed="Show who has access; their tokens are not kept.",
-    removed="Take someone's access away from the next request on, wherever they are signed in.",
-    nobody="nobody yet; `answerkey people add NAME` gives someone access",
-)
-_add_list_and_rm(
-    sites,
-    _sites,
-    example="shop",
-    listed="Show which sites may send; their keys are not kept.",
-    removed="Make a site's key worthless from the next request on; what it sent stays.",
-    nobody="no site yet; `answerkey sites add NAME` makes a key",
-)
-
-
-@people.command()
-@click.argument("name")
-@with_store()
-def sign_out(name: str, store: "SqlStore") -> None:
-    """End all sessions of someone, as after a lost laptop; their token stays good.
-
-    \b
-    Example:
-      answerkey people sign-out ann
-    """
-    ended = _people(store).sign_out_everywhere(name)
-    click.echo(f"signed out: {name}, {ended} session{'' if ended == 1 else 's'}")
+    """Add a user with the role site."""
+    _add_user(store, name, "site")
 
 
 # `answerkey store`: check, back up and copy where runs are kept.

@@ -1,18 +1,29 @@
-"""`answerkey init`: from a chatbot's address to a graded run, with every file that a project needs."""
+"""`answerkey init`, `ask`, `doctor` and `demo`: the first steps with a chatbot."""
 
 import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from answerkey.cli.flags import FILE, flag, json_flag, map_flag, opened_store, store_flag
-from answerkey.cli.outcome import Answer, answers, conclude, print_document
+from answerkey.cli.flags import (
+    FILE,
+    flag,
+    grouped,
+    json_flag,
+    map_flag,
+    opened_store,
+    option,
+    store_flag,
+)
+from answerkey.cli.outcome import Answer, answers, conclude, print_document, progress_for_terminal
 from answerkey.config import DEFAULT_STORE, Settings, load_settings
 from answerkey.errors import AnswerkeyError, MissingExtraError, TargetUnreachableError, UsageError
 
@@ -21,11 +32,11 @@ if TYPE_CHECKING:
 
 
 _FIRST_QUESTION = "What can you help me with?"
-_REMEDY = "; --header gives credentials, --reply text=JMESPATH says where the text is"
+_REMEDY = "; use --header for credentials, --reply text=JMESPATH for where the text is"
 _NEXT = "next: complete golden.yaml, then `answerkey run -o report.html` and `answerkey show --failures`"
 _CI_NEXT = (
-    "for CI: this answerkey came from a disk that a CI job does not have; say in .github/workflows/answerkey.yml "
-    "(ANSWERKEY_INSTALL) where it gets one"
+    "for CI: this answerkey was installed from a local path; set ANSWERKEY_INSTALL in "
+    ".github/workflows/answerkey.yml to what the job should install"
 )
 
 
@@ -35,8 +46,8 @@ def _read_pairs(
     def read(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
         pairs = {}
         for text in value:
-            name, found, rest = (part.strip() for part in text.partition(mark))
-            if not (name and found and rest):
+            name, separator, rest = (part.strip() for part in text.partition(mark))
+            if not (name and separator and rest):
                 raise UsageError(f"{parameter.opts[0]} {text!r}: write it as {example}")
             pairs[name] = rest
         return pairs
@@ -44,43 +55,48 @@ def _read_pairs(
     return read
 
 
+@dataclass(frozen=True, kw_only=True)
+class InitFlags:
+    """The options of `init`."""
+
+    target: str | None = option(
+        "--target T", "Chatbot: http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
+    )
+    questions: tuple[str, ...] = option(
+        "--question Q",
+        "Probe with this question and make it a golden case (repeatable).",
+        "questions",
+        multiple=True,
+    )
+    headers: dict[str, str] = option(
+        "--header NAME:VALUE",
+        "Send this header; ${NAME} is read from the environment and never written to a file (repeatable).",
+        "headers",
+        multiple=True,
+        callback=_read_pairs(":", "'Authorization: Bearer ${BOT_TOKEN}'"),
+    )
+    reply: dict[str, str] = option(
+        "--reply PART=JMESPATH",
+        "Where a part of the reply is, if the guess is wrong (repeatable).",
+        multiple=True,
+        callback=_read_pairs("=", "text=data.answer"),
+    )
+    timeout: float | None = option(
+        "--timeout S", "Timeout of one attempt in seconds (default 60).", type=float
+    )
+    install: str | None = option(
+        "--install WHAT", "What pip installs in the CI job, if answerkey is installed from a local path."
+    )
+    with_run: bool = option("--run/--no-run", "Grade the new golden set at once.", "with_run", default=True)
+
+
 @click.command()
-@flag("--target T", "The chatbot: http://…, file.py:function, cmd:PROGRAM, openai:MODEL …")
-@flag(
-    "--question Q",
-    "A question to probe it with, which becomes a golden case; may be given several times.",
-    "questions",
-    multiple=True,
-)
-@flag(
-    "--header NAME:VALUE",
-    "A header to send; ${NAME} is an environment variable and is written as that.",
-    "headers",
-    multiple=True,
-    callback=_read_pairs(":", "'Authorization: Bearer ${BOT_TOKEN}'"),
-)
-@flag(
-    "--reply PART=JMESPATH",
-    "Where the reply has a part, if it is guessed wrong.",
-    multiple=True,
-    callback=_read_pairs("=", "text=data.answer"),
-)
-@flag("--timeout S", "Seconds for one attempt (60).", type=float)
-@flag("--install WHAT", "What the CI job has pip install, where this machine's own copy is no help.")
-@flag("--run/--no-run", "Ask and grade the first golden set at once.", "with_run", default=True)
-def init(
-    target: str | None,
-    questions: tuple[str, ...],
-    headers: dict[str, str],
-    reply: dict[str, str],
-    timeout: float | None,
-    install: str | None,
-    with_run: bool,
-) -> None:
+@grouped(InitFlags, "flags")
+def init(flags: InitFlags) -> None:
     """Set up a project: probe a chatbot, show how its reply is read, write the files, run.
 
-    Writes answerkey.toml, golden.yaml, .github/workflows/answerkey.yml and a line of .gitignore into the current folder, and
-    overwrites nothing. Without a terminal, give --target.
+    Writes answerkey.toml, golden.yaml, .github/workflows/answerkey.yml and a line of .gitignore into the current
+    folder. Existing files are not overwritten. Without a terminal, --target is required.
 
     \b
     Examples:
@@ -88,7 +104,6 @@ def init(
       answerkey init --target https://bot.example.com/ask --header 'Authorization: Bearer ${BOT_TOKEN}'
       answerkey init --target bot.py:answer --no-run
     """
-    from answerkey.cli.outcome import progress_for_terminal
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
@@ -98,51 +113,53 @@ def init(
     folder = Path.cwd()
     if (folder / CONFIG).exists():
         raise UsageError(
-            f"{CONFIG} is there already; `answerkey ask` shows how its target is read, `answerkey run` grades"
+            f"{CONFIG} already exists; `answerkey ask` shows how replies are read, `answerkey run` grades them"
         )
-    spec, asked = _wanted(target, questions)
-    options = Settings().options(timeout=timeout)
-    tell = partial(click.echo, err=True)
-    probe = wait_for(probe_target(spec, asked, options, headers=headers, reply=reply, tell=tell))
+    target, questions = _target_and_questions(flags)
+    probe = wait_for(
+        probe_target(
+            target,
+            questions,
+            Settings().options(timeout=flags.timeout),
+            headers=flags.headers,
+            reply=flags.reply,
+            tell=partial(click.echo, err=True),
+        )
+    )
     first = probe.answered[0]
     print_asked(first, make_console())
     if first.misconfigured is not None:
-        raise TargetUnreachableError(f"{first.misconfigured} (nothing was written{_REMEDY})")
-    source = installed_from() if install is None else install
-    written, kept = write_new(starter_files(probe, source), folder)
-    kept_words = f"; kept as they were: {', '.join(kept)}" if kept else ""
-    click.echo(f"\nwritten: {', '.join(written)}{kept_words}")
-    if with_run:
-        progress = progress_for_terminal(quiet=False, doing="asking")
-        run = evaluate(settings=load_settings(), name="first", progress=progress)
-        conclude(run, outputs=(), as_json=False)
+        raise TargetUnreachableError(f"{first.misconfigured} (no file was written{_REMEDY})")
+    source = installed_from() if flags.install is None else flags.install
+    written, existing = write_new(starter_files(probe, source), folder)
+    unchanged = f"; already there, unchanged: {', '.join(existing)}" if existing else ""
+    click.echo(f"\nwrote: {', '.join(written)}{unchanged}")
+    if flags.with_run:
+        progress = progress_for_terminal()
+        conclude(lambda: evaluate(settings=load_settings(), name="first", progress=progress))
     click.echo(_NEXT if source else f"{_NEXT}\n{_CI_NEXT}")
 
 
-def _wanted(target: str | None, questions: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The chatbot and the questions to probe it with, asked for where somebody is there to say."""
-    by_hand = sys.stdin.isatty() and not target
-    if not target and not by_hand:
-        raise UsageError("no terminal to ask on; give --target, as --target http://localhost:8000/chat")
-    spec = target or click.prompt("The chatbot (http://…, file.py:function, cmd:PROGRAM)")
-    if not questions:
-        questions = (
-            click.prompt("A question to try", default=_FIRST_QUESTION) if by_hand else _FIRST_QUESTION,
-        )
-    return spec, questions
-
-
-# `answerkey ask`: one question, to see what a chatbot gives back and how it is read.
+def _target_and_questions(flags: InitFlags) -> tuple[str, tuple[str, ...]]:
+    """The chatbot and the questions to probe it with; prompts for what is missing if there is a terminal."""
+    prompting = sys.stdin.isatty() and not flags.target
+    if not flags.target and not prompting:
+        raise UsageError("--target is required without a terminal, e.g. --target http://localhost:8000/chat")
+    target = flags.target or click.prompt("Chatbot (http://…, file.py:function, cmd:PROGRAM)")
+    if flags.questions:
+        return target, flags.questions
+    question = click.prompt("Test question", default=_FIRST_QUESTION) if prompting else _FIRST_QUESTION
+    return target, (question,)
 
 
 @click.command()
 @click.argument("question")
-@flag("--target T", "The chatbot: http://…, file.py:function, a configured name …")
-@flag("--questions", "The golden set that QUESTION may be of (the configured one).", type=FILE)
+@flag("--target T", "Chatbot: http://…, file.py:function, a configured name …")
+@flag("--questions", "Golden set to look QUESTION up in (default: the configured one).", type=FILE)
 @map_flag
-@flag("--timeout S", "Seconds for one attempt (60).", type=float)
+@flag("--timeout S", "Timeout of one attempt in seconds (default 60).", type=float)
 @flag("--raw", "Print only the raw reply.", is_flag=True)
-@json_flag
+@answers
 def ask(
     question: str,
     target: str | None,
@@ -150,12 +167,11 @@ def ask(
     fields: dict[str, str],
     timeout: float | None,
     raw: bool,
-    as_json: bool,
-) -> int:
-    """Ask one question: shows the raw reply, where each part was read, and what was not.
+) -> Answer:
+    """Ask one question; show the raw reply, where each part was read from, and what was not read.
 
-    QUESTION is any text, or the id or text of a case of the golden set, which is then scored too. Nothing is kept. Exits
-    with code 3 if the target is not set up right, and with code 1 if the reply is a failure.
+    QUESTION is any text, or the id or text of a golden case, which is then scored too. Nothing is stored. Exits with
+    code 3 if the target is configured wrongly, and with code 1 if the reply is an error.
 
     \b
     Examples:
@@ -172,21 +188,14 @@ def ask(
     case = find_case(question, None if questions is None else str(questions), settings, fields)
     chosen = target if target is not None else settings.target or "demo"
     asked = wait_for(ask_once(case or question, chosen, settings.options(timeout=timeout), settings))
-    if as_json:
-        print_document(asked.to_dict())
-    elif raw:
-        click.echo(raw_text(asked))
-    else:
-        print_asked(asked, make_console())
+    code = 0 if asked.reply.failure is None else 1
     if asked.misconfigured is not None:
-        raise TargetUnreachableError(asked.misconfigured)
-    return 0 if asked.reply.failure is None else 1
+        code = TargetUnreachableError.exit_code
+    text = (lambda: click.echo(raw_text(asked))) if raw else (lambda: print_asked(asked, make_console()))
+    return Answer(asked.to_dict(), text, code, error=asked.misconfigured or "")
 
 
-# `answerkey doctor`: is everything there that a run needs?
-
-
-# Extra → a module that only it brings.
+# Extra → a module that only this extra installs.
 _EXTRAS = {
     "server": "starlette",
     "mcp": "mcp",
@@ -200,20 +209,27 @@ _EXTRAS = {
     "local-judge": "xllamacpp",
 }
 _SIGNS = {"ok": "✓", "wrong": "✗", "note": "–"}
-_LITTLE_ROOM = 200_000_000
+# Less free space than this, in bytes, is a problem.
+_LOW_DISK_SPACE = 200_000_000
 
-# What was looked at, how it is ("ok", "wrong" or "note"), and what was found.
-Finding = tuple[str, str, str]
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that `doctor` checks."""
+
+    check: str
+    # ok, wrong or note.
+    state: str
+    found: str
 
 
 @click.command()
-@flag("--target T", "The chatbot to reach (the configured one).")
+@flag("--target T", "Chatbot to reach (default: the configured one).")
 @store_flag
 @answers
 def doctor(target: str | None, store: str | None) -> Answer:
-    """Look whether everything is there that a run needs: configuration, golden set, chatbot, store, extras.
+    """Check the setup: configuration, golden set, chatbot, store, extras.
 
-    The chatbot is opened, not asked. Exits with code 1 if something is wrong.
+    The chatbot is connected to, but not asked. Exits with code 1 if something is wrong.
 
     \b
     Examples:
@@ -222,111 +238,98 @@ def doctor(target: str | None, store: str | None) -> Answer:
     """
     from answerkey.text.normalise import for_terminal
 
-    findings = list(_examine(target, store))
-    lines = [f"{_SIGNS[state]} {check:<14}{' '.join(found.split())}" for check, state, found in findings]
-    checks = [dict(zip(("check", "state", "found"), one, strict=True)) for one in findings]
-    wrong = any(state == "wrong" for _, state, _ in findings)
+    checks = list(_checks(target, store))
+    lines = [f"{_SIGNS[one.state]} {one.check:<14}{' '.join(one.found.split())}" for one in checks]
+    wrong = any(one.state == "wrong" for one in checks)
     return Answer({"checks": checks}, "\n".join(map(for_terminal, lines)), int(wrong))
 
 
-def _examine(target: str | None, store: str | None) -> Iterator[Finding]:
+def _checks(target: str | None, store: str | None) -> Iterator[Check]:
     from answerkey import __version__
 
-    yield "answerkey", "ok", f"{__version__}, Python {platform.python_version()}, {platform.system()}"
-    settings = Settings()
+    system = f"{__version__}, Python {platform.python_version()}, {platform.system()}"
+    yield Check("answerkey", "ok", system)
     try:
         settings = load_settings()
-        yield (
-            "configuration",
-            "ok" if settings.path else "note",
-            settings.path or "none: defaults (answerkey init makes one)",
-        )
     except AnswerkeyError as error:
-        yield "configuration", "wrong", str(error)
+        yield Check("configuration", "wrong", str(error))
         return
-    yield _tried("golden set", lambda: _golden_set(settings))
-    chosen = target or settings.target or "demo"
-    yield _tried("chatbot", lambda: _chatbot(chosen, settings))
-    yield _tried("store", lambda: _store(store, settings))
-    yield _ignored(settings)
+    if settings.path:
+        yield Check("configuration", "ok", str(settings.path))
+    else:
+        yield Check("configuration", "note", "none, using defaults (`answerkey init` creates one)")
+    yield _checked("golden set", lambda: _check_golden_set(settings))
+    yield _checked("chatbot", lambda: _check_chatbot(target or settings.target or "demo", settings))
+    yield _checked("store", lambda: _check_store(store, settings))
+    yield _check_gitignore()
     missing = [extra for extra, module in _EXTRAS.items() if find_spec(module) is None]
-    there = [extra for extra in _EXTRAS if extra not in missing]
-    yield (
-        "extras",
-        "note" if missing else "ok",
-        f"{', '.join(there) or 'none'}" + (f"; not installed: {', '.join(missing)}" if missing else ""),
-    )
+    installed = ", ".join(extra for extra in _EXTRAS if extra not in missing) or "none"
+    absent = f"; not installed: {', '.join(missing)}" if missing else ""
+    yield Check("extras", "note" if missing else "ok", installed + absent)
 
 
-def _tried(check: str, look: Callable[[], tuple[str, str]]) -> Finding:
+def _checked(name: str, check: Callable[[], tuple[str, str]]) -> Check:
     try:
-        return (check, *look())
+        return Check(name, *check())
     except AnswerkeyError as error:
-        return check, "wrong", str(error)
+        return Check(name, "wrong", str(error))
 
 
-def _golden_set(settings: Settings) -> tuple[str, str]:
+def _check_golden_set(settings: Settings) -> tuple[str, str]:
     from answerkey.golden.lint import lint_questions, worst_severity
     from answerkey.runs.context import golden_set
 
     questions = golden_set(None, settings)
     findings = lint_questions(questions)
-    named = questions.path if settings.questions else "the bundled one"
-    said = f"{named}: {len(questions)} questions, {len(findings)} findings of answerkey lint"
-    return ("wrong" if worst_severity(findings) == "error" else "ok"), said
+    name = questions.path if settings.questions else "bundled"
+    text = f"{name}: {len(questions)} questions, {len(findings)} findings of `answerkey lint`"
+    return ("wrong" if worst_severity(findings) == "error" else "ok"), text
 
 
-def _chatbot(spec: str, settings: Settings) -> tuple[str, str]:
+def _check_chatbot(target: str, settings: Settings) -> tuple[str, str]:
     from answerkey.runs.context import make_context
     from answerkey.runs.progress import wait_for
 
-    async def open_it() -> str:
-        async with make_context(settings.options(gates=(), baseline=None), settings).target(spec) as opened:
+    async def connect() -> str:
+        async with make_context(settings.options(gates=(), baseline=None), settings).target(target) as opened:
             return opened.name
 
-    return "ok", f"{wait_for(open_it())} can be reached; `answerkey ask` shows how it answers"
+    return "ok", f"{wait_for(connect())} is reachable; `answerkey ask` shows how its replies are read"
 
 
-def _store(store: str | None, settings: Settings) -> tuple[str, str]:
+def _check_store(store: str | None, settings: Settings) -> tuple[str, str]:
     path = Path(settings.folder / (settings.store or DEFAULT_STORE))
     if store is None and "://" not in (settings.store or "") and not path.exists():
-        return "note", f"{path}: not there yet; the first run makes it"
+        return "note", f"{path}: does not exist yet; the first run creates it"
     with opened_store(store) as opened:
-        runs = len(opened.list_infos())
+        text = f"{opened.address}: {len(opened.list_infos())} runs"
         if opened.database.read_only:
-            return "wrong", f"{opened.address}: {runs} runs, and it cannot be written"
+            return "wrong", f"{text}, read-only"
         free = shutil.disk_usage(path.parent if path.parent.exists() else Path()).free
-        said = f"{opened.address}: {runs} runs"
-        return ("wrong", f"{said}, and little room on its disk") if free < _LITTLE_ROOM else ("ok", said)
+        return ("wrong", f"{text}, disk almost full") if free < _LOW_DISK_SPACE else ("ok", text)
 
 
-def _ignored(settings: Settings) -> Finding:
+def _check_gitignore() -> Check:
     """Whether git would commit the store."""
-    root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / ".git").exists()), None)
+    folder = Path.cwd()
+    root = next((path for path in (folder, *folder.parents) if (path / ".git").exists()), None)
     if root is None:
-        return "git", "note", "this is no repository"
-    lines = (
-        (root / ".gitignore").read_text(errors="replace").split() if (root / ".gitignore").exists() else []
-    )
-    ignored = any(line.strip("/") == ".answerkey" for line in lines)
-    return (
-        "git",
-        "ok" if ignored else "wrong",
-        ".answerkey/ is ignored" if ignored else "add .answerkey/ to .gitignore",
-    )
-
-
-# `answerkey demo`: the reference chatbot as an HTTP service with a chat page, or one question on the terminal.
+        return Check("git", "note", "not a git repository")
+    file = root / ".gitignore"
+    lines = file.read_text(errors="replace").split() if file.exists() else []
+    if any(line.strip("/") == ".answerkey" for line in lines):
+        return Check("git", "ok", ".answerkey/ is ignored")
+    return Check("git", "wrong", "add .answerkey/ to .gitignore")
 
 
 _variant_flag = flag(
     "--variant V",
-    'default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").',
+    'Variant: default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").',
     default="default",
 )
 _data_flag = flag(
     "--data",
-    "A changed copy of the data folder to answer from.",
+    "Answer from this copy of the data folder.",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
 )
 
@@ -359,7 +362,7 @@ def demo_ask(question: str, variant: str, data: Path | None, as_json: bool) -> i
 
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-    chatbot = _open(variant, data)
+    chatbot = _open_chatbot(variant, data)
     try:
         reply = chatbot.ask_sync(question)
     except Exception as error:
@@ -379,25 +382,25 @@ def demo_ask(question: str, variant: str, data: Path | None, as_json: bool) -> i
 
 @demo.command("serve")
 @flag("--host", "Address to listen on.", default="127.0.0.1", show_default=True)
-@flag("--port", "0 takes a free one.", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@flag("--port", "Port; 0 picks a free one.", default=8000, show_default=True, type=click.IntRange(0, 65535))
 @_variant_flag
 @_data_flag
 @flag(
     "--feedback-file",
-    "Where thumbs up and down are kept.",
+    "File for thumbs up and down.",
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path(".answerkey/demo-feedback.db"),
     show_default=True,
 )
 @flag(
     "--feedback-url URL",
-    "Pass verdicts on to a harness, as http://127.0.0.1:8765/api/feedback.",
+    "Forward verdicts, e.g. to http://127.0.0.1:8765/api/feedback.",
     envvar="ANSWERKEY_FEEDBACK_URL",
 )
 def demo_serve(
     host: str, port: int, variant: str, data: Path | None, feedback_file: Path, feedback_url: str | None
 ) -> None:
-    """Serve the chatbot: POST /chat, a chat page at /, the API's description at /docs.
+    """Serve the chatbot over HTTP: POST /chat, a chat page at /, API documentation at /docs.
 
     \b
     Examples:
@@ -415,12 +418,12 @@ def demo_serve(
         raise MissingExtraError("the demo's HTTP service", "server") from error
     if feedback_url is not None and not feedback_url.startswith(("http://", "https://")):
         raise UsageError(f"--feedback-url must start with http:// or https://, not {feedback_url!r}")
-    chatbot = _open(variant, data)
+    chatbot = _open_chatbot(variant, data)
     try:
         log = FeedbackLog(feedback_file)
     except OSError as error:
         raise UsageError(
-            f"{feedback_file}: cannot be written ({error}); choose another --feedback-file"
+            f"{feedback_file}: cannot be written ({error}); use another --feedback-file"
         ) from error
     with listening_on(host, port) as (listening, address):
         click.echo(f"{chatbot.knowledge.company} at {address}/ (stop with Ctrl+C)", err=True)
@@ -430,7 +433,7 @@ def demo_serve(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _open(variant: str, data: Path | None) -> "Chatbot":
+def _open_chatbot(variant: str, data: Path | None) -> "Chatbot":
     from answerkey_demo import open_chatbot
 
     try:

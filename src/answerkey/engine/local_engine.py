@@ -16,116 +16,107 @@ from answerkey.protocols import Ask, AskAgainError, BaseEngine, BaseTarget, Retr
 from answerkey.transcripts.failures import failure_from_exception
 from answerkey.transcripts.json_values import admit_reply
 
-# When the time is up, the loop looks so often for what lies in the sockets already; each look takes microseconds.
-_LOOKS = 50
+# When the time is up, the event loop is run this often to receive what has arrived already; each takes microseconds.
+_LAST_CHANCES = 50
+# How long a target may take to say what a question that timed out had done.
+_SO_FAR_S = 10.0
+# The longest wait before a retry: a longer `Retry-After` is a failure that says so.
+LONGEST_WAIT = 60.0
 
 
-class Patience:
-    """Many waits of the same length, with one timer for all of them: who began first is over first."""
+class SharedTimeout:
+    """One timer for many waits of the same length: the one that began first ends first."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        # Those under way, in the order in which they began.
-        self._waits: dict[_Wait, None] = {}
+        # In the order in which they began.
+        self.waits: dict[Deadline, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def wait(self) -> "_Wait":
-        """Like `asyncio.timeout`, but what arrived in time counts even where the loop comes to read it too late."""
-        return _Wait(self)
-
-    def begin(self, wait: "_Wait", loop: asyncio.AbstractEventLoop) -> None:
-        """A wait that begins now."""
+    def add(self, wait: "Deadline", loop: asyncio.AbstractEventLoop) -> None:
+        """Start a wait."""
         if loop is not self._loop:
-            self._loop, self._timer, self._waits = loop, None, {}
-        self._waits[wait] = None
+            self._loop, self._timer, self.waits = loop, None, {}
+        self.waits[wait] = None
         if self._timer is None:
             self._timer = loop.call_at(wait.due, self._ring, loop)
-
-    def end(self, wait: "_Wait") -> None:
-        """A wait that is over."""
-        self._waits.pop(wait, None)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
-        for wait in list(self._waits):
+        for wait in list(self.waits):
             if wait.due > now:
                 self._timer = loop.call_at(wait.due, self._ring, loop)
                 return
-            del self._waits[wait]
-            wait.look(loop, _LOOKS)
+            del self.waits[wait]
+            wait.expire(loop, _LAST_CHANCES)
 
 
-class _Wait:
-    """One wait, for as long as the body runs."""
+class Deadline:
+    """Like `asyncio.timeout`, but a reply that has arrived in time counts even if the loop was too busy to read it."""
 
-    __slots__ = ("_expired", "_handle", "_patience", "_task", "due")
+    __slots__ = ("_expired", "_handle", "_shared", "_task", "due")
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, shared: SharedTimeout) -> None:
+        self._shared = shared
         self._expired = False
         self._handle: asyncio.Handle | None = None
 
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self.due = loop.time() + self._patience.seconds
-        self._patience.begin(self, loop)
+        self.due = loop.time() + self._shared.seconds
+        self._shared.add(self, loop)
 
-    def look(self, loop: asyncio.AbstractEventLoop, left: int) -> None:
-        """The time is up, unless what is waited for has come by now."""
-        if left:
-            self._handle = loop.call_soon(self.look, loop, left - 1)
+    def expire(self, loop: asyncio.AbstractEventLoop, chances: int) -> None:
+        """Cancel the task, after the loop has had some chances to receive the reply."""
+        if chances:
+            self._handle = loop.call_soon(self.expire, loop, chances - 1)
         elif self._task is not None:
             self._expired = True
             self._task.cancel()
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        self._patience.end(self)
+        self._shared.waits.pop(self, None)
         if self._handle is not None:
             self._handle.cancel()
-        # Cancelled by somebody else as well, it stays cancelled.
         if (
             self._expired
             and self._task is not None
+            # A task that is cancelled from outside as well stays cancelled.
             and self._task.uncancel() <= 0
             and kind is asyncio.CancelledError
         ):
             raise TimeoutError
 
 
-# How long a target may take to say what a question that timed out had done.
-_SO_FAR_S = 10.0
-# Nobody waits longer than this for a retry: a longer `Retry-After` is a failure that says so.
-LONGEST_WAIT = 60.0
-
-
-class Pacer:
-    """Lets questions begin at most `rate` times a second, and not before a pause is over."""
+class RateLimiter:
+    """Starts questions at most `rate` times a second, and none before a pause is over."""
 
     def __init__(self, rate: float | None) -> None:
         self._spacing = 1 / rate if rate else 0.0
         self._next = 0.0
         self._not_before = 0.0
+        # Whether there is anything to wait for.
+        self.active = bool(rate)
 
     def pause(self, seconds: float) -> None:
-        """Begin nothing for so long: the chatbot said that it has too much to do."""
+        """Start nothing for some seconds: the chatbot is overloaded."""
         self._not_before = max(self._not_before, time.monotonic() + seconds)
+        self.active = True
 
-    async def turn(self) -> None:
-        """Wait until the next question may begin."""
-        if not self._spacing and not self._not_before:
-            return
+    async def wait(self) -> None:
+        """Wait until the next question may start."""
         now = time.monotonic()
-        begin = max(now, self._next, self._not_before)
-        self._next = begin + self._spacing
-        if begin > now:
-            await asyncio.sleep(begin - now)
+        start = max(now, self._next, self._not_before)
+        self._next = start + self._spacing
+        if start > now:
+            await asyncio.sleep(start - now)
 
 
 def backoff(attempt: int) -> float:
-    """Seconds before the next attempt: doubling from half a second, spread so that retries do not come in waves."""
+    """Seconds before the next attempt: doubled from half a second, and spread so that retries do not coincide."""
     return min(LONGEST_WAIT, 0.5 * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
 
 
@@ -134,9 +125,9 @@ class LocalEngine(BaseEngine):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._pacer = Pacer(options.rate)
-        self._patience = Patience(options.timeout)
-        # Ids must differ, not be hard to guess; asking the system for each of them lets other threads in.
+        self._rate = RateLimiter(options.rate)
+        self._timeout = SharedTimeout(options.timeout)
+        # Ids must be unique, not unpredictable; a system call for each would let other threads run.
         self._ids = random.Random(os.urandom(32))
 
     async def ask_all(
@@ -145,12 +136,12 @@ class LocalEngine(BaseEngine):
         trials: Iterable[Trial],
         journal: Callable[[Trial], None] | None = None,
     ) -> AsyncIterator[Trial]:
-        """Yield trials as they are answered, in any order; `journal` is told of each at once."""
+        """Yield trials as they are answered, in any order; `journal` is called for each at once."""
         waiting = iter(trials)
         # Waiting for a target that is busy would count as its time.
         capacities = [target.capacity for target in targets if target.capacity is not None]
         at_once = max(1, min([self._options.concurrency, *capacities]))
-        # Bounded, so that a slow reader slows the asking instead of filling the memory.
+        # Bounded, so that a slow reader slows down the asking instead of filling the memory.
         done: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=4 * at_once)
         workers = [asyncio.create_task(self._work(targets, waiting, done, journal)) for _ in range(at_once)]
         closer = asyncio.create_task(_close_when_done(workers, done))
@@ -171,37 +162,35 @@ class LocalEngine(BaseEngine):
         journal: Callable[[Trial], None] | None,
     ) -> None:
         for trial in waiting:
-            answered = trial.answered(await self._converse(targets[trial.arm], trial))
+            target, question = targets[trial.arm], trial.question
+            conversation_id = f"{self._ids.getrandbits(128):032x}"
+            replies: list[Reply] = []
+            for number, turn in enumerate(question.asks):
+                ask = Ask(
+                    question=turn.question,
+                    conversation_id=conversation_id,
+                    turn=number,
+                    question_id=question.id,
+                    trial=trial.number,
+                    context=question.context,
+                )
+                replies.append(await self._ask(target, ask))
+            answered = trial.answered(tuple(replies))
             if journal is not None:
-                # Before it waits for anybody: whatever ends the process now, the reply is kept.
+                # Before anything is awaited: if the process is killed now, the reply is stored.
                 journal(answered)
             await done.put(answered)
 
-    async def _converse(self, target: BaseTarget, trial: Trial) -> tuple[Reply, ...]:
-        """Ask a question's turns one after the other under one conversation id."""
-        conversation = f"{self._ids.getrandbits(128):032x}"
-        replies: list[Reply] = []
-        for turn, question in enumerate(trial.question.asks):
-            ask = Ask(
-                question=question.question,
-                conversation_id=conversation,
-                turn=turn,
-                question_id=trial.question.id,
-                trial=trial.number,
-                context=trial.question.context,
-            )
-            replies.append(await self._ask(target, ask))
-        return tuple(replies)
-
     async def _ask(self, target: BaseTarget, ask: Ask) -> Reply:
-        """Ask until it counts: a first attempt, and further ones where the chatbot was merely not to be had."""
+        """Ask one turn, again where the chatbot did not work on it."""
         queued = time.perf_counter()
-        await self._pacer.turn()
+        if self._rate.active:
+            await self._rate.wait()
         # Starting a process for the chatbot is not its time.
         await target.wait_for_room(ask)
         first = time.perf_counter()
         attempt = 1
-        # Seconds of earlier attempts whose work counts.
+        # Seconds that earlier attempts worked on steps which are not repeated.
         worked = 0.0
         while True:
             begun = time.perf_counter()
@@ -209,34 +198,27 @@ class LocalEngine(BaseEngine):
             traceparent = f"00-{trace_id}-{self._ids.getrandbits(64):016x}-01"
             attempted = msgspec.structs.replace(ask, traceparent=traceparent)
             reply, retry = await self._attempt(target, attempted)
-            ended = time.perf_counter()
+            elapsed = time.perf_counter() - begun + worked
             if retry is not None:
-                worked += (reply.timings.latency_ms or 0.0) / 1000
+                part_ms = reply.timings.latency_ms or 0.0
                 reply = msgspec.structs.replace(reply, timings=Timings())
-            if isinstance(retry, AskAgainError):
-                await target.wait_for_room(ask)
-                attempt += 1
-                continue
-            if retry is not None and attempt <= self._options.retries:
-                wait = retry.retry_after if retry.retry_after is not None else backoff(attempt)
-                if wait <= LONGEST_WAIT:
-                    if retry.retry_after is not None:
-                        self._pacer.pause(wait)
-                    await asyncio.sleep(wait)
+                if await self._may_retry(target, attempted, retry, attempt):
+                    worked += part_ms / 1000
                     attempt += 1
                     continue
-                message = f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s"
-                reply = msgspec.structs.replace(reply, failure=Failure(retry.failure.kind, message))
+                reply = msgspec.structs.replace(reply, failure=retry.failure)
             try:
                 reply = await target.observe(attempted, reply)
             except Exception as error:  # noqa: BLE001  # a plug-in's; the reply itself is there
                 message = f"observing the question failed: {failure_from_exception(error).message}"
                 reply = msgspec.structs.replace(reply, failure=Failure("local_resources", message))
-            timings = reply.timings
-            if not target.replays:
+            if target.replays:
+                # A recorded reply has its own timings and trace.
+                trace_id, timings = "", reply.timings
+            else:
                 timings = _timings(
-                    timings,
-                    latency_ms=1000 * (ended - begun + worked),
+                    reply.timings,
+                    elapsed_ms=1000 * elapsed,
                     queue_ms=1000 * (first - queued),
                     retry_ms=1000 * max(0.0, begun - first - worked),
                     attempts=attempt,
@@ -245,16 +227,32 @@ class LocalEngine(BaseEngine):
                 reply,
                 timings=timings,
                 conversation_id=reply.conversation_id or ask.conversation_id,
-                trace_id=reply.trace_id or (None if target.replays else trace_id),
+                trace_id=reply.trace_id or trace_id or None,
             )
 
+    async def _may_retry(self, target: BaseTarget, ask: Ask, retry: RetryableError, attempt: int) -> bool:
+        """Whether to ask again; waits until it may be done."""
+        if isinstance(retry, AskAgainError):
+            await target.wait_for_room(ask)
+            return True
+        wait = backoff(attempt) if retry.retry_after is None else retry.retry_after
+        if attempt > self._options.retries:
+            return False
+        if wait > LONGEST_WAIT:
+            message = f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s"
+            retry.failure = Failure(retry.failure.kind, message)
+            return False
+        if retry.retry_after is not None:
+            self._rate.pause(wait)
+        await asyncio.sleep(wait)
+        return True
+
     async def _attempt(self, target: BaseTarget, ask: Ask) -> tuple[Reply, RetryableError | None]:
-        """Ask once: the reply, and the error by which the target says that asking again may help."""
+        """Ask once: the reply, and the error if the target says that asking again may help."""
         begun = time.perf_counter()
         try:
-            with self._patience.wait():
-                reply = await target.ask(ask)
-            return reply, None
+            with Deadline(self._timeout):
+                return await target.ask(ask), None
         except RetryableError as error:
             done = Reply() if error.so_far is None else admit_reply(error.so_far)
             return msgspec.structs.replace(done, failure=error.failure), error
@@ -276,22 +274,25 @@ class LocalEngine(BaseEngine):
         return msgspec.structs.replace(done or Reply(), failure=Failure("timeout", message))
 
 
-def _timings(own: Timings, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Timings:
-    """What was measured here, with what the target measured itself. A reply from a record has its own instead."""
-    # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
-    measured = latency_ms if own.latency_ms is None else min(own.latency_ms, latency_ms)
+def _timings(own: Timings, *, elapsed_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Timings:
+    """The timings of a reply, from those that the target measured and from the time that elapsed around it.
+
+    A target that timed the chatbot itself, e.g. from its first to its last byte, knows its latency; the rest of the elapsed time
+    was spent waiting for a thread, a process or the event loop.
+    """
+    latency_ms = elapsed_ms if own.latency_ms is None else min(own.latency_ms, elapsed_ms)
     return Timings(
-        latency_ms=round(measured, 3),
+        latency_ms=round(latency_ms, 3),
         first_byte_ms=None if own.first_byte_ms is None else round(own.first_byte_ms, 3),
-        queue_ms=round(queue_ms + max(0.0, latency_ms - measured - own.retry_ms), 3),
+        queue_ms=round(queue_ms + max(0.0, elapsed_ms - latency_ms - own.retry_ms), 3),
         retry_ms=round(retry_ms + own.retry_ms, 3),
-        # A target sends again by itself only what died on the way.
+        # A target sends again by itself only what was lost on the way.
         attempts=attempts + own.attempts - 1,
     )
 
 
 async def _close_when_done(workers: list[asyncio.Task[None]], done: asyncio.Queue[Trial | None]) -> None:
-    """End the stream when all workers have; the first failure among them is everyone's."""
+    """End the stream when all workers have ended; raises the first failure among them."""
     try:
         await asyncio.gather(*workers)
     finally:

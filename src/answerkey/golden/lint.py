@@ -1,10 +1,10 @@
-"""Finding: something in a golden set that is wrong or measures less than it seems, where it stands and what to do."""
+"""`answerkey lint`: rules for golden sets. Each rule declares code, severity, message, remedy and the function that checks it."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -23,77 +23,44 @@ from answerkey.text.normalise import (
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
-_NO_REPLY_FITS = "remove one of the two: no reply can satisfy both"
-_AS_A_WORD = 'write {{"regex": "\\\\b{keyword}\\\\b"}}'
-# Kind of finding → how bad it is, and what to change.
-_RULES: dict[str, tuple[Severity, str]] = {
-    "category-typo": ("warning", "use one spelling, if they are the same"),
-    "common-word": ("warning", "use a specific value or a key concept instead"),
-    "contained-keyword": ("info", "keep the longer one, or write them as a list of alternatives"),
-    "duplicate-question": ("warning", "remove one, or use --repeat to ask every question several times"),
-    "echo": ("warning", "use what only the answer contains instead"),
-    "forbidden-alternative": ("warning", "remove the alternative or the forbidden keyword"),
-    "forbidden-expected": ("error", _NO_REPLY_FITS),
-    "forbidden-in-question": ("info", "make the forbidden keyword more specific"),
-    "forbidden-in-reference": ("error", "remove it from one of them"),
-    "forbidden-tool-expected": ("error", _NO_REPLY_FITS),
-    "generic-term": ("warning", "use what is specific to the answer, for example a name or an amount"),
-    "inside-words": ("warning", f"{_AS_A_WORD} or use --match smart, which respects words"),
-    "keyword-spaces": ("warning", "remove the spaces"),
-    "lone-tool": ("info", "check its name, or add questions that need it"),
-    "long-keyword": ("warning", "split it into the facts that matter, or move it to reference_answer"),
-    "no-expectations": ("warning", "add expected_keywords or expected_tools"),
-    "no-id": ("info", "give it a short, stable id"),
-    "not-in-reference": (
-        "warning",
-        "correct one of them: a reply that is the reference answer would lose points",
-    ),
-    "one-letter": ("warning", "use a longer and more specific value"),
-    "pattern-matches-anything": ("error", "make it require something, or remove it"),
-    "repeated-keyword": ("warning", "keep one"),
-    "rubric-needs-judge": ("info", "run it with --judge MODEL; without one, its checks are unscored"),
-    "short-number": ("warning", f"{_AS_A_WORD}, or add what it counts, as in “{{keyword}} units”"),
-    "thin-category": (
-        "warning",
-        "add questions until it has at least {least}, or merge it with another category",
-    ),
-    "tool-typo": ("warning", "correct the name, if it is a slip: names compare exactly"),
-    "uncategorised": ("info", "give them one: the report shows scores by category"),
-    "unknown-field": ("info", "nothing, if they are notes; else give them a name that is known"),
-}
+# A keyword with more words or characters is a sentence, which no reply repeats literally.
+_MAX_KEYWORD_WORDS = 8
+_MAX_KEYWORD_LENGTH = 80
+_SHORT_KEYWORD = 4  # up to this many letters, a keyword is looked for inside other words
+_WORDS_SHOWN = 3
+_MIN_CATEGORY_SIZE = 3  # the score of a smaller category is mostly chance
+_MIN_SET_SIZE = 6  # in a smaller set, a tool that only one question uses is normal
+_MIN_NAME_SIMILARITY = 86
+_MAX_TYPO_USES = 2  # a name that more questions use is not a typo
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One finding of `answerkey lint`."""
 
-    # Stable name of the kind of finding.
     code: str
     severity: Severity
-    # The line of the question in its file; None where the format has no lines.
-    line: int | None
-    # The question's id.
-    id: str
+    line: int | None  # of the question in its file; None for formats without lines
+    id: str  # of the question
     message: str
-    # What to change.
     remedy: str
 
 
-def finding(question: Question, code: str, message: str, **named: Any) -> Finding:
-    """A finding on one question; `named` is what its remedy speaks of."""
-    severity, remedy = _RULES[code]
-    return Finding(
-        code=code,
-        severity=severity,
-        line=question.line,
-        id=question.id,
-        message=message,
-        remedy=remedy.format(**named),
-    )
-
-
-def quoted(part: Keyword) -> str:
-    """A keyword or a name as findings show it."""
-    return f"“{one_line(part if isinstance(part, str) else describe_keyword(part), 60)}”"
+def lint_questions(questions: QuestionSet) -> list[Finding]:
+    """All findings in the order of the file, the worst first for each question."""
+    vocabulary = Vocabulary(questions)
+    findings: list[Finding] = []
+    for question in questions:
+        for number, turn in enumerate(question.asks, start=1):
+            prefix = f"turn {number}: " if question.turns else ""
+            for turn_rule in TURN_RULES:
+                for values in turn_rule.check(turn, vocabulary):
+                    findings.append(turn_rule.finding(question, values, prefix))
+    for set_rule in SET_RULES:
+        for question, values in set_rule.check(questions):
+            findings.append(set_rule.finding(question, values))
+    position = {question.id: index for index, question in enumerate(questions)}
+    findings.sort(key=lambda finding: (position[finding.id], SEVERITIES.index(finding.severity)))
+    return findings
 
 
 def worst_severity(findings: Iterable[Finding]) -> Severity | None:
@@ -102,30 +69,32 @@ def worst_severity(findings: Iterable[Finding]) -> Severity | None:
     return next((severity for severity in SEVERITIES if severity in present), None)
 
 
-# Keywords: the guidelines of the scoring standard, and expectations that contradict each other.
+# Checks of one turn: a question, or one turn of a conversation. They yield the values of the rule's message and remedy.
+
+_Values = Mapping[str, object]
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
-_WORD = re.compile(r"[^\W\d_]+")
-_NAMED = 3
-
-
-def _listed(name: str) -> frozenset[str]:
+def _word_list(name: str) -> frozenset[str]:
     return frozenset((files("answerkey.golden") / "words" / f"{name}.txt").read_text("utf-8").split())
 
 
-# Function words and fillers: they stand in almost every English reply.
-COMMON_WORDS = _listed("common")
-# Words of business that replies about any subject contain; the standard's own examples are "property" and "LLC".
-GENERIC_TERMS = _listed("generic")
-# Further words that business replies are full of: what a short keyword may be found inside of.
-BUSINESS_WORDS = _listed("business")
+COMMON_WORDS = _word_list("common")  # function words and fillers of almost every English reply
+GENERIC_TERMS = _word_list("generic")  # business words of replies about any subject, e.g. "property"
+BUSINESS_WORDS = _word_list("business")  # further words that a short keyword may be found inside of
 
 
 class Vocabulary:
     """The words that a short keyword may be found inside of: the golden set's own first, then those of business."""
 
     def __init__(self, questions: QuestionSet) -> None:
-        own = {word for text in _texts(questions) for word in _WORD.findall(text.lower())}
+        texts = [
+            text
+            for question in questions
+            for turn in question.asks
+            for text in (turn.question, turn.reference_answer or "")
+        ]
+        own = {word for text in texts for word in _LETTERS.findall(text.lower())}
         ordered = [
             word
             for words in (own, GENERIC_TERMS, BUSINESS_WORDS, COMMON_WORDS)
@@ -133,380 +102,404 @@ class Vocabulary:
         ]
         # One text, so that looking for letters inside all words is one fast search.
         self._text = "\n" + "\n".join(dict.fromkeys(ordered)) + "\n"
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._cache: dict[str, list[str]] = {}
 
-    def inside(self, letters: str) -> tuple[str, ...]:
+    def words_with(self, letters: str) -> list[str]:
         """A few words that contain the letters, except the letters themselves and their plural."""
-        if letters not in self._known:
-            self._known[letters] = tuple(self._search(letters))
-        return self._known[letters]
+        if letters not in self._cache:
+            self._cache[letters] = self._search(letters)
+        return self._cache[letters]
 
     def _search(self, letters: str) -> list[str]:
-        found: list[str] = []
-        at = self._text.find(letters)
-        while at >= 0 and len(found) < _NAMED:
-            start, end = self._text.rfind("\n", 0, at) + 1, self._text.find("\n", at)
+        words: list[str] = []
+        offset = self._text.find(letters)
+        while offset >= 0 and len(words) < _WORDS_SHOWN:
+            start, end = self._text.rfind("\n", 0, offset) + 1, self._text.find("\n", offset)
             word = self._text[start:end]
             if word not in (letters, letters + "s"):
-                found.append(word)
-            at = self._text.find(letters, end)
-        return found
+                words.append(word)
+            offset = self._text.find(letters, end)
+        return words
 
 
-def _texts(questions: QuestionSet) -> Iterable[str]:
-    for question in questions:
-        for turn in question.asks:
-            yield turn.question
-            if turn.reference_answer:
-                yield turn.reference_answer
-
-
-# Keywords of more words or characters than this are sentences: no reply repeats them to the letter.
-_LONG_WORDS = 8
-_LONG_CHARACTERS = 80
-# Letters up to this number are looked for inside other words.
-_SHORT_LETTERS = 4
-
-
-def check_keywords(question: Question, vocabulary: Vocabulary) -> Iterator[Finding]:
-    """Check the keywords of a question, or of each turn of a conversation against that turn's own question."""
-    for number, turn in enumerate(question.asks, start=1):
-        where = f"turn {number}: " if question.turns else ""
-        for code, message, *about in _check(turn, vocabulary):
-            yield finding(question, code, where + message, keyword="".join(about))
-
-
-# The kind of finding, the message, and the keyword that the remedy speaks of where it speaks of one.
-_Raw = tuple[str, str] | tuple[str, str, str]
-
-
-def _check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Raw]:
-    for keyword in turn.expected_keywords:
-        yield from _check_one(keyword, vocabulary)
-    yield from _echoes(turn)
-    yield from _repeats(turn.expected_keywords)
-    yield from _reference(turn)
-    yield from _contradictions(turn)
+def _quoted(value: Keyword) -> str:
+    return f"“{one_line(value if isinstance(value, str) else describe_keyword(value), 60)}”"
 
 
 def _options(keyword: Keyword) -> tuple[str | NumberKeyword | PatternKeyword, ...]:
     return keyword.options if isinstance(keyword, Alternatives) else (keyword,)
 
 
-def _check_one(keyword: Keyword, vocabulary: Vocabulary) -> Iterator[_Raw]:
-    for option in _options(keyword):
-        if isinstance(option, str):
-            yield from _check_text(option, vocabulary)
-        elif isinstance(option, PatternKeyword) and _said((option,), " "):
-            yield (
-                "pattern-matches-anything",
-                f"the regular expression {quoted(option)} matches even an empty text",
-            )
+def _keyword_texts(turn: Question) -> list[str]:
+    options = [option for keyword in turn.expected_keywords for option in _options(keyword)]
+    return [option for option in options if isinstance(option, str)]
 
 
-def _check_text(text: str, vocabulary: Vocabulary) -> Iterator[_Raw]:
-    bare = text.strip()
-    lowered = bare.lower()
-    if bare != text:
-        shown = one_line(text.replace(" ", "␣"), 60)
-        yield (
-            "keyword-spaces",
-            f"the keyword “{shown}” begins or ends with a space, which the reply must then contain",
-        )
-    if len(bare) == 1:
-        yield (
-            "one-letter",
-            f"the keyword {quoted(bare)} is a single character, which almost every reply contains",
-        )
-    elif lowered in COMMON_WORDS:
-        yield "common-word", f"the keyword {quoted(bare)} is a common word, which almost every reply contains"
-    elif lowered in GENERIC_TERMS:
-        yield (
-            "generic-term",
-            f"the keyword {quoted(bare)} is a generic term, which a reply without the answer may contain",
-        )
-    elif bare.isascii() and bare.isdigit() and len(bare) <= 2:
-        yield (
-            "short-number",
-            f"the number {quoted(bare)} is also found inside longer numbers, such as {bare}0 or 20{bare}",
-            bare,
-        )
-    elif bare.isalpha() and len(bare) <= _SHORT_LETTERS:
-        inside = vocabulary.inside(lowered)
-        if inside:
-            yield (
-                "inside-words",
-                f"the keyword {quoted(bare)} is also found inside other words, such as {', '.join(inside)}",
-                bare,
-            )
-    if len(bare.split()) > _LONG_WORDS or len(bare) > _LONG_CHARACTERS:
-        yield (
-            "long-keyword",
-            f"the keyword {quoted(bare)} is a sentence, which a right answer in other words does not contain",
-        )
+def _found(keywords: Sequence[Keyword], text: str, *, found: bool = True) -> list[Keyword]:
+    """The keywords that a text contains; with `found=False`, those that it does not."""
+    matches = find_keywords(tuple(keywords), text)
+    return [keyword for keyword, match in zip(keywords, matches, strict=True) if match.found is found]
 
 
-def _echoes(turn: Question) -> Iterator[_Raw]:
-    echoed = _said(turn.expected_keywords, turn.question)
-    if not echoed:
-        return
-    names = ", ".join(quoted(keyword) for keyword in echoed)
-    one = len(echoed) == 1
-    stand = f"the keyword {names} already stands" if one else f"the keywords {names} already stand"
-    everything = len(echoed) == len(turn.expected_keywords)
-    earned = "every keyword" if everything else "it" if one else "them"
-    yield "echo", f"{stand} in the question: repeating the question earns {earned} for free"
+def _weak_kind(text: str) -> str:
+    """Why almost any reply may contain a keyword, as the code of a rule; "" if it is specific."""
+    if len(text) == 1:
+        return "one-letter"
+    if text.lower() in COMMON_WORDS:
+        return "common-word"
+    if text.lower() in GENERIC_TERMS:
+        return "generic-term"
+    if text.isascii() and text.isdigit() and len(text) <= 2:
+        return "short-number"
+    return "inside-words" if text.isalpha() and len(text) <= _SHORT_KEYWORD else ""
 
 
-def _repeats(keywords: Sequence[Keyword]) -> Iterator[_Raw]:
+def _weak_keywords(kind: str) -> "_TurnCheck":
+    def check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+        for text in map(str.strip, _keyword_texts(turn)):
+            if _weak_kind(text) == kind:
+                words = vocabulary.words_with(text.lower()) if kind == "inside-words" else [text]
+                if words:
+                    yield {"keyword": _quoted(text), "text": text, "words": ", ".join(words)}
+
+    return check
+
+
+def _patterns_for_anything(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for keyword in turn.expected_keywords:
+        for option in _options(keyword):
+            if isinstance(option, PatternKeyword) and _found((option,), " "):
+                yield {"keyword": _quoted(option)}
+
+
+def _keywords_with_spaces(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for text in _keyword_texts(turn):
+        if text != text.strip():
+            yield {"shown": one_line(text.replace(" ", "␣"), 60)}
+
+
+def _long_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for text in map(str.strip, _keyword_texts(turn)):
+        if len(text.split()) > _MAX_KEYWORD_WORDS or len(text) > _MAX_KEYWORD_LENGTH:
+            yield {"keyword": _quoted(text)}
+
+
+def _echoes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    echoed = _found(turn.expected_keywords, turn.question)
+    if echoed:
+        names = ", ".join(map(_quoted, echoed))
+        subject, earned = f"the keywords {names} are", "them"
+        if len(echoed) == 1:
+            subject, earned = f"the keyword {names} is", "it"
+        if len(echoed) == len(turn.expected_keywords):
+            earned = "every keyword"
+        yield {"subject": subject, "earned": earned}
+
+
+def _repeated_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     seen: set[str] = set()
-    for keyword in keywords:
+    for keyword in turn.expected_keywords:
         name = describe_keyword(keyword).strip().lower()
         if name in seen:
-            yield (
-                "repeated-keyword",
-                f"the keyword {quoted(keyword)} is listed more than once and counts each time",
-            )
+            yield {"keyword": _quoted(keyword)}
         seen.add(name)
-    texts = [keyword.strip().lower() for keyword in keywords if isinstance(keyword, str)]
+
+
+def _contained_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    texts = [keyword.strip().lower() for keyword in turn.expected_keywords if isinstance(keyword, str)]
     for text in dict.fromkeys(texts):
-        longer = next(
-            (other for other in texts if text != other and re.search(rf"\b{re.escape(text)}\b", other)), None
-        )
-        if longer is not None:
-            yield (
-                "contained-keyword",
-                f"the keyword {quoted(text)} is part of {quoted(longer)}: both are found or missed together",
-            )
+        for other in texts:
+            if text != other and re.search(rf"\b{re.escape(text)}\b", other):
+                yield {"keyword": _quoted(text), "longer": _quoted(other)}
+                break
 
 
-def _reference(turn: Question) -> Iterator[_Raw]:
-    answer = turn.reference_answer
-    if not answer:
-        return
-    for keyword in _said(turn.expected_keywords, answer, said=False):
-        yield (
-            "not-in-reference",
-            f"the keyword {quoted(keyword)} is not in the question's own reference answer",
-        )
-    for keyword in _said(turn.forbidden_keywords, answer):
-        yield (
-            "forbidden-in-reference",
-            f"the forbidden keyword {quoted(keyword)} is in the question's own reference answer",
-        )
+def _missing_in_reference(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    if turn.reference_answer:
+        for keyword in _found(turn.expected_keywords, turn.reference_answer, found=False):
+            yield {"keyword": _quoted(keyword)}
 
 
-def _contradictions(turn: Question) -> Iterator[_Raw]:
-    if not turn.forbidden_keywords:
-        return
-    for expected in turn.expected_keywords:
-        texts = [option for option in _options(expected) if isinstance(option, str)]
-        if not texts or len(texts) < len(_options(expected)):
-            continue
-        for forbidden in turn.forbidden_keywords:
-            hits = [text for text in texts if _said((forbidden,), text)]
-            if len(hits) == len(texts):
-                yield (
-                    "forbidden-expected",
-                    f"the keyword {quoted(expected)} is expected, but it contains the forbidden {quoted(forbidden)}",
-                )
-            elif hits:
-                yield (
-                    "forbidden-alternative",
-                    f"the alternative {quoted(hits[0])} contains the forbidden keyword {quoted(forbidden)}",
-                )
-    for forbidden in _said(turn.forbidden_keywords, turn.question):
-        yield (
-            "forbidden-in-question",
-            f"the forbidden keyword {quoted(forbidden)} stands in the question: a reply that quotes the question fails",
-        )
+def _forbidden_in_reference(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    if turn.reference_answer:
+        for keyword in _found(turn.forbidden_keywords, turn.reference_answer):
+            yield {"keyword": _quoted(keyword)}
 
 
-def _said(keywords: Sequence[Keyword], text: str, *, said: bool = True) -> list[Keyword]:
-    """The keywords that a text contains, or with `said` false those that it does not."""
-    matches = find_keywords(tuple(keywords), text)
-    return [keyword for keyword, match in zip(keywords, matches, strict=True) if match.found is said]
+def _forbidden_in_question(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for keyword in _found(turn.forbidden_keywords, turn.question):
+        yield {"keyword": _quoted(keyword)}
 
 
-# `lint`: what is wrong with a set as a whole, as mistyped tools, thin categories, questions asked twice, and all findings.
+def _contradictions(*, whole: bool) -> "_TurnCheck":
+    """Expected keywords that contain a forbidden one: with every alternative, or with some."""
+
+    def check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+        for expected in turn.expected_keywords if turn.forbidden_keywords else ():
+            texts = [option for option in _options(expected) if isinstance(option, str)]
+            if not texts or len(texts) < len(_options(expected)):
+                continue
+            for forbidden in turn.forbidden_keywords:
+                hits = [text for text in texts if _found((forbidden,), text)]
+                if hits and (len(hits) == len(texts)) is whole:
+                    shown = expected if whole else hits[0]
+                    yield {"keyword": _quoted(shown), "forbidden": _quoted(forbidden)}
+
+    return check
 
 
-# Fewer questions than this say nothing about a category.
-THIN = 3
-# Names as alike as this differ by a slip of the finger.
-_ALIKE = 86
-# A name that more questions use is no slip.
-_RARE = 2
-# In a smaller set, a tool that one question uses is nothing to wonder about.
-_SET_WITH_HABITS = 6
+def _forbidden_expected_tools(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for name in sorted({tool.name for tool in turn.expected_tools} & set(turn.forbidden_tools)):
+        yield {"tool": _quoted(name)}
 
 
-def check_set(questions: QuestionSet) -> Iterator[Finding]:
-    """Check what only shows across questions."""
-    yield from _duplicates(questions)
-    yield from _tools(questions)
-    yield from _categories(questions)
-    if questions.unknown_fields:
-        first = next(q for q in questions if questions.unknown_fields[0] in q.metadata)
-        names = ", ".join(map(quoted, questions.unknown_fields))
-        yield finding(first, "unknown-field", f"fields that are kept as notes and expect nothing: {names}")
+def _rubrics(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    if any(check.kind == "rubric" for check in turn.checks):
+        yield {}
+
+
+def _no_expectations(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    if turn.expects_nothing:
+        unscored = [name for name in ("relevant_documents", "checks") if getattr(turn, name)]
+        note = f" ({' and '.join(unscored)} alone do not change the score)" if unscored else ""
+        if turn.checks:
+            note += "; checks do where [scoring.weights] gives them a weight"
+        yield {"note": note}
+
+
+# Checks of the whole set. They yield the question of the finding with the values.
+
+_Hits = Iterator[tuple[Question, _Values]]
+
+
+def _questions_without_id(questions: QuestionSet) -> _Hits:
     for question in questions:
-        yield from _expectations(question)
+        if question.id == question_id(question.question, [turn.question for turn in question.turns]):
+            yield question, {}
 
 
-def _duplicates(questions: QuestionSet) -> Iterator[Finding]:
+def _duplicate_questions(questions: QuestionSet) -> _Hits:
     first: dict[tuple[object, ...], Question] = {}
     for question in questions:
-        asked = tuple(re.sub(r"[\W_]+", " ", turn.question.casefold()).strip() for turn in question.asks)
-        earlier = first.setdefault((asked, question.context, question.persona), question)
+        texts = tuple(re.sub(r"[\W_]+", " ", turn.question.casefold()).strip() for turn in question.asks)
+        earlier = first.setdefault((texts, question.context, question.persona), question)
         if earlier is not question:
-            where = f" on line {earlier.line}" if earlier.line else ""
-            yield finding(
-                question,
-                "duplicate-question",
-                f"asks the same as {quoted(earlier.id)}{where}, which then counts twice",
-            )
+            line = f" on line {earlier.line}" if earlier.line else ""
+            yield question, {"other": _quoted(earlier.id), "line": line}
 
 
-def _tools(questions: QuestionSet) -> Iterator[Finding]:
+def _unknown_fields(questions: QuestionSet) -> _Hits:
+    names = questions.unknown_fields
+    if names:
+        first = next(question for question in questions if names[0] in question.metadata)
+        yield first, {"names": ", ".join(map(_quoted, names))}
+
+
+def _expected_tool_users(questions: QuestionSet) -> dict[str, list[Question]]:
     users: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         for name in {tool.name for turn in question.asks for tool in turn.expected_tools}:
             users[name].append(question)
-        for number, turn in enumerate(question.asks, start=1):
-            where = f"turn {number}: " if question.turns else ""
-            expected = {tool.name for tool in turn.expected_tools}
-            for name in sorted(expected & set(turn.forbidden_tools)):
-                yield finding(
-                    question,
-                    "forbidden-tool-expected",
-                    f"{where}the tool {quoted(name)} is both expected and forbidden",
-                )
-    names = _Names(users)
-    for name, asking in users.items():
-        close = names.meant(name)
-        if close is not None:
-            for question in asking:
-                yield finding(
-                    question,
-                    "tool-typo",
-                    f"the tool {quoted(name)} looks like {quoted(close)}, which {_others(len(users[close]))}",
-                )
-        elif len(asking) == 1 and len(questions) >= _SET_WITH_HABITS:
-            yield finding(asking[0], "lone-tool", f"no other question expects the tool {quoted(name)}")
+    return users
+
+
+def _mistyped_tools(questions: QuestionSet) -> _Hits:
+    users = _expected_tool_users(questions)
+    for name, using in users.items():
+        meant = _intended_name(name, users)
+        if meant is not None:
+            count = len(users[meant])
+            others = "another question expects" if count == 1 else f"{count} other questions expect"
+            for question in using:
+                yield question, {"tool": f"tool {_quoted(name)}", "meant": _quoted(meant), "others": others}
     for question in questions:
         forbidden = {name for turn in question.asks for name in turn.forbidden_tools}
         for name in sorted(forbidden - set(users)):
-            close = names.meant(name)
-            if close is not None:
-                yield finding(
-                    question,
-                    "tool-typo",
-                    f"the forbidden tool {quoted(name)} looks like {quoted(close)}, which other questions expect",
-                )
+            meant = _intended_name(name, users)
+            if meant is not None:
+                tool, others = f"forbidden tool {_quoted(name)}", "other questions expect"
+                yield question, {"tool": tool, "meant": _quoted(meant), "others": others}
 
 
-def _others(number: int) -> str:
-    return "another question expects" if number == 1 else f"{number} other questions expect"
+def _lone_tools(questions: QuestionSet) -> _Hits:
+    users = _expected_tool_users(questions)
+    if len(questions) >= _MIN_SET_SIZE:
+        for name, using in users.items():
+            if len(using) == 1 and _intended_name(name, users) is None:
+                yield using[0], {"tool": _quoted(name)}
 
 
-class _Names:
-    """Names that are in use, and which of them another name may be a slip for."""
+def _intended_name(name: str, uses: Mapping[str, Sequence[object]]) -> str | None:
+    """The name in use that a rarely used one is probably a typo of."""
+    from rapidfuzz import fuzz, process  # slow to import
 
-    def __init__(self, uses: Mapping[str, Sequence[object]]) -> None:
-        self._uses = uses
-        self._names = list(uses)
-
-    def meant(self, name: str) -> str | None:
-        """The name that this one is probably meant to be; None where it seems to be what it says."""
-        from rapidfuzz import fuzz, process
-
-        used = len(self._uses.get(name, ()))
-        if used > _RARE:
-            return None
-        close = process.extract(
-            name, self._names, scorer=fuzz.ratio, processor=_lower, score_cutoff=_ALIKE, limit=5
-        )
-        for other, _, _ in close:
-            # Names that differ in their numbers (v1 and v2) are different things.
-            distinct = _numbers(other) != _numbers(name)
-            if other != name and not distinct and (used, name) < (len(self._uses[other]), other):
-                return str(other)
+    count = len(uses.get(name, ()))
+    if count > _MAX_TYPO_USES:
         return None
+    similar = process.extract(
+        name,
+        list(uses),
+        scorer=fuzz.ratio,
+        processor=_without_style,
+        score_cutoff=_MIN_NAME_SIMILARITY,
+        limit=5,
+    )
+    for other, _, _ in similar:
+        # Names that differ in their numbers (v1 and v2) are different things.
+        same_numbers = re.findall(r"\d+", other) == re.findall(r"\d+", name)
+        if other != name and same_numbers and (count, name) < (len(uses[other]), other):
+            return str(other)
+    return None
 
 
-def _lower(name: str) -> str:
-    """As names are compared: without the signs and capitals that styles of writing differ in."""
+def _without_style(name: str) -> str:
+    """A name without case and separators: query_database and QueryDatabase are the same."""
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
-def _numbers(name: str) -> list[str]:
-    return re.findall(r"\d+", name)
-
-
-def _categories(questions: QuestionSet) -> Iterator[Finding]:
+def _categories(questions: QuestionSet) -> dict[str, list[Question]]:
+    """Category → questions; empty if no question has a category."""
     members: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         members[question.category].append(question)
-    if list(members) == [UNCATEGORISED]:
-        return
-    names = _Names(members)
-    for name, inside in members.items():
-        if name == UNCATEGORISED:
-            yield finding(
-                inside[0],
-                "uncategorised",
-                f"{len(inside)} of {len(questions)} questions have no category, this one first",
-            )
-            continue
-        close = names.meant(name)
-        if close is not None:
-            yield finding(
-                inside[0], "category-typo", f"the category {quoted(name)} looks like {quoted(close)}"
-            )
-        elif len(inside) < THIN:
-            many = "1 question" if len(inside) == 1 else f"{len(inside)} questions"
-            yield finding(
-                inside[0],
-                "thin-category",
-                f"the category {quoted(name)} has only {many}: its score is mostly chance",
-                least=THIN,
-            )
+    return {} if list(members) == [UNCATEGORISED] else members
 
 
-def _expectations(question: Question) -> Iterator[Finding]:
-    for number, turn in enumerate(question.asks, start=1):
-        where = f"turn {number} " if question.turns else ""
-        if any(check.kind == "rubric" for check in turn.checks):
-            yield finding(
-                question,
-                "rubric-needs-judge",
-                f"{where}has a check with a rubric, which only a judge can decide",
-            )
-        if turn.expects_nothing:
-            fields = ("relevant_documents", "checks")
-            unscored = [field for field in fields if getattr(turn, field)]
-            only = f" ({' and '.join(unscored)} alone do not change the score)" if unscored else ""
-            if turn.checks:
-                only += "; checks do where [scoring.weights] gives them a weight"
-            yield finding(
-                question,
-                "no-expectations",
-                f"{where}expects nothing: any reply that is not an error scores 1.0{only}",
-            )
-    if question.id == question_id(question.question, [turn.question for turn in question.turns]):
-        yield finding(
-            question,
-            "no-id",
-            "has no id of its own: correcting its wording will make it another question to `compare`",
+def _uncategorised(questions: QuestionSet) -> _Hits:
+    without = _categories(questions).get(UNCATEGORISED)
+    if without:
+        yield without[0], {"count": len(without), "total": len(questions)}
+
+
+def _mistyped_categories(questions: QuestionSet) -> _Hits:
+    categories = _categories(questions)
+    for name, members in categories.items():
+        meant = None if name == UNCATEGORISED else _intended_name(name, categories)
+        if meant is not None:
+            yield members[0], {"category": _quoted(name), "meant": _quoted(meant)}
+
+
+def _thin_categories(questions: QuestionSet) -> _Hits:
+    categories = _categories(questions)
+    for name, members in categories.items():
+        is_small = name != UNCATEGORISED and len(members) < _MIN_CATEGORY_SIZE
+        if is_small and _intended_name(name, categories) is None:
+            size = "1 question" if len(members) == 1 else f"{len(members)} questions"
+            yield members[0], {"category": _quoted(name), "size": size, "least": _MIN_CATEGORY_SIZE}
+
+
+# The rules. Message and remedy are templates for the values that the check yields.
+
+_TurnCheck = Callable[[Question, Vocabulary], Iterator[_Values]]
+_SetCheck = Callable[[QuestionSet], _Hits]
+_Check = TypeVar("_Check", _TurnCheck, _SetCheck)
+
+
+class _Rule(msgspec.Struct, Generic[_Check], frozen=True):
+    code: str
+    severity: Severity
+    check: _Check
+    message: str
+    remedy: str
+
+    def finding(self, question: Question, values: _Values, prefix: str = "") -> Finding:
+        return Finding(
+            code=self.code,
+            severity=self.severity,
+            line=question.line,
+            id=question.id,
+            message=prefix + self.message.format(**values),
+            remedy=self.remedy.format(**values),
         )
 
 
-def lint_questions(questions: QuestionSet) -> list[Finding]:
-    """All findings, in the order of the file, the worst first for each question."""
-    vocabulary = Vocabulary(questions)
-    findings = [finding for question in questions for finding in check_keywords(question, vocabulary)]
-    findings.extend(check_set(questions))
-    place = {question.id: index for index, question in enumerate(questions)}
-    findings.sort(key=lambda finding: (place.get(finding.id or "", -1), SEVERITIES.index(finding.severity)))
-    return findings
+TurnRule = _Rule[_TurnCheck]  # for a question, or for each turn of a conversation
+SetRule = _Rule[_SetCheck]  # for what only shows across questions
+
+
+_WHOLE_WORD = 'write {{"regex": "\\\\b{text}\\\\b"}}'
+TURN_RULES = (
+    TurnRule("pattern-matches-anything", "error", _patterns_for_anything,
+        "the regular expression {keyword} matches even an empty text",
+        "make it require something, or remove it"),
+    TurnRule("keyword-spaces", "warning", _keywords_with_spaces,
+        "the keyword “{shown}” begins or ends with a space, which the reply must then contain",
+        "remove the spaces"),
+    TurnRule("one-letter", "warning", _weak_keywords("one-letter"),
+        "the keyword {keyword} is a single character, which almost every reply contains",
+        "use a longer and more specific value"),
+    TurnRule("common-word", "warning", _weak_keywords("common-word"),
+        "the keyword {keyword} is a common word, which almost every reply contains",
+        "use a specific value or a key concept instead"),
+    TurnRule("generic-term", "warning", _weak_keywords("generic-term"),
+        "the keyword {keyword} is a generic term, which a reply without the answer may contain",
+        "use what is specific to the answer, for example a name or an amount"),
+    TurnRule("short-number", "warning", _weak_keywords("short-number"),
+        "the number {keyword} is also found inside longer numbers, such as {text}0 or 20{text}",
+        f"{_WHOLE_WORD}, or add what it counts, as in “{{text}} units”"),
+    TurnRule("inside-words", "warning", _weak_keywords("inside-words"),
+        "the keyword {keyword} is also found inside other words, such as {words}",
+        f"{_WHOLE_WORD} or use --match smart, which respects words"),
+    TurnRule("long-keyword", "warning", _long_keywords,
+        "the keyword {keyword} is a sentence, which a right answer in other words does not contain",
+        "split it into the facts that matter, or move it to reference_answer"),
+    TurnRule("echo", "warning", _echoes,
+        "{subject} already in the question: repeating the question earns {earned} for free",
+        "use what only the answer contains instead"),
+    TurnRule("repeated-keyword", "warning", _repeated_keywords,
+        "the keyword {keyword} is listed more than once and counts each time",
+        "keep one"),
+    TurnRule("contained-keyword", "info", _contained_keywords,
+        "the keyword {keyword} is part of {longer}: both are found or missed together",
+        "keep the longer one, or write them as a list of alternatives"),
+    TurnRule("not-in-reference", "warning", _missing_in_reference,
+        "the keyword {keyword} is not in the question's own reference answer",
+        "correct one of them: a reply that is the reference answer would lose points"),
+    TurnRule("forbidden-in-reference", "error", _forbidden_in_reference,
+        "the forbidden keyword {keyword} is in the question's own reference answer",
+        "remove it from one of them"),
+    TurnRule("forbidden-expected", "error", _contradictions(whole=True),
+        "the keyword {keyword} is expected, but it contains the forbidden {forbidden}",
+        "remove one of the two: no reply can satisfy both"),
+    TurnRule("forbidden-alternative", "warning", _contradictions(whole=False),
+        "the alternative {keyword} contains the forbidden keyword {forbidden}",
+        "remove the alternative or the forbidden keyword"),
+    TurnRule("forbidden-in-question", "info", _forbidden_in_question,
+        "the forbidden keyword {keyword} is in the question: a reply that quotes the question fails",
+        "make the forbidden keyword more specific"),
+    TurnRule("forbidden-tool-expected", "error", _forbidden_expected_tools,
+        "the tool {tool} is both expected and forbidden",
+        "remove one of the two: no reply can satisfy both"),
+    TurnRule("rubric-needs-judge", "info", _rubrics,
+        "has a check with a rubric, which only a judge can decide",
+        "run it with --judge MODEL; without one, its checks are unscored"),
+    TurnRule("no-expectations", "warning", _no_expectations,
+        "expects nothing: any reply that is not an error scores 1.0{note}",
+        "add expected_keywords or expected_tools"),
+)  # fmt: skip
+SET_RULES = (
+    SetRule("duplicate-question", "warning", _duplicate_questions,
+        "asks the same as {other}{line}, which then counts twice",
+        "remove one, or use --repeat to ask every question several times"),
+    SetRule("tool-typo", "warning", _mistyped_tools,
+        "the {tool} looks like {meant}, which {others}",
+        "correct the name if it is a typo: names compare exactly"),
+    SetRule("lone-tool", "info", _lone_tools,
+        "no other question expects the tool {tool}",
+        "check its name, or add questions that need it"),
+    SetRule("uncategorised", "info", _uncategorised,
+        "{count} of {total} questions have no category, this one first",
+        "give them one: the report shows scores by category"),
+    SetRule("category-typo", "warning", _mistyped_categories,
+        "the category {category} looks like {meant}",
+        "use one spelling, if they are the same"),
+    SetRule("thin-category", "warning", _thin_categories,
+        "the category {category} has only {size}: its score is mostly chance",
+        "add questions until it has at least {least}, or merge it with another category"),
+    SetRule("unknown-field", "info", _unknown_fields,
+        "fields that are kept as notes and expect nothing: {names}",
+        "nothing if they are notes; otherwise rename them to a known field"),
+    SetRule("no-id", "info", _questions_without_id,
+        "has no id of its own: after a change of its wording, `compare` sees another question",
+        "give it a short, stable id"),
+)  # fmt: skip

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.engine.local_engine import LONGEST_WAIT, Pacer, backoff
+from answerkey.engine.local_engine import LONGEST_WAIT, RateLimiter, backoff
 from answerkey.errors import ConfigError
 from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judgement import Spent
@@ -19,8 +19,7 @@ from answerkey.model.options import JudgeModel, JudgeSettings, Price, price_of
 from answerkey.model.reply import Reply, Usage
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, SaidToken, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
-from answerkey.targets.http_reply import retry_after_seconds
-from answerkey.targets.http_target import is_refused
+from answerkey.targets.http_target import is_refused, retry_after_seconds
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import as_dict
@@ -344,8 +343,8 @@ class JudgeClient:
         self._client: HttpClient | None = None
         # Judge → its endpoint and headers, computed once.
         self._targets: dict[str, tuple[Endpoint, dict[str, str]]] = {}
-        # Base address → its pacer, and its consecutive failed calls.
-        self._pacers = {member.base_url: Pacer(settings.rate) for member in self.members.values()}
+        # Base address → its rate limiter, and its consecutive failed calls.
+        self._pacers = {member.base_url: RateLimiter(settings.rate) for member in self.members.values()}
         self._failures = Counter[str]()
         # Judge or base address → why it gets no more requests.
         self._down: dict[str, str] = {}
@@ -388,7 +387,7 @@ class JudgeClient:
             down = self._down.get(base_url) or self._down.get(model)
             if down is not None:
                 raise _unreachable(down)
-            await self._pacers[base_url].turn()
+            await self._pacers[base_url].wait()
             try:
                 completion = await self._attempt(model, body)
             except _FailedCallError as failed:

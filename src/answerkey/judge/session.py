@@ -391,11 +391,11 @@ async def open_judging(
     store: "SqlJudgements | None" = None,
     executor: Executor | None = None,
     canaries: bool | None = None,
-    in_background: bool = False,
+    canaries_in_background: bool = False,
 ) -> AsyncIterator[JudgingSession]:
     """Open a judge for a run. Earlier costs of the run count towards its budget.
 
-    With `in_background`, the canaries may still be running when the body starts; it must wait for `checked`.
+    With `canaries_in_background`, the canaries may still be running when the body starts; it must wait for `checked`.
     """
     async with AsyncExitStack() as opened:
         settings = judge.settings
@@ -414,5 +414,5 @@ async def open_judging(
         session = JudgingSession(judge, client, panel, ledger)
         if settings.canaries if canaries is None else canaries:
             opened.push_async_callback(session.close)
-            await session.check(run_id, in_background=in_background)
+            await session.check(run_id, in_background=canaries_in_background)
         yield session

@@ -57,7 +57,7 @@ class Trees(msgspec.Struct, frozen=True):
     # Log-odds before any tree.
     base: float
     trees: list[list[tuple[int, float, int, int, float]]]
-    # Log-odds above which a keyword counts as said; what each name promises stands in docs/matching.md.
+    # Log-odds above which a keyword counts as said; what each name promises stands in docs/measurements/matching.md.
     thresholds: dict[Threshold, float] = {}
 
     def score(self, values: Values) -> float:

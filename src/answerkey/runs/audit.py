@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.golden.know_nothing_bots import know_nothing_bots
+from answerkey.golden.baseline_bots import baseline_bots
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
@@ -57,7 +57,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 def audit_questions(questions: QuestionSet, scoring: Scoring | None = None) -> Audit:
     """Let the bots answer every question, scored as any chatbot is."""
     marking = _Marking(make_grader(scoring))
-    bots = know_nothing_bots(questions)
+    bots = baseline_bots(questions)
     scores: dict[str, list[float]] = {name: [] for name in bots}
     passed: dict[str, list[str]] = {name: [] for name in bots}
     floors: list[QuestionFloor] = []

@@ -11,12 +11,12 @@ import msgspec
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Trial
-from answerkey.runs.bookkeeping import new_id, store_writer
 from answerkey.runs.progress import Progress
 from answerkey.runs.recorded import LogRun, LogScoring
-from answerkey.runs.recorder import judging_on
+from answerkey.runs.recorder import open_judge, store_executor
 from answerkey.runs.shard import ShardScorer
 from answerkey.runs.shard_processes import Here
+from answerkey.runs.stored import new_run_id
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
@@ -43,8 +43,8 @@ async def score_judged(
         log.recover()
         log.begin()
         scorer = ShardScorer(log.plan, grader)
-        with store_writer() as writer:
-            async with judging_on(store, judge, new_id(), writer, beside=True) as judging:
+        with store_executor() as writer:
+            async with open_judge(store, judge, new_run_id(), writer, canaries_in_background=True) as judging:
                 if judging is None:
                     raise TypeError("a judge that cannot be opened")
                 for block in log.blocks_to_do():

@@ -28,10 +28,10 @@ from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.bookkeeping import store_writer
 from answerkey.runs.log_rows import LogRows
+from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from answerkey.store.review import SqlJudgements
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.row_files import read_rows
@@ -104,7 +104,7 @@ def _labelled_in_store(
         (result.question.ask_hash, result.number): (result.question.id, result.number)
         for result in store.results(info)
     }
-    labelled = labels_from_feedback(FeedbackBook(store).verdicts(info.id), keys)
+    labelled = labels_from_feedback(FeedbackStore(store).verdicts(info.id), keys)
     if not labelled.right:
         raise UsageError(
             f"run {info.id} has no feedback or reviews yet; add some with `answerkey review` or `answerkey feedback`, "
@@ -221,9 +221,9 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
         raise UsageError("the runs have no question in common that both answered")
     paid_by = f"{base.id}:{candidate.id}"
     kept = SqlJudgements(store)
-    with store_writer() as writer:
+    with store_executor() as executor:
         async with open_judging(
-            judge, run_id=paid_by, store=kept, executor=writer, canaries=False
+            judge, run_id=paid_by, store=kept, executor=executor, canaries=False
         ) as session:
             panel, rubric = session.panel, judge.pair_rubric
             known = judge.canaries.pair if judge.settings.canaries else ()

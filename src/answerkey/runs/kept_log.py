@@ -8,7 +8,7 @@ import msgspec
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, StreamedResults
 from answerkey.model.scorecard import Trial
-from answerkey.runs.bookkeeping import new_id
+from answerkey.runs.stored import new_run_id
 from answerkey.store.sql import SqlStore
 
 _BATCH = 1000
@@ -27,7 +27,7 @@ def keep_log(run: Run, store: SqlStore, name: str | None, questions: QuestionSet
         questions = QuestionSet(questions=tuple(listed.values()), name=run.info.question_set)
     info = msgspec.structs.replace(
         run.info,
-        id=new_id(),
+        id=new_run_id(),
         name=name or run.info.name,
         # A log's target is known by its file alone: replies of two logs are never taken for each other's.
         target_hash=run.info.target,

@@ -4,7 +4,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from answerkey.datasets.import_benchmarks import read_qrels, read_trec_run
+from answerkey.datasets.trec_files import read_qrels, read_trec_run
 from answerkey.errors import InputError, UsageError
 from answerkey.scorers.retrieval import Evaluator, parse_measures
 

@@ -3,7 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from answerkey.errors import StoreError
 from answerkey.server.rendering import refuse
 from answerkey.server.settings import ServerSettings, client_address, forwarded_scheme, limit_name
-from answerkey.store.people import ROLES, Person, Role, Site
+from answerkey.store.users import ROLES, Role, User
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,9 +43,9 @@ class Visitor(msgspec.Struct, frozen=True):
     """Who a request comes from."""
 
     name: str
-    # site: may only add feedback, replies and their spans.
-    role: Role | Literal["site"]
-    # By what name the things that they send are kept: a person and a site may be called the same.
+    # A site may only add feedback, replies and their spans.
+    role: Role
+    # The name under which what they send is stored.
     sender: str
 
     def may(self, method: str, path: str) -> bool:
@@ -59,14 +59,9 @@ class Visitor(msgspec.Struct, frozen=True):
 LOCAL = Visitor("local", "admin", "local")
 
 
-def person_visiting(person: Person | None) -> Visitor | None:
-    """A person as a visitor."""
-    return None if person is None else Visitor(person.name, person.role, f"person:{person.name}")
-
-
-def site_sending(site: Site | None) -> Visitor | None:
-    """A site as a visitor."""
-    return None if site is None else Visitor(site.name, "site", f"site:{site.name}")
+def visitor(user: User | None) -> Visitor | None:
+    """A user as a visitor."""
+    return None if user is None else Visitor(user.name, user.role, user.sender)
 
 
 def is_public(path: str) -> bool:
@@ -339,7 +334,7 @@ def _ask_to_sign_in(scope: Any) -> Response:
     if path.startswith("/api/") or scope["method"] != "GET":
         message = (
             "a token is needed: send Authorization: Bearer …; "
-            "`answerkey people add` makes one for a person, `answerkey sites add` a key for a site"
+            "`answerkey users add NAME` makes one, and with `--role site` a key for a site"
         )
         refusal = refuse(scope, 401, "token_needed", message)
         refusal.headers["www-authenticate"] = "Bearer"

@@ -18,9 +18,9 @@ from answerkey.server.rendering import THEMES, BadRequestError, JsonResponse, re
 from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
 from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
-from answerkey.store.people import SESSION_SECONDS, People, SavedViews
 from answerkey.store.review import Order
 from answerkey.store.sql import SqlStore
+from answerkey.store.users import SESSION_SECONDS, SavedViews, Users
 
 _YEAR = 365 * 24 * 3600
 
@@ -253,16 +253,16 @@ def _show_sign_in(request: Request, given: None) -> Response:
 
 def _sign_in(request: Request, given: _SignInForm) -> Response:
     secret, target = given.token.strip(), _path_inside(given.next)
-    people = People(_store(request))
-    person = people.holder_of(secret)
-    if person is None:
+    users = Users(_store(request))
+    user = users.find_by_secret(secret)
+    if user is None or user.role == "site":
         page = render("login.html.j2", request.scope, next=target, wrong=True)
         return HTMLResponse(page, status_code=401)
     answer = RedirectResponse(target, status_code=303)
     answer.set_cookie(
         session_cookie(request.scope["scheme"]),
         # A new one at every sign-in: nobody can have set it before.
-        people.sign_in(person),
+        users.sign_in(user),
         max_age=int(SESSION_SECONDS),
         httponly=True,
         # Lax: who follows a link that a colleague has sent is signed in. What changes something is guarded by its origin.
@@ -277,7 +277,7 @@ def _sign_out(request: Request, given: None) -> Response:
     scheme = request.scope["scheme"]
     session = request.cookies.get(session_cookie(scheme))
     if session is not None:
-        People(_store(request)).sign_out(session)
+        Users(_store(request)).sign_out(session)
     answer = RedirectResponse("/login", status_code=303)
     answer.delete_cookie(
         session_cookie(scheme), path="/", secure=scheme == "https", httponly=True, samesite="lax"

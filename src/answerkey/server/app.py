@@ -27,7 +27,7 @@ from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.row_files import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
-from answerkey.server.access import Gatekeeper, Visitor, person_visiting, site_sending
+from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import GivenBaseline, action_routes
 from answerkey.server.intake import (
     FeedbackReceipt,
@@ -46,12 +46,12 @@ from answerkey.server.views.replies import load_feedback, load_replies, load_rep
 from answerkey.server.views.runs import load_progress, load_run, load_runs
 from answerkey.server.views.tables import export_questions, export_replies, export_runs
 from answerkey.store.maintenance import Deleted, delete_production
-from answerkey.store.people import People, SavedViews, Sites
 from answerkey.store.production import ProductionFilter
 from answerkey.store.questions import QuestionFilter, QuestionTable
 from answerkey.store.run_list import RunFilter
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import TableFilter
+from answerkey.store.users import SavedViews, Users
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -209,27 +209,30 @@ PAGES = (
 )
 
 
-# What the server does by itself while nobody waits: it warms up once, and then puts things in order now and then.
+# Background maintenance and warm-up
 
 
-# Between two looks at the golden set's file.
-_SECONDS = 20.0
+# Between two maintenance runs.
+_MAINTENANCE_SECONDS = 20.0
 
 
-def keep_house(app: "Starlette", stopped: Event) -> None:
-    """Put things in order until the server stops."""
-    said = None
+def run_maintenance_loop(app: "Starlette", stopped: Event) -> None:
+    """Run maintenance until shutdown; a problem is printed once."""
+    printed = None
     while not stopped.is_set():
-        problem = put_in_order(app)
-        if problem is not None and problem != said:
-            sys.stderr.write(f"answerkey: production replies could not be put in order: {problem}\n")
-        said = problem
-        stopped.wait(_SECONDS)
+        problem = run_maintenance(app)
+        if problem is not None and problem != printed:
+            sys.stderr.write(f"answerkey: maintenance of production replies failed: {problem}\n")
+        printed = problem
+        stopped.wait(_MAINTENANCE_SECONDS)
 
 
-def put_in_order(app: "Starlette") -> str | None:
-    """Delete production replies that are too old and grade the others by the golden set as it is now; what stood in the
-    way, if anything did."""
+def run_maintenance(app: "Starlette") -> str | None:
+    """Delete production replies that are too old and grade the others by the current golden set.
+
+    Returns:
+        What went wrong, or None.
+    """
     days = app.state.settings.production_days
     try:
         store = app.state.holder.get()
@@ -242,7 +245,8 @@ def put_in_order(app: "Starlette") -> str | None:
     return problem
 
 
-_SMALL = 20_000
+# Runs with more questions are not compared in advance.
+_MAX_WARMED_QUESTIONS = 20_000
 
 
 def warm_up(app: "Starlette") -> None:
@@ -264,7 +268,10 @@ def warm_up(app: "Starlette") -> None:
 
 def _is_small(store: "SqlStore") -> bool:
     """Whether comparing the newest two runs costs little; readers of larger ones wait for their own."""
-    return all(store.count_questions(info.question_set_hash) <= _SMALL for info in store.list_infos(limit=2))
+    return all(
+        store.count_questions(info.question_set_hash) <= _MAX_WARMED_QUESTIONS
+        for info in store.list_infos(limit=2)
+    )
 
 
 def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -> None:
@@ -458,15 +465,12 @@ class StoreHolder:
                 self._store = None
 
     def by_secret(self, secret: str) -> Visitor | None:
-        """Who a program's secret belongs to: a person's token, or a site's key."""
-        store = self.get()
-        return person_visiting(People(store).holder_of(secret)) or site_sending(
-            Sites(store).holder_of(secret)
-        )
+        """The user with a token or key that a program sends."""
+        return visitor(Users(self.get()).find_by_secret(secret))
 
     def by_session(self, session: str) -> Visitor | None:
-        """Who is signed in."""
-        return person_visiting(People(self.get()).in_session(session))
+        """The user who is signed in."""
+        return visitor(Users(self.get()).find_by_session(session))
 
 
 def create_app(

@@ -18,7 +18,7 @@ from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receive
 from answerkey.runs.production import ProductionGrading
 from answerkey.server.access import Visitor
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import read_moment
@@ -180,7 +180,7 @@ class Intake:
         if carried is not None:
             self._keep_carried(store, carried, fresh, who)
         may_change = who.role != "site" and not foreign
-        saved, created = FeedbackBook(store).add(fresh, change=may_change)
+        saved, created = FeedbackStore(store).add(fresh, change=may_change)
         if not created and not may_change and not _same_verdict(saved, fresh):
             raise KeyUsedError("this idempotency key was used for another verdict, which stays as it is")
         note = (
@@ -216,7 +216,7 @@ class Intake:
         """Keep the reply that came with a verdict, under the verdict's ids; one that the store has stays as it is."""
         if verdict.response_id is None:
             raise UsageError("a verdict that carries its reply needs that reply's response_id")
-        if FeedbackBook(store).knows_reply(verdict.response_id):
+        if FeedbackStore(store).knows_reply(verdict.response_id):
             return
         ids = {"response_id": verdict.response_id, "trace_id": verdict.trace_id}
         ids["conversation_id"] = verdict.conversation_id

@@ -5,7 +5,7 @@ is the clustered one (Liang and Zeger 1986, as Miller 2024 advises for evaluatio
 are bounded, so it is turned into the number of pass/fail units that would be as uncertain, and the interval is Wilson's for
 that many, with Student's t of G - 1 degrees of freedom: the way of Korn and Graubard (1998), which health statistics use.
 Since a failure that was drawn once may as well have been drawn twice, the unit farthest from the mean counts once more in the
-standard error, up to the most that scores of this mean can vary. docs/statistics.md has the simulated coverage.
+standard error, up to the most that scores of this mean can vary. docs/measurements/statistics.md has the simulated coverage.
 """
 
 import math

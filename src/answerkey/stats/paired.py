@@ -4,7 +4,7 @@ A verdict is better or worse if the test (`stats/sign_flip.py`) rejects "no diff
 faces zero is then the smallest mean that the same test does not reject. The other end, and both where nothing was shown,
 allow for what was not drawn: one unit more that changed as much as the largest change seen. Where all units changed alike,
 or none did, that unit changed by a whole point, and the end that faces zero has one more that did not change.
-With a declared margin, an interval that lies inside it is "same". docs/statistics.md has it on one page.
+With a declared margin, an interval that lies inside it is "same". see docs/comparing.md.
 """
 
 import math

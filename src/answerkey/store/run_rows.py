@@ -444,11 +444,11 @@ def name_key(connection: Connection, name: str) -> int:
 
 def _question_keys(connection: Connection, questions: Iterable[Question]) -> dict[str, int]:
     """Content hash → the question's number; those that are not kept yet are written."""
-    wanted = {bytes.fromhex(question.content_hash): question for question in questions}
-    found = known_questions(connection, list(wanted))
-    missing = [content for content in wanted if content not in found]
+    criteria = {bytes.fromhex(question.content_hash): question for question in questions}
+    found = known_questions(connection, list(criteria))
+    missing = [content for content in criteria if content not in found]
     if missing:
-        rows = [question_row(content, wanted[content]) for content in missing]
+        rows = [question_row(content, criteria[content]) for content in missing]
         connection.insert("questions", rows)
         found |= known_questions(connection, missing)
     return {content.hex(): key for content, key in found.items()}

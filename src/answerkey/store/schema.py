@@ -14,7 +14,7 @@ import msgspec
 Dialect = Literal["sqlite", "postgresql"]
 
 # Raised when the tables change; stores of another version are refused.
-VERSION = 11
+VERSION = 12
 
 # By what words a production reply is found: SQL over the columns of a row.
 SAID_IN_PRODUCTION = (
@@ -215,28 +215,26 @@ _DECLARED = (
         identity="day, facet, value",
         ordered=True,
     ),
-    # Who may use the dashboard. The role is viewer, reviewer or admin; digests are SHA-256 of what is never kept itself:
-    # a person's token, a site's key, a session's id.
+    # Who may use the dashboard (viewer, reviewer, admin) or send to it (site). The digest is the SHA-256 of the token or
+    # key, which is not stored itself; a session's is that of its id.
     _table(
-        "people",
+        "users",
         "name text, role text, digest text, created_at text",
         identity="name",
-        people_by_digest="digest",
+        users_by_digest="digest",
     ),
-    # Who may send feedback and production replies.
-    _table("sites", "name text, digest text, created_at text", identity="name", sites_by_digest="digest"),
-    # When it ends in any case, and when it does unless it is used before, in seconds since 1970.
+    # When it ends in any case, and when it ends unless it is used before, in seconds since 1970.
     _table(
         "sessions",
-        "digest text, person text, ends_at real, idle_at real",
+        "digest text, user_name text, ends_at real, idle_at real",
         identity="digest",
-        sessions_by_person="person",
+        sessions_by_user="user_name",
     ),
-    # Pages with all that is chosen on them, under a name; of nobody where nobody signs in.
+    # Pages with their filters under a name; the owner is a sender's name, or "local" without sign-in.
     _table(
         "saved_views",
-        "person text, name text, address text, created_at text",
-        identity="person, name",
+        "owner text, name text, address text, created_at text",
+        identity="owner, name",
     ),
     # Judges' answers, for every run that asks the same of the same judge.
     _table(

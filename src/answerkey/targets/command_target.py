@@ -18,7 +18,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, BaseTarget, TargetContext
-from answerkey.targets.http_target import UnderWay, compile_template, encode_body, values_of
+from answerkey.targets.conversations import PerConversation, compile_template, encode_body, values_of
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.text.normalise import decode_text, one_line
@@ -472,7 +472,7 @@ class CommandTarget(BaseTarget):
         self._running: set[Child] = set()
         self._habits = LineHabits(self.name)
         # Which slot a conversation began in.
-        self._places: UnderWay[_Slot] = UnderWay(concurrency)
+        self._places: PerConversation[_Slot] = PerConversation(concurrency)
 
     async def __aenter__(self) -> "CommandTarget":
         self._env = self._secrets.expand(self._settings.env, f"target {self.name}: env")
@@ -592,7 +592,7 @@ class CommandTarget(BaseTarget):
         slot = self._places.get(ask.conversation_id) if ask.turn else None
         if slot is None:
             slot = min(self._slots, key=lambda one: one.waiting)
-        self._places.keep(ask.conversation_id, slot)
+        self._places.set(ask.conversation_id, slot)
         return slot
 
     async def _start_program(self) -> LineProgram:

@@ -17,7 +17,7 @@ from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
 from answerkey.targets import python_frames as frames
 from answerkey.targets.command_target import end_session, ended_within
-from answerkey.targets.http_target import UnderWay
+from answerkey.targets.conversations import PerConversation
 from answerkey.targets.python_frames import Begin
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import settings_hash
@@ -347,7 +347,7 @@ class IsolatedTarget(BaseTarget):
         self._changed = asyncio.Event()
         # Starting processes and waiting for the end of old ones, which is given up when the target closes.
         self._chores: set[asyncio.Task[None]] = set()
-        self._places: UnderWay[PythonProcess] = UnderWay(concurrency)
+        self._places: PerConversation[PythonProcess] = PerConversation(concurrency)
 
     async def __aenter__(self) -> "IsolatedTarget":
         self._changed = asyncio.Event()
@@ -375,7 +375,7 @@ class IsolatedTarget(BaseTarget):
         process = await self._place(ask)
         if isinstance(process, Failure):
             return Reply(failure=process)
-        self._places.keep(ask.conversation_id, process)
+        self._places.set(ask.conversation_id, process)
         try:
             reply = await process.ask(ask)
         except AskAgainError:

@@ -21,9 +21,9 @@ from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
+from answerkey.targets.conversations import PerConversation
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
-from answerkey.targets.http_reply import read_error, retry_after_seconds
-from answerkey.targets.http_target import FAILURES, TargetSession, UnderWay, is_refused
+from answerkey.targets.http_target import FAILURES, TargetSession, is_refused, read_error, retry_after_seconds
 from answerkey.targets.mcp_client import McpClient, McpError
 from answerkey.targets.python_target import WorkerThreads, load_callable
 from answerkey.targets.resolve import read_settings
@@ -438,7 +438,7 @@ class ModelTarget(BaseTarget):
         self._stream = settings.stream or settings.parameters.get("stream") is True
         self._secrets = secrets or Secrets()
         self._concurrency = context.concurrency
-        self._turns: UnderWay[ModelTurn] = UnderWay(context.concurrency)
+        self._turns: PerConversation[ModelTurn] = PerConversation(context.concurrency)
         self._tools = ToolBox(settings.tools, self._secrets, context.folder)
         self._session = TargetSession(
             self.name,
@@ -502,7 +502,7 @@ class ModelTarget(BaseTarget):
         turn = self._turns.get(ask.conversation_id)
         if turn is None or turn.finished or turn.turn != ask.turn:
             turn = ModelTurn(self._api, ask.turn, turn.before(ask.turn) if turn else [], ask.question)
-            self._turns.keep(ask.conversation_id, turn)
+            self._turns.set(ask.conversation_id, turn)
         reply = await turn.go_on(
             lambda messages: self._step(messages, ask.traceparent), self._call, self.settings.max_turns
         )
@@ -536,7 +536,7 @@ class ModelTarget(BaseTarget):
             if isinstance(error, ConnectionError) and not is_refused(error):
                 message = failure_message(self._secrets.redact(f"the connection broke: {error}"))
                 raise RetryableError(Failure("connection", message)) from error
-            failed = Step(reply=self._session.failed(error))
+            failed = Step(reply=self._session.failure_reply(error))
             return TimedStep(step=failed, begun=begun, ended=time.perf_counter())
         return TimedStep(
             step=step,

@@ -8,8 +8,9 @@ import msgspec
 from answerkey.errors import ConfigError, MissingExtraError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError
+from answerkey.targets.conversations import PerConversation, values_of
 from answerkey.targets.http_client import make_tls
-from answerkey.targets.http_target import HttpSettings, HttpTarget, UnderWay, is_refused, values_of
+from answerkey.targets.http_target import HttpSettings, HttpTarget, is_refused
 from answerkey.transcripts.conversation import Asked, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_values import decode_json, too_large
@@ -35,7 +36,7 @@ class WebSocketTarget(HttpTarget):
             raise ConfigError(f"target {self.name}: a WebSocket has no login; put the token into its headers")
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
         self._aiohttp: aiohttp.ClientSession | None = None
-        self._sockets: UnderWay[aiohttp.ClientWebSocketResponse] = UnderWay(concurrency)
+        self._sockets: PerConversation[aiohttp.ClientWebSocketResponse] = PerConversation(concurrency)
         self._last: Any = None
 
     async def __aenter__(self) -> "WebSocketTarget":
@@ -111,7 +112,7 @@ class WebSocketTarget(HttpTarget):
         socket = await self._aiohttp.ws_connect(
             self._url, headers=self._headers, max_msg_size=self._most_bytes, ssl=self._tls
         )
-        self._sockets.keep(ask.conversation_id, socket)
+        self._sockets.set(ask.conversation_id, socket)
         return socket
 
     async def _read(

@@ -1,4 +1,4 @@
-"""Imports promptfoo's tests: a configuration, its test files, tables with `__expected`, or the results of an eval."""
+"""promptfoo's tests: import of a configuration, test files, tables with `__expected` or eval results; export as tests.yaml."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,10 +8,24 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.import_tables import Losses, Place, as_text, exactly, finish
+from answerkey.datasets.conversion import (
+    Files,
+    Losses,
+    RowPosition,
+    TableExport,
+    as_text,
+    check_cases,
+    expected_call,
+    row_position,
+    single_arguments,
+)
 from answerkey.errors import InputError, UsageError
-from answerkey.model.reply import JsonObject
+from answerkey.model.judgement import read_check_rubric
+from answerkey.model.question import Question
+from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
+from answerkey.text.normalise import Keyword, NumberKeyword, PatternKeyword
+from answerkey.transcripts.json_values import decode_yaml
 from answerkey.transcripts.row_files import open_rows
 
 _ASKED = ("question", "query", "input", "prompt", "message", "user_input", "text", "q")
@@ -30,35 +44,35 @@ def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = N
     if given:
         raise UsageError(f"--map {next(iter(given))}: of a promptfoo test only the question can be chosen")
     losses = Losses()
-    found: list[tuple[Place, JsonObject]] = []
+    cases: list[tuple[RowPosition, JsonObject]] = []
     for path in paths:
-        for place, test in _tests(path, losses):
-            losses.place = place
-            found += [(place, case) for case in _cases(test, asked, losses)]
-    return finish(found, losses, "promptfoo")
+        for position, test in _tests(path, losses):
+            losses.position = position
+            cases += [(position, case) for case in _cases(test, asked, losses)]
+    return check_cases(cases, losses, "promptfoo")
 
 
-def _tests(path: Path, losses: Losses) -> Iterator[tuple[Place, JsonObject]]:
+def _tests(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject]]:
     """The tests of one file, with what they inherit."""
     document = _document(path)
     inherited = document.get("defaultTest")
     if not isinstance(inherited, dict):
         inherited = {}
     if document.get("scenarios"):
-        losses.place = Place(path, None, 0)
+        losses.position = row_position(path, None, 0)
         losses.add("'scenarios'; write them out as tests")
     named: Any = document.get("tests")
     others = [named] if isinstance(named, str) else [test for test in named or () if isinstance(test, str)]
     for number, (line, row) in enumerate(_rows(path, document, named), start=1):
-        yield Place(path, line, number), _inherit(row, inherited)
+        yield row_position(path, line, number), _inherit(row, inherited)
     for other in others:
         target = path.parent / other.removeprefix("file://")
         if target.suffix in (".py", ".js", ".ts", ".mjs") or not target.is_file():
-            losses.place = Place(path, None, 0)
-            losses.add(f"the tests of {other!r}: no file that holds tests")
+            losses.position = row_position(path, None, 0)
+            losses.add(f"the tests of {other!r}: not a file with tests")
             continue
-        for place, test in _tests(target, losses):
-            yield place, _inherit(test, inherited)
+        for position, test in _tests(target, losses):
+            yield position, _inherit(test, inherited)
 
 
 def _document(path: Path) -> JsonObject:
@@ -68,8 +82,8 @@ def _document(path: Path) -> JsonObject:
     import yaml
 
     try:
-        value = yaml.safe_load(path.read_text("utf-8-sig"))
-    except (yaml.YAMLError, OSError, UnicodeDecodeError):
+        value = decode_yaml(path.read_text("utf-8-sig"))
+    except (yaml.YAMLError, OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -145,20 +159,20 @@ def _cases(test: JsonObject, asked: str, losses: Losses) -> Iterator[JsonObject]
     if not isinstance(variables, dict) or not variables:
         losses.add("a test without variables, which asks nothing")
         return
-    asked = asked or _asked(variables, losses.place)
+    asked = asked or _asked(variables, losses.position)
     lists = {name: value for name, value in variables.items() if isinstance(value, list)}
     for values in product(*lists.values()):
         yield _case(test, {**variables, **dict(zip(lists, values, strict=True))}, asked, losses)
 
 
-def _asked(variables: Mapping[str, Any], place: Place) -> str:
+def _asked(variables: Mapping[str, Any], position: RowPosition) -> str:
     """The variable that is the question: by its name, or because it is the only one."""
     found = next((name for name in _ASKED if name in variables), None)
     if found is None and len(variables) > 1:
         raise InputError(
-            f"{place}: none of its variables is called question; there are {', '.join(variables)}: "
+            f"{position}: none of its variables is called question; there are {', '.join(variables)}: "
             "say which with --map question=NAME",
-            path=place.path,
+            path=position.path,
         )
     return found or next(iter(variables))
 
@@ -270,10 +284,7 @@ def _tools(assertion: Mapping[str, Any], case: JsonObject) -> str | None:
         arguments = step.get("args", step.get("arguments")) if isinstance(step, dict) else None
         if not isinstance(name, str):
             return f"the assertion {assertion['type']!r} without a tool's name"
-        exact = (
-            {key: exactly(held) for key, held in arguments.items()} if isinstance(arguments, dict) else None
-        )
-        _add(case, "expected_tools", {"name": name, "arguments": exact} if exact else name)
+        _add(case, "expected_tools", expected_call(name, arguments if isinstance(arguments, dict) else None))
     return None
 
 
@@ -335,3 +346,87 @@ _KNOWN = frozenset(
         *("word-count", "is-refusal"),
     }
 )
+
+
+# Export.
+
+_EXPORTED_CHECKS: dict[str, Callable[[Any], JsonObject]] = {
+    "equals": lambda expected: {"type": "equals", "value": expected},
+    "regex": lambda expected: {"type": "regex", "value": expected},
+    "rubric": lambda expected: {"type": "llm-rubric", "value": read_check_rubric(expected).question},
+    "is_json": lambda expected: {"type": "is-json"} if expected else {"type": "not-is-json"},
+    "json_schema": lambda expected: {"type": "is-json", "value": expected},
+    "max_latency_ms": lambda expected: {"type": "latency", "threshold": expected},
+    "max_cost": lambda expected: {"type": "cost", "threshold": expected},
+    "contains": lambda expected: {
+        "type": "icontains-all",
+        "value": expected if isinstance(expected, list) else [expected],
+    },
+}
+_EXPORTED = (
+    *("id", "question", "expected_tools", "forbidden_tools", "expected_keywords", "forbidden_keywords"),
+    *("reference_answer", "checks"),
+)
+
+
+def _exported_test(question: Question, row: JsonObject, losses: Losses) -> Json:
+    assertions: list[Json] = [
+        assertion for word in question.expected_keywords for assertion in _keyword_assertions(word, "")
+    ]
+    assertions += [
+        assertion for word in question.forbidden_keywords for assertion in _keyword_assertions(word, "not-")
+    ]
+    for tool in question.expected_tools:
+        value: JsonObject = {"name": tool.name, "args": single_arguments(tool.arguments or {}, losses)}
+        kind = "trajectory:tool-args-match" if tool.arguments else "trajectory:tool-used"
+        assertions.append({"type": kind, "value": value if tool.arguments else tool.name})
+    assertions += [{"type": "not-trajectory:tool-used", "value": name} for name in question.forbidden_tools]
+    if question.reference_answer:
+        assertions.append({"type": "factuality", "value": question.reference_answer})
+    for check in question.checks:
+        if check.kind not in _EXPORTED_CHECKS:
+            losses.add(f"the check {check.kind!r}")
+            continue
+        named = {"metric": check.name} if check.name != check.kind else {}
+        weight = {"weight": check.weight} if check.weight != 1 else {}
+        assertions.append({**_EXPORTED_CHECKS[check.kind](check.expected), **named, **weight})
+    if any(isinstance(word, NumberKeyword) for word in question.expected_keywords):
+        losses.add("the tolerance of a number")
+    notes = {name: value for name, value in row.items() if name not in (*_EXPORTED, "turns")}
+    return {
+        "description": question.id,
+        "vars": {"question": question.question},
+        "assert": assertions,
+        "metadata": {"id": question.id, **msgspec.to_builtins(notes)},
+    }
+
+
+def _write_yaml(tests: list[Any]) -> Files:
+    import yaml
+
+    return {"tests.yaml": [yaml.safe_dump(tests, allow_unicode=True, sort_keys=False).encode()]}
+
+
+def _keyword_assertions(keyword: Keyword, prefix: str) -> list[Json]:
+    """A keyword as assertions; alternatives that are not plain text become one pattern."""
+    if isinstance(keyword, str):
+        return [{"type": f"{prefix}icontains", "value": keyword}]
+    if isinstance(keyword, NumberKeyword):
+        return [{"type": f"{prefix}icontains", "value": f"{keyword.number:g}"}]
+    if isinstance(keyword, PatternKeyword):
+        return [{"type": f"{prefix}regex", "value": keyword.regex}]
+    texts: list[Json] = [option for option in keyword.options if isinstance(option, str)]
+    if len(texts) == len(keyword.options):
+        return [{"type": f"{prefix}icontains-any", "value": texts}]
+    options = [_option_pattern(option) for option in keyword.options]
+    return [{"type": f"{prefix}regex", "value": "|".join(options)}]
+
+
+def _option_pattern(option: str | NumberKeyword | PatternKeyword) -> str:
+    if isinstance(option, PatternKeyword):
+        return f"(?:{option.regex})"
+    return re.escape(option if isinstance(option, str) else f"{option.number:g}")
+
+
+# Tests with the question as the variable `question`; keywords, checks and calls are assertions.
+export_promptfoo = TableExport(make=_exported_test, made_of=_EXPORTED, write=_write_yaml, notes_in="metadata")

@@ -5,17 +5,20 @@ qrels are `query iteration document grade` (TREC) or a table `query-id corpus-id
 order of a run is that of its scores.
 """
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from answerkey.datasets.import_tables import Format, Losses, as_text, asked, exactly, finish, numbered_rows
+import msgspec
+
+from answerkey.datasets.conversion import Losses, RowPosition
+from answerkey.datasets.golden_sets import question_row
 from answerkey.errors import InputError, UsageError
-from answerkey.model.reply import Json, JsonObject
-from answerkey.protocols import Imported
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import JsonObject
+from answerkey.protocols import Exported, Imported
 from answerkey.transcripts.files import read_text
 from answerkey.transcripts.row_files import read_rows
 
@@ -25,7 +28,7 @@ Qrels = dict[str, dict[str, int]]
 TrecRun = dict[str, dict[str, float]]
 
 # trec_eval keeps a table of all grades up to the largest one: a typing error in a grade must not fill the memory.
-MOST_GRADE = 1000
+MAX_GRADE = 1000
 
 _Value = TypeVar("_Value", int, float)
 
@@ -156,9 +159,9 @@ def _is_beir_header(fields: list[str]) -> bool:
 def _grade(written: str) -> int:
     if not _whole(written):
         raise ValueError(f"grade {written!r} is not a whole number; mend or remove the line")
-    grade = int(written) if len(written) < 9 else MOST_GRADE + 1
-    if grade > MOST_GRADE:
-        raise ValueError(f"grade {written} is above {MOST_GRADE}; use smaller grades")
+    grade = int(written) if len(written) < 9 else MAX_GRADE + 1
+    if grade > MAX_GRADE:
+        raise ValueError(f"grade {written} is above {MAX_GRADE}; use smaller grades")
     return grade
 
 
@@ -305,135 +308,77 @@ def _notes(wanted: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tup
     return tuple(notes)
 
 
-# Imports benchmarks of tool-calling agents: BFCL's functions and possible answers, tau2's tasks.
+# Exports.
 
 
-def import_bfcl(paths: Sequence[Path]) -> Imported:
-    """Question files with their possible answers: given too, or found in `possible_answer/` beside them."""
-    questions, answers = [], dict[str, Any]()
-    beside = [path.parent / "possible_answer" / path.name for path in paths]
-    for place, row in numbered_rows(
-        [*paths, *(path for path in beside if path.is_file() and path not in paths)]
-    ):
-        if "ground_truth" in row:
-            answers[str(row.get("id"))] = row["ground_truth"]
-        elif isinstance(row.get("question"), list):
-            questions.append((place, row))
-        else:
-            raise InputError(
-                f"{place}: has neither 'question' (a list of turns) nor 'ground_truth'", path=place.path
-            )
+class _Judged(NamedTuple):
+    """A question with the judgements that qrels can hold."""
+
+    question: Question
+    grades: dict[str, int]
+
+
+def export_trec(questions: QuestionSet) -> Exported:
+    """`qrels.txt` ("query 0 document grade") and the questions as `queries.tsv` (id, tab, text)."""
+    judged, notes = _judged_questions(questions)
+    qrels = (
+        f"{question.id} 0 {document} {grade}\n".encode()
+        for question, grades in judged
+        for document, grade in grades.items()
+    )
+    queries = (f"{question.id}\t{' '.join(question.question.split())}\n".encode() for question, _ in judged)
+    return Exported(files={"qrels.txt": qrels, "queries.tsv": queries}, count=len(judged), notes=notes)
+
+
+def export_beir(questions: QuestionSet) -> Exported:
+    """`qrels/test.tsv` and `queries.jsonl`, as a BEIR dataset has them."""
+    judged, notes = _judged_questions(questions)
+    queries = (
+        msgspec.json.encode({"_id": question.id, "text": question.question}) + b"\n" for question, _ in judged
+    )
+    return Exported(
+        files={"qrels/test.tsv": _beir_judgements(judged), "queries.jsonl": queries},
+        count=len(judged),
+        notes=(*notes, "there is no corpus.jsonl: a golden set names documents but does not hold them"),
+    )
+
+
+def _beir_judgements(judged: list[_Judged]) -> Iterator[bytes]:
+    yield b"query-id\tcorpus-id\tscore\n"
+    for question, grades in judged:
+        for document, grade in grades.items():
+            yield f"{question.id}\t{document}\t{grade}\n".encode()
+
+
+def _judged_questions(questions: QuestionSet) -> tuple[list[_Judged], tuple[str, ...]]:
+    """The questions with judgements that qrels can hold, and notes on the rest."""
     losses = Losses()
-    found = []
-    for place, row in questions:
-        losses.place = place
-        identity = str(row.get("id"))
-        case: JsonObject = {"id": identity, "category": identity.rstrip("0123456789-_")}
-        if row.get("function"):
-            case["functions"] = [function.get("name") for function in row["function"]]  # type: ignore[union-attr]
-        for name in set(row) - {"id", "question", "function"}:
-            losses.add(f"'{name}'")
-        turns = [asked(messages, losses) or "" for messages in row["question"]]  # type: ignore[union-attr]
-        truth = answers.get(identity)
-        if len(turns) == 1:
-            case |= {"question": turns[0], **_expected(truth, identity, losses)}
-        else:
-            steps = truth if isinstance(truth, list) and len(truth) == len(turns) else [None] * len(turns)
-            case["turns"] = [
-                {"question": turn, **_expected(step, identity, losses)}
-                for turn, step in zip(turns, steps, strict=True)
-                if turn
-            ]
-        found.append((place, case))
-    return finish(found, losses, "BFCL")
-
-
-def _expected(truth: Any, identity: str, losses: Losses) -> JsonObject:
-    """What is to be called: {function: {argument: [acceptable values, "" if it may be left out]}}, or call expressions."""
-    if truth is None:
-        if "irrelevance" in identity:
-            return {"tools": "none"}
-        losses.add("what is expected: there is no possible answer")
-        return {}
-    calls: list[Json] = []
-    for call in truth if isinstance(truth, list) else [truth]:
-        if isinstance(call, str):
-            calls.append(_call_expression(call, losses))
-        elif isinstance(call, dict):
-            calls += [{"name": name, "arguments": arguments} for name, arguments in call.items()]
-    return {"expected_tools": calls} if calls else {}
-
-
-def _call_expression(text: str, losses: Losses) -> Json:
-    """A call such as `cd(folder='document')`, read and never run."""
-    try:
-        call = ast.parse(text, mode="eval").body
-        if not isinstance(call, ast.Call):
-            raise ValueError(text)
-        arguments = {str(part.arg): exactly(ast.literal_eval(part.value)) for part in call.keywords}
-    except (SyntaxError, ValueError):
-        losses.add(f"the arguments of {text.partition('(')[0]!r}")
-        return text.partition("(")[0]
-    if call.args:
-        losses.add("arguments without a name")
-    name = ast.unparse(call.func)
-    return {"name": name, "arguments": arguments} if arguments else name
-
-
-def _scenario(value: Any, losses: Losses) -> str | None:
-    """What the user wants; who plays the user gets to know more than a single question says."""
-    if isinstance(value, dict):
-        losses.add("the rest of the user's scenario: the question is why the user calls")
-        return as_text(value.get("reason_for_call") or value.get("task_instructions"))
-    return as_text(value)
-
-
-def _actions(value: Any, losses: Losses) -> list[Json]:
-    calls: list[Json] = []
-    for action in value:
-        if action.get("requestor", "assistant") != "assistant":
-            losses.add("actions of the user")
+    judged: list[_Judged] = []
+    for question in questions:
+        losses.position = RowPosition("question", question.id)
+        if not question.relevant_documents:
+            losses.add("questions without relevant_documents")
             continue
-        compared = action.get("compare_args")
-        arguments = {
-            name: exactly(held)
-            for name, held in (action.get("arguments") or {}).items()
-            if compared is None or name in compared
-        }
-        calls.append({"name": action["name"], "arguments": arguments} if arguments else action["name"])
-    return calls
+        if _has_spaces(question.id):
+            losses.add("questions whose ids have spaces")
+            continue
+        grades: dict[str, int] = {}
+        for document, grade in question.relevant_documents.items():
+            if _has_spaces(document):
+                losses.add("judgements of documents whose ids have spaces")
+            elif not grade.is_integer() or grade > MAX_GRADE:
+                losses.add(f"judgements that are not whole grades up to {MAX_GRADE}")
+            else:
+                grades[document] = int(grade)
+        if grades:
+            judged.append(_Judged(question, grades))
+        for name in question_row(question):
+            if name not in ("id", "question", "relevant_documents"):
+                losses.add(repr(name))
+    if not judged:
+        raise UsageError("no question has relevant_documents that qrels can hold; there is nothing to export")
+    return judged, losses.notes()
 
 
-def _told(value: Any, losses: Losses) -> list[Json]:
-    return [as_text(information) for information in value]
-
-
-def _assertions(value: Any, losses: Losses) -> list[Json]:
-    return [{"rubric": as_text(assertion)} for assertion in value]
-
-
-# Tasks of a domain (`tasks.json`): a conversation's opening, the actions and what must be told.
-import_tau2 = Format(
-    name="tau2",
-    fields={
-        "id": ("id",),
-        "question": ("ticket", "user_scenario.instructions"),
-        "persona": ("user_scenario.persona",),
-        "category": ("user_scenario.instructions.domain",),
-        "expected_tools": ("evaluation_criteria.actions",),
-        "expected_keywords": ("evaluation_criteria.communicate_info",),
-        "checks": ("evaluation_criteria.nl_assertions",),
-        "relevant_documents": ("required_documents",),
-    },
-    readers={
-        "id": lambda value, losses: str(value),
-        "question": _scenario,
-        "persona": lambda value, losses: as_text(value),
-        "expected_tools": _actions,
-        "expected_keywords": _told,
-        "checks": _assertions,
-    },
-    spread=("evaluation_criteria",),
-    unneeded=("user_scenario", "annotations", "issues"),
-    lost=("initial_state", "env_assertions", "reward_basis", "user_tools"),
-)
+def _has_spaces(name: str) -> bool:
+    return name.split() != [name]

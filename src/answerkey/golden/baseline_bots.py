@@ -1,4 +1,4 @@
-"""Bots that know nothing. What they score is what a golden set gives away."""
+"""Trivial baseline bots, which know nothing: what they score, a golden set gives away for free."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,17 +7,16 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
 from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword
 
-# A bot gives a reply to one turn of a question.
+# (question, turn) → reply
 Bot = Callable[[Question, Question], Reply]
 
 REFUSAL = "I'm sorry, I don't have that information."
 GENERIC = "Here is what I found for you. Please let me know if you need anything else."
-# The parrot recites no more keywords than this, those of most questions first, so that large sets stay quick.
-_RECITED = 1_000
-_SEEN = Evidence(kind="response", completeness="complete", tools_observed=True)
+_MAX_RECITED = 1_000  # keywords that the parrot recites, the most frequent first
+_OBSERVED = Evidence(kind="response", completeness="complete", tools_observed=True)
 
 
-def know_nothing_bots(questions: QuestionSet) -> dict[str, Bot]:
+def baseline_bots(questions: QuestionSet) -> dict[str, Bot]:
     """The bots by name."""
     tools = tuple(
         ToolCall(name=name)
@@ -27,11 +26,11 @@ def know_nothing_bots(questions: QuestionSet) -> dict[str, Bot]:
     )
     parrot = _Parrot(questions)
     return {
-        "silent": lambda question, turn: Reply(text="", evidence=_SEEN),
-        "echo": lambda question, turn: Reply(text=turn.question, evidence=_SEEN),
-        "refuser": lambda question, turn: Reply(text=REFUSAL, evidence=_SEEN),
-        "every-tool": lambda question, turn: Reply(text=GENERIC, tool_calls=tools, evidence=_SEEN),
-        "parrot": lambda question, turn: Reply(text=parrot.recite(question), evidence=_SEEN),
+        "silent": lambda question, turn: Reply(text="", evidence=_OBSERVED),
+        "echo": lambda question, turn: Reply(text=turn.question, evidence=_OBSERVED),
+        "refuser": lambda question, turn: Reply(text=REFUSAL, evidence=_OBSERVED),
+        "every-tool": lambda question, turn: Reply(text=GENERIC, tool_calls=tools, evidence=_OBSERVED),
+        "parrot": lambda question, turn: Reply(text=parrot.recite(question), evidence=_OBSERVED),
     }
 
 
@@ -39,10 +38,10 @@ class _Parrot:
     """Recites the keywords of all the other questions."""
 
     def __init__(self, questions: QuestionSet) -> None:
-        self._own = {question.id: frozenset(_sayable(question)) for question in questions}
+        self._own = {question.id: frozenset(_keyword_texts(question)) for question in questions}
         shared = Counter(word for words in self._own.values() for word in words)
-        self._words = [word for word, _ in shared.most_common(_RECITED)]
-        # Those that only one question has are not recited to it.
+        self._words = [word for word, _ in shared.most_common(_MAX_RECITED)]
+        # A keyword that only one question has is not recited to that question.
         self._single = {word for word in self._words if shared[word] == 1}
         self._all = ", ".join(self._words) or GENERIC
 
@@ -53,7 +52,7 @@ class _Parrot:
         return ", ".join([word for word in self._words if word not in own]) or GENERIC
 
 
-def _sayable(question: Question) -> Iterator[str]:
+def _keyword_texts(question: Question) -> Iterator[str]:
     for turn in question.asks:
         for keyword in turn.expected_keywords:
             yield from _texts(keyword)
@@ -69,5 +68,5 @@ def _texts(keyword: Keyword) -> Iterator[str]:
             for option in options:
                 yield from _texts(option)
         case PatternKeyword():
-            # What would match a pattern cannot be told from the pattern.
+            # No text can be derived from a pattern.
             return
