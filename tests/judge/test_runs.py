@@ -15,6 +15,7 @@ import pytest
 
 import answerkey
 from answerkey.model.options import Price, Scoring
+from answerkey.model.reasons import details, reason
 from answerkey.store import open_store
 from answerkey.store.review import SqlJudgements
 
@@ -121,8 +122,8 @@ def test_a_blend_weighs_both(project: Path, scripted: ScriptedJudge) -> None:
     result = list(run.results)[1]
     quality = result.scorecard.components["response_quality"]
     assert quality.value == 0.75
-    assert (quality.details["keywords"], quality.details["judge"]) == (0.0, 1.0)
-    assert quality.details["missing"] == ["answer", "Montrose"]
+    assert (details(quality)["keywords"], details(quality)["judge"]) == (0.0, 1.0)
+    assert details(quality)["missing"] == ["answer", "Montrose"]
 
 
 def test_an_unjudged_reply_is_unscored_and_counts_against_the_coverage(
@@ -134,7 +135,7 @@ def test_an_unjudged_reply_is_unscored_and_counts_against_the_coverage(
     results = list(run.results)
     card = results[0].scorecard
     assert card.components["response_quality"].value is None
-    assert "not judged: the judge answered in prose" in card.components["response_quality"].reason
+    assert "not judged: the judge answered in prose" in reason(card.components["response_quality"])
     assert card.components["tool_usage"].value == 1.0
     assert card.total is None
     assert card.metrics["judge"] is None

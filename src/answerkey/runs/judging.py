@@ -28,7 +28,7 @@ from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.log_rows import LogRows
+from answerkey.runs.log_rows import RowReader
 from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
 from answerkey.store.feedback import FeedbackStore
@@ -142,13 +142,12 @@ SentenceLabels = list[tuple[str, bool]]
 def _read_sentences(paths: Iterable[Path]) -> Iterator[tuple[Trial, SentenceLabels]]:
     """Recorded replies with evidence and `sentences`: {text, supported}; sentences with null are skipped."""
     for path in paths:
-        read = LogRows(None).read
+        reader = RowReader(None)
         for place, (line, row) in enumerate(read_rows(path)):
             try:
-                position, question, number, replies = read(row, place)
+                trial = reader.trial(row, place)
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
-            trial = Trial(question, number or 1, position, replies)
             given: Any = row.get("sentences")
             if not isinstance(given, list) or not all(
                 isinstance(one, dict) and "text" in one for one in given

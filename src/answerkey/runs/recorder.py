@@ -16,9 +16,9 @@ from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.runs.durable_writer import StoreRetry
-from answerkey.runs.grading import Grading
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import stored_trials
+from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
@@ -89,7 +89,7 @@ class Recorder:
         self._info = info
         self._progress = progress
         self._running = running or RunningScore()
-        self._grading = Grading(
+        self._grading = GradingPool(
             grader, self._add_scorecard, budget=info.options.scoring_seconds, most_waiting=most_unjudged
         )
         self._judging = judging

@@ -171,7 +171,7 @@ async def rescore_run(
         options=context.options,
         judge=None,
         confirmation=None,
-        **context.grader.kept,
+        **context.grader.run_fields,
     )
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)
     count = store.count_questions(info.question_set_hash) if questions is None else len(questions)

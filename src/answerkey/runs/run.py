@@ -74,7 +74,7 @@ def new_run(
         options=options,
         made_from=made_from,
         experiment=experiment,
-        **context.grader.kept,
+        **context.grader.run_fields,
     )
 
 

@@ -12,6 +12,7 @@ from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import Gate, GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Flip
 from answerkey.model.question import Question
+from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
 from answerkey.runs.stored import load_stored_run
@@ -118,7 +119,9 @@ def _with_texts(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo
     before = _typical(store, base, flip.id, passed=flip.kind == "broken")
     after = _typical(store, candidate, flip.id, passed=flip.kind == "fixed")
     failing = (after if flip.kind == "broken" else before).scorecard
-    reasons = [part.reason for part in failing.components.values() if part.weight and (part.value or 0.0) < 1]
+    reasons = [
+        reason(part) for part in failing.components.values() if part.weight and (part.value or 0.0) < 1
+    ]
     return msgspec.structs.replace(
         flip,
         question=after.question.question,
