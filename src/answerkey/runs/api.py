@@ -34,7 +34,7 @@ from answerkey.runs.progress import NoProgress, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
@@ -252,7 +252,11 @@ def score(
 ) -> Scorecard:
     """Grade one reply to one question."""
     asked = question if isinstance(question, Question) else parse_question({"question": "?", **question})
-    given = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(asked.question))
+    given = (
+        reply
+        if isinstance(reply, Reply)
+        else reply_from_payload(reply, asked=QuestionContext(asked.question))
+    )
     return make_grader(scoring or Scoring(), scorers=scorers).grade(asked, (given,))
 
 
