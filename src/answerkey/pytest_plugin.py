@@ -75,9 +75,9 @@ class _Grading:
             concurrency=1,
         )
         self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
-        self.assembly: RunContext = make_context(options, settings)
+        self.context: RunContext = make_context(options, settings)
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
-        self.target: BaseTarget = self.assembly.target(self.target_spec)
+        self.target: BaseTarget = self.context.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
         self.results: dict[int, Trial] = {}
@@ -128,10 +128,11 @@ class _Grading:
 
     async def _ask(self, question: "Question", position: int) -> "Trial":
         from answerkey.model.scorecard import Trial
+        from answerkey.runs.run import ask_and_grade
 
         planned = [Trial(question, 1, position)]
-        [asked] = [trial async for trial in self.assembly.engine.ask_all([self.target], planned)]
-        return asked.scored(self.assembly.grader.grade(question, asked.replies))
+        [trial] = [trial async for trial in ask_and_grade(self.context, self.target, planned)]
+        return trial
 
     # Reporting
 
@@ -167,19 +168,17 @@ class _Grading:
 
     def _conclude(self, session: pytest.Session) -> None:
         from answerkey.report.wording import gate_words, range_text, score_text
-        from answerkey.runs.bookkeeping import keep_results
+        from answerkey.runs.run import store_results
         from answerkey.runs.stored import open_configured_store
         from answerkey.runs.verdicts import compare_with_baseline, with_gates
 
         results = [result for _, result in sorted(self.results.items())]
-        with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
+        with open_configured_store(self.context.settings, self.context.options.store) as store:
             # An ordinary run, which `compare` and `show` find.
-            run = keep_results(
-                self.assembly, results, self.questions, self.target, store, target_spec=self.target_spec
-            )
+            run = store_results(self.context, store, results, self.questions, self.target, self.target_spec)
             if self.baseline is not None:
                 run = compare_with_baseline(run, self.baseline, store)
-            run = with_gates(run, self.assembly.gates)
+            run = with_gates(run, self.context.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [
@@ -250,8 +249,8 @@ class _QuestionItem(pytest.Item):
 
         result = self.grading.ask(self.question, self.position)
         self.user_properties.append((_PROPERTY, f"{self.position}:{msgspec.json.encode(result).decode()}"))
-        if not _reaches(result.score, self.grading.assembly.options.scoring.pass_mark):
-            if self.grading.assembly.gates:
+        if not _reaches(result.score, self.grading.context.options.scoring.pass_mark):
+            if self.grading.context.gates:
                 pytest.xfail("below the pass mark; the gates decide")
             raise _BelowPassMarkError("\n".join(_explain(result)))
 

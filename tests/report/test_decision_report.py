@@ -73,7 +73,8 @@ def test_a_stored_run_is_held_against_its_baseline_anew(
     command("runs", "rm", "base", "--yes")
     assert command("report", "candidate", "-o", "again.md").code == 0
     assert (
-        "baseline and gates cannot be held against it any more: no run" in (tmp_path / "again.md").read_text()
+        "baseline and gates of this run cannot be evaluated any more: no run"
+        in (tmp_path / "again.md").read_text()
     )
 
 

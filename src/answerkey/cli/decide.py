@@ -298,6 +298,7 @@ def ab(
             early_stop=flags.early_stop,
             looks=flags.looks or 0,
             resume=flags.resume,
+            judge=judge.settings,
             gates=gates_with(flags.fail_on, flags.conditions),
             settings=settings,
             progress=progress_for_terminal(quiet=quiet),

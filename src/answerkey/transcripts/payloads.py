@@ -95,11 +95,7 @@ def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base
             break
     error = get("error")
     failure = read_failure(error) if error else odd
-    used, made = get("tools_used"), get("tool_calls", get("toolCalls", get("intermediate_steps")))
-    tools_observed = used is not None or made is not None
-    # Objects tell more than names, but an empty list of them does not take the names back.
-    tools = made if used is None or (made and looks_like_calls(made)) else used
-    calls: tuple[ToolCall, ...] = read_calls(tools) if tools else ()
+    calls, tools_observed = _calls(payload)
     told_sources = _sources(payload)
     sources_observed, sources = told_sources is not None, told_sources or ()
 
@@ -133,6 +129,15 @@ def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base
         finish=base.finish,
         reasoning=base.reasoning,
     )
+
+
+def _calls(payload: JsonObject) -> tuple[tuple[ToolCall, ...], bool]:
+    """The tool calls, and whether the payload says anything about them."""
+    get = payload.get
+    names, calls = get("tools_used"), get("tool_calls", get("toolCalls", get("intermediate_steps")))
+    # Objects say more than names; a list of mere names, or an empty one, does not overrule `tools_used`.
+    chosen = calls if names is None or (calls and looks_like_calls(calls)) else names
+    return read_calls(chosen) if chosen else (), names is not None or calls is not None
 
 
 def _sources(payload: JsonObject) -> tuple[Source, ...] | None:
