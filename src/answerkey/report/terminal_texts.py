@@ -21,7 +21,7 @@ from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
-from answerkey.report.html_file import SheetTable, ranking_sheet
+from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import emit, make_console, plain_table, print_trial
 from answerkey.report.wording import (
     comparison_facts,
