@@ -19,6 +19,12 @@ settings.register_profile("answerkey", deadline=None, suppress_health_check=[Hea
 settings.load_profile("answerkey")
 
 
+@pytest.fixture(autouse=True)
+def empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test in an empty folder, so that no test writes to the store of the checkout."""
+    monkeypatch.chdir(tmp_path)
+
+
 class Outcome(NamedTuple):
     """What a command did."""
 

@@ -36,7 +36,7 @@ from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
@@ -260,7 +260,9 @@ def score(
 ) -> Scorecard:
     """Grade one reply to one question."""
     case = question if isinstance(question, Question) else parse_question({"question": "?", **question})
-    read = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(case.question))
+    read = (
+        reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=QuestionContext(case.question))
+    )
     return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,)))
 
 
