@@ -25,7 +25,7 @@ from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
-from answerkey.report.row_files import ENDINGS, write_table
+from answerkey.report.tables import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import GivenBaseline, action_routes

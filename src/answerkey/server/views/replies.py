@@ -12,7 +12,7 @@ from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.detail import TrialDetail, trial_detail
-from answerkey.report.row_files import Table
+from answerkey.report.tables import Table
 from answerkey.runs.production import TAG, case_id, why_proposed
 from answerkey.server.rendering import feedback_figures
 from answerkey.server.views.tables import (
