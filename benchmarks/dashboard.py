@@ -35,7 +35,7 @@ from answerkey.scorers.plan import make_grader
 from answerkey.server.app import create_app, warm_up
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 
@@ -143,7 +143,7 @@ def fill(path: Path, questions: int, runs: int) -> None:
         for number in range(2):
             # Not the newest: what the server makes ready when it starts must not be what is measured.
             add_run(store, f"large{number}", large, number, chance)
-        FeedbackBook(store).add_all(
+        FeedbackStore(store).add_all(
             Feedback(
                 id=new_id(),
                 created_at=(START + timedelta(hours=number)).isoformat(timespec="milliseconds"),
@@ -177,7 +177,7 @@ def fill_production(store: SqlStore, number: int) -> None:
             )
         )
     ProductionReplies(store).add(replies)
-    FeedbackBook(store).add_all(
+    FeedbackStore(store).add_all(
         Feedback(
             id=new_id(),
             created_at=(START + timedelta(minutes=index)).isoformat(timespec="milliseconds"),

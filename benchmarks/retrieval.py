@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-
 from answerkey.runs.recorded import read_trials
+
 from answerkey.scorers.retrieval import RetrievalQuality
 
 _TIMES = 3

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answerkey.scorers.grading_process import grader_by
 
 import answerkey as ak
 from answerkey import plugins
@@ -11,7 +12,6 @@ from answerkey.config import Settings, load_settings
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UnknownNameError
 from answerkey.runs.api import evaluate, score_replies
-from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.plan import make_grader
 
 QUESTION = parse_question({"id": "q", "question": "Hello?"})

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import answerkey as ak
+from answerkey.model.reasons import details
 from answerkey.model.scorecard import letter_grade, total
 
 TOOL_ROWS = [
@@ -67,7 +68,7 @@ def through_library(row: dict[str, Any]) -> dict[str, Any]:
     card = ak.score(
         {"question": row["question"], **expected}, {name: row[name] for name in row if name not in expected}
     )
-    components = {name: {"score": score.value, **score.details} for name, score in card.components.items()}
+    components = {name: {"score": score.value, **details(score)} for name, score in card.components.items()}
     error = None if card.error is None else card.error.kind
     return {"components": components, "error": error, "score": card.total, "grade": card.grade}
 

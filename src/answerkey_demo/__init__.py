@@ -1,6 +1,6 @@
 """The reference chatbot: an assistant for a small, fictional rental company, with real tools.
 
-A package of its own that imports nothing of answerkey: an honest black box behind the same interface as any chatbot.
+A separate package that imports nothing of answerkey: a black box behind the same interface as any chatbot.
 """
 
 from pathlib import Path

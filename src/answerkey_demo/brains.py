@@ -1,4 +1,4 @@
-"""Other brains in the place of the planner: an earlier version, one with faults on purpose, a language model."""
+"""Other brains: an earlier version of the planner, one with injected faults, a language model."""
 
 import asyncio
 import hashlib
@@ -52,7 +52,7 @@ class BasicBrain(Planner):
             return scope.decline("That is outside what I have on file", self._company)
         words = [m for m in whole.mentions if m.end - m.first == 1 and m.kind not in _UNKNOWN]
         years = [p for p in whole.periods if p.label.isdigit()]
-        reading = msgspec.structs.replace(whole, mentions=words, periods=years, limits=[])
+        reading = msgspec.structs.replace(whole, mentions=words, periods=years)
         by, unknown = self._choose(reading)
         if by != "papers":
             return self._answer(by, reading, turn, unknown)

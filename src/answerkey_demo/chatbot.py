@@ -1,4 +1,4 @@
-"""The chatbot: which variant, what is no question, and the reply as a document."""
+"""The chatbot: which variant, what is not a question, and the reply as a document."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from answerkey_demo.knowledge import Knowledge, open_knowledge
 from answerkey_demo.planner import Brain, Conversation, Planner
 from answerkey_demo.tools import Turn
 
-# Longer questions are refused: nobody types them, and every word of them would be searched for.
+# Longer questions are refused: users do not type them, and every word of them would be searched for.
 MAX_QUESTION = 4_000
 _MAX_CONVERSATIONS = 1_000
 VARIANTS = ("default", "basic", "openai", "flaky")
@@ -61,7 +61,7 @@ class Chatbot:
         try:
             answer = _refusal(question) or await self.brain.answer(printable, conversation, turn)
         except Exception as error:
-            # whoever catches it still learns which tools were called
+            # the caller still learns which tools were called
             error.add_note(f"tools called: {', '.join(c['name'] for c in turn.calls) or 'none'}")
             error.tool_calls = turn.calls  # type: ignore[attr-defined]
             raise

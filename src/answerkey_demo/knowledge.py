@@ -82,7 +82,7 @@ def _content_hash(folder: Path) -> str:
 
 
 def _build_once(folder: Path, target: Path) -> Path:
-    """Build beside the target and rename: whoever comes second replaces it by the same."""
+    """Build beside the target and rename: a concurrent build replaces it with the same content."""
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as scratch:

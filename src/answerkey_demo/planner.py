@@ -16,7 +16,7 @@ from answerkey_demo.language.reading import Reading, Vocabulary, read
 from answerkey_demo.language.words import normalise
 from answerkey_demo.tools import Turn
 
-# Nobody asks more at once in earnest, and every clause may cost several tool calls.
+# Users do not ask more at once, and every clause may cost several tool calls.
 _MAX_CLAUSES = 6
 _ASKS = r"(?:what|which|who|whose|how|when|where|does|do|is|are|did|was|were|can|tell|list|show)\b"
 _SPLIT = re.compile(
@@ -37,7 +37,7 @@ _PRONOUN = re.compile(
 _ELLIPSIS = re.compile(
     r"(?:sent|send|bill\w*|paid|costs?|work|vendors?|contractors?|charged?|dates?|addresses)$"
 )
-# What a follow-up may put in the place of what the last question named.
+# What a follow-up may replace in the last question.
 _SLOTS = (("property",), ("category",), ("unit", "party"))
 
 
@@ -105,7 +105,7 @@ class Planner:
         best = min(left, key=lambda name: len(left[name]), default="papers")
         if not left.get(best):
             return best, []
-        # "spend on solar panels": what the money was for may stand in a description, or nowhere
+        # "spend on solar panels": what the money was for may be in a description, or nowhere
         if len(left.get("transactions", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
             return "transactions", left["transactions"]
         return "papers", []
@@ -131,13 +131,13 @@ class Planner:
         continues = pronoun and not named and by == "transactions" and last.has("text")
         if replaces or continues:
             return self._read(_merged(last, reading), base)
-        return self._read(reading.original.rstrip("?. ") + _carried(reading, last, by))
+        return self._read(reading.original.rstrip("?. ") + _names_from_last(reading, last, by))
 
     def _read(self, text: str, base: Period | None = None) -> Reading:
         return read(text, self._vocabulary, base)
 
 
-def _carried(reading: Reading, last: Reading, by: str) -> str:
+def _names_from_last(reading: Reading, last: Reading, by: str) -> str:
     """The names of the last question that this one leaves out, to be said after it."""
     kinds = ("document", "type") if by in ("papers", "documents") else ("party",)
     kinds = tuple(kind for kind in ("property", "unit", *kinds) if not reading.has(kind))
@@ -150,7 +150,7 @@ def _carried(reading: Reading, last: Reading, by: str) -> str:
 
 
 def _merged(last: Reading, reading: Reading) -> str:
-    """The last question without what the new one names anew, and the new one after it."""
+    """The last question without what the new one replaces, followed by the new one."""
     gone = [p.span for p in last.periods] if reading.periods else []
     for kinds in _SLOTS:
         if any(map(reading.has, kinds)):

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
-# The address is the one that was configured; no proxy of the environment stands before it.
+# The address is the one that was configured; no proxy of the environment is used.
 _opener = build_opener(ProxyHandler({}))
 
 
@@ -20,7 +20,7 @@ async def post_json(
 
 def _post(url: str, body: dict[str, Any], seconds: float, headers: dict[str, str]) -> tuple[int, str]:
     if not url.startswith(("http://", "https://")):
-        raise ConnectionError(f"{url} is no http:// or https:// address")
+        raise ConnectionError(f"{url} is not an http:// or https:// address")
     headers = {"Content-Type": "application/json", **headers}
     request = Request(url, json.dumps(body).encode(), headers, method="POST")  # noqa: S310  # checked above
     try:

@@ -158,7 +158,7 @@ class _Service:
             raise HTTPException(400, 'the field "question" is missing')
         try:
             reply = await self._chatbot.ask(question, conversation_id)
-        except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
+        except Exception as error:  # noqa: BLE001 (whatever the assistant raises is reported, never hidden)
             return _failure(error, conversation_id)
         said = {**reply, "question": question, "created_at": datetime.now(UTC).isoformat()}
         self._replies[reply["response_id"]] = (question, said)
@@ -185,7 +185,7 @@ class _Service:
 
 
 async def _texts(request: Request, **limits: int) -> dict[str, str | None]:
-    """The fields of a request's JSON object, each a text of at most so many characters, or None."""
+    """The fields of a request's JSON object, each a text of limited length, or None."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "send the request as application/json")
     body = bytearray()

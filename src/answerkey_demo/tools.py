@@ -16,7 +16,7 @@ _SCHEMAS = Path(__file__).parent / "tool_schemas.json"
 TOOL_SCHEMAS: list[dict[str, Any]] = json.loads(_SCHEMAS.read_text(encoding="utf-8"))
 MAX_ROWS = 200
 _MAX_SQL = 4_000
-# About a second of work: the handler is called every so many steps of SQLite's machine.
+# About a second of work: the handler is called after a number of steps of SQLite's machine.
 _STEPS_PER_CHECK, _MAX_CHECKS = 20_000, 400
 _ALLOWED_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 # Everything else is refused: load_extension, writefile, randomblob (memory), printf with giant widths …
@@ -27,7 +27,7 @@ _ALLOWED_FUNCTIONS = frozenset(
         dense_rank lag lead first_value last_value
     """.split()
 )
-# What SQLite says → what the caller is told.
+# What SQLite says → what the caller gets.
 _READ_ONLY = "refused: the database is read-only, and only SELECT from its tables is allowed"
 _REASONS = dict.fromkeys(("not authorized", "readonly", "prohibited"), _READ_ONLY) | {
     "interrupted": "stopped: the query needs too much work; narrow it down",
@@ -99,7 +99,7 @@ def _authorise(action: int, first: str | None, second: str | None, *_: str | Non
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, read-only; what SQLite refuses is told to the brain."""
+    """The database, read-only; what SQLite refuses is reported to the brain."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         db.row_factory = sqlite3.Row
         try:

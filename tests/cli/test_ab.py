@@ -114,7 +114,7 @@ def test_two_equal_targets_are_inconclusive(folder: Path, answerkey) -> None:
     assert "no clear difference" in done.stdout
 
 
-def test_an_interrupted_experiment_goes_on(folder: Path, answerkey) -> None:
+def test_an_interrupted_experiment_is_resumed(folder: Path, answerkey) -> None:
     (folder / "bot.py").write_text(BOT.replace("SLEEP = 0.0", "SLEEP = 0.05"))
     arguments = [
         "ab",
@@ -142,7 +142,7 @@ def test_an_interrupted_experiment_goes_on(folder: Path, answerkey) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
-    assert "go on with: answerkey ab --resume " in errors
+    assert "continue with: answerkey ab --resume " in errors
     resumed = answerkey("ab", "--resume", errors.split("--resume ")[1].split()[0], "--json")
     assert resumed.returncode == 0, resumed.stderr
     document = json.loads(resumed.stdout)
@@ -153,6 +153,39 @@ def test_an_interrupted_experiment_goes_on(folder: Path, answerkey) -> None:
     assert len(asked) - len(set(asked)) <= 4
     with sqlite3.connect(folder / ".answerkey" / "answerkey.db") as database:
         assert {status for (status,) in database.execute("SELECT status FROM runs")} == {"complete"}
+
+
+@pytest.mark.parametrize("early_stop", [False, True])
+def test_a_killed_experiment_scores_the_replies_of_its_journals(
+    folder: Path, answerkey, early_stop: bool
+) -> None:
+    (folder / "bot.py").write_text(BOT.replace("SLEEP = 0.0", "SLEEP = 0.02"))
+    same = ["ab", "golden.jsonl", "--a", "bot.py:good", "--b", "bot.py:good", "--concurrency", "4"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "answerkey", *same, *(["--early-stop"] if early_stop else [])],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    log = folder / "asked.log"
+    while not log.exists() or len(log.read_text().splitlines()) < 60:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    runs = json.loads(answerkey("runs", "--json").stdout)["runs"]
+    assert {run["status"] for run in runs} == {"interrupted"}
+    resumed = answerkey("ab", "--resume", runs[0]["id"], "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    document = json.loads(resumed.stdout)
+    assert (document["asked"], document["comparison"]["paired"]) == (160, 80)
+    for arm in ("a", "b"):
+        shown = json.loads(answerkey("show", document[arm]["run"], "--json").stdout)
+        assert (shown["run"]["status"], shown["summary"]["coverage"]) == ("complete", 1.0)
+        assert all(result["score"] == 1.0 for result in shown["results"])
+    asked = log.read_text().splitlines()
+    assert len(asked) - len(set(asked)) <= 80 + 4, (
+        "both arms are the same function; only trials in flight are lost"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,8 +202,8 @@ def test_mistakes(folder: Path, answerkey, arguments: tuple[str, ...], words: st
     assert words in done.stderr
 
 
-def test_an_ordinary_run_is_no_experiment(folder: Path, answerkey) -> None:
+def test_an_ordinary_run_is_not_an_experiment(folder: Path, answerkey) -> None:
     answerkey("run", "golden.jsonl", "--target", "bot.py:good", "--sample", 2)
     done = answerkey("ab", "--resume", "latest")
     assert done.returncode == 2
-    assert "is no experiment" in done.stderr
+    assert "is not an experiment" in done.stderr

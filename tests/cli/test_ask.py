@@ -41,7 +41,7 @@ def test_a_mapping_is_proposed_where_the_usual_names_fail_and_it_works(
     bot = chatbot(lambda body: NESTED)
     asked = command("ask", "Where is it?", "--target", bot.url)
     assert asked.code == 3
-    assert "say where the text is" in asked.err
+    assert "map the text under" in asked.err
     proposed = asked.out.partition("[targets.NAME.reply]")[2]
     settings = f'target = "mine"\n[targets.mine]\nurl = "{bot.url}"\n[targets.mine.reply]\n{proposed}'
     (tmp_path / "answerkey.toml").write_text(settings)
@@ -84,7 +84,7 @@ def test_a_run_whose_replies_have_no_readable_text_is_the_mappings_fault(
     assert run.code == 3
     assert run.document["summary"]["score"] is None
     assert run.document["summary"]["harness"] == {"mapping": 2}
-    assert "`answerkey ask` shows what came back" in run.err
+    assert "`answerkey ask` shows the reply" in run.err
 
 
 def test_a_secret_that_is_echoed_is_not_shown(

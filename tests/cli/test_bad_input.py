@@ -42,7 +42,7 @@ CASES = [
     ),
     (["run", "fine.jsonl", "--target", "bot.py:answer", "--rate", "fast"], 2, "--rate 'fast'"),
     (["run", "fine.jsonl", "--target", "bot.py:answer", "--where", "tax"], 2, "field=value"),
-    (["run", "fine.jsonl", "--target", "bot.py:answer", "--where", "category=tax"], 2, "no question meets"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "--where", "category=tax"], 2, "no question matches"),
     (["run", "fine.jsonl", "--target", "bot.py:answer", "-o", "report.docx"], 2, ".html"),
     (["run", "fine.jsonl", "--target", "bot.py:answer", "-o", "none/report.html"], 2, "does not exist"),
     (["run", "fine.jsonl", "--match", "psychic"], 2, "--match"),

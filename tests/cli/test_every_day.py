@@ -160,7 +160,7 @@ def test_reuse_asks_only_what_is_new_and_keeps_latency_apart(
     second = command("run", golden, "--target", bot.url, "--reuse", "--json").document
     assert [body["question"] for body in bot.asked[4:]] == ["What is 11?", "What is 99?"]
     assert second["summary"]["score"] == 1.0
-    assert f"replies of run {first['run']['id']} were used again" in " ".join(second["warnings"])
+    assert f"replies of run {first['run']['id']} were reused" in " ".join(second["warnings"])
     timed = {result["id"] for result in second["results"] if result["reply"]["latency_ms"] is not None}
     assert timed == {"q11", "new"}
     third = command("run", golden, "--target", bot.url, "--json").document

@@ -15,7 +15,7 @@ import pytest
 
 from answerkey.model.reply import Evidence, Reply
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from store.filling import add_run, golden
 
 KEYS = "t trust · d don't trust · c comment · s skip · b back · q quit"
@@ -82,7 +82,7 @@ class Terminal:
 
 def verdicts(path):
     with open_store(str(path)) as store:
-        given = FeedbackBook(store).verdicts("today", source="review")
+        given = FeedbackStore(store).verdicts("today", source="review")
         return [(item.question, item.value, item.comment, item.author) for item in reversed(given)]
 
 

@@ -157,19 +157,19 @@ def score(folder: Path, *flags: str) -> dict[str, Any]:
 ROTATED = """
 import sys
 from pathlib import Path
-from answerkey.runs.log_blocks import LogBlocks
-from answerkey.runs.ray_shards import RayShards
-from answerkey.runs.shard import ShardPlan
+from answerkey.runs.log_files import LogBlocks
+from answerkey.runs.logs import LogPlan
+from answerkey.runs.ray_pool import RayPool
 from answerkey.scorers.plan import make_grader
 
 log = Path("log.jsonl")
 blocks = list(LogBlocks([log]))
 log.rename("log.jsonl.1")
 log.write_bytes(b"x" * sum(len(block.lines) for block in blocks))
-shards = RayShards(ShardPlan(recipe=make_grader().recipe, pass_mark=0.7), sys.argv[1])
-parts = list(shards.score(blocks))
-print(len(blocks), sum(part.trials for part in parts), sum(len(part.bad) for part in parts))
-shards.close()
+pool = RayPool(LogPlan(recipe=make_grader().recipe, pass_mark=0.7), sys.argv[1])
+parts = list(pool.score(blocks))
+print(len(blocks), sum(part.summary.trials for part in parts), sum(len(part.summary.bad) for part in parts))
+pool.close()
 """
 
 

@@ -21,7 +21,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 
 from .judging import ScriptedJudge, judge_all
 
@@ -82,7 +82,7 @@ def test_a_judge_at_chance_is_called_one() -> None:
     assert found.kappa is not None
     assert found.kappa.value == 0.0
     assert found.rogan_gladen is None
-    assert any("no better than chance" in line for line in found.warnings)
+    assert any("only by chance" in line for line in found.warnings)
 
 
 def test_intervals_that_do_not_know_groups_say_so() -> None:
@@ -95,7 +95,7 @@ def test_intervals_that_do_not_know_groups_say_so() -> None:
 
 def test_few_labels_say_so() -> None:
     values, labels = labelled(3, 0, 0, 3, (10, 10))
-    assert "6 labels say little" in calibrate(values, labels, pass_mark=0.7).warnings[0]
+    assert "6 labels are too few" in calibrate(values, labels, pass_mark=0.7).warnings[0]
     with pytest.raises(UsageError, match="no reply has both"):
         calibrate(values, Labels(right={}), pass_mark=0.7)
 
@@ -130,10 +130,10 @@ def test_labels_are_read_in_the_usual_words(tmp_path: Path) -> None:
     [
         ({"correct": True}, "labels.jsonl:1: has no 'id'"),
         ({"id": "zz", "correct": True}, "no reply to a question with id 'zz'"),
-        ({"id": "a"}, "has no verdict; give one as 'correct', 'verdict' or 'score'"),
+        ({"id": "a"}, "has no label; add one as 'correct', 'verdict' or 'score'"),
         ({"id": "a", "correct": "perhaps"}, "'correct' is 'perhaps'; write true or false"),
         ({"id": "a", "score": 4}, "'score' is '4'"),
-        ({"id": "d", "correct": True}, "asked 'd' several times; say which with 'trial'"),
+        ({"id": "d", "correct": True}, "asked 'd' several times; add 'trial'"),
         ({"id": "d", "trial": 9, "correct": True}, "no trial 9 of 'd'"),
         ({"id": "d", "trial": "x", "correct": True}, "'trial' must be a whole number"),
     ],
@@ -194,7 +194,7 @@ def test_feedback_in_the_store_calibrates_too(judged_run: Path) -> None:
     assert "has no feedback or reviews yet" in str(refused.exception)
     with open_store(".answerkey/answerkey.db") as store:
         info = store.find_run("judged")
-        book = FeedbackBook(store)
+        book = FeedbackStore(store)
         for result in store.results(info):
             number = int(result.question.id[1:])
             if number < 40:

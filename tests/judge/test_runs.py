@@ -15,6 +15,7 @@ import pytest
 
 import answerkey
 from answerkey.model.options import Price, Scoring
+from answerkey.model.reasons import details, reason
 from answerkey.store import open_store
 from answerkey.store.review import SqlJudgements
 
@@ -121,8 +122,8 @@ def test_a_blend_weighs_both(project: Path, scripted: ScriptedJudge) -> None:
     result = list(run.results)[1]
     quality = result.scorecard.components["response_quality"]
     assert quality.value == 0.75
-    assert (quality.details["keywords"], quality.details["judge"]) == (0.0, 1.0)
-    assert quality.details["missing"] == ["answer", "Montrose"]
+    assert (details(quality)["keywords"], details(quality)["judge"]) == (0.0, 1.0)
+    assert details(quality)["missing"] == ["answer", "Montrose"]
 
 
 def test_an_unjudged_reply_is_unscored_and_counts_against_the_coverage(
@@ -134,7 +135,7 @@ def test_an_unjudged_reply_is_unscored_and_counts_against_the_coverage(
     results = list(run.results)
     card = results[0].scorecard
     assert card.components["response_quality"].value is None
-    assert "not judged: the judge answered in prose" in card.components["response_quality"].reason
+    assert "not judged: the judge answered in prose" in reason(card.components["response_quality"])
     assert card.components["tool_usage"].value == 1.0
     assert card.total is None
     assert card.metrics["judge"] is None
@@ -153,7 +154,7 @@ def test_quality_by_a_judge_without_one_is_one_line(project: Path) -> None:
     ended = command("run", "golden.jsonl", "--target", "bot.py:answer", check=False)
     assert ended.returncode == 2
     assert ended.stderr == (
-        "answerkey: the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model\n"
+        "answerkey: the scoring makes a judge part of the score; set --judge MODEL or [judge] model\n"
     )
 
 
@@ -183,7 +184,7 @@ def test_the_configuration_names_judge_and_rubric(project: Path, scripted: Scrip
         ("model = 'x'\nrubric = 'bad.toml'", "bad.toml: the weights add up to 90; change them"),
         ("model = 'x'\nrubric = 'broken.toml'", "broken.toml: not valid TOML"),
         ("model = ['x', 'x']", "every judge of a panel needs a name of its own"),
-        ("model = ['local', 'x']", "the local judge cannot sit on a panel"),
+        ("model = ['local', 'x']", "the local judge cannot be part of a panel"),
         ("model = 'x'\nbudget = 1.0", "a judge's budget needs its prices"),
         ("model = 'x'\nprices = {input = 1}", "a price without `output`"),
         ("model = 'x'\nbase_url = 'nowhere'", "base_url = 'nowhere' is not an http:// or https:// address"),
@@ -222,7 +223,7 @@ def test_a_judge_that_refuses_late_leaves_no_run(project: Path, scripted: Script
     ended = command(*asked(scripted, "retired:0.4"), check=False)
     assert ended.returncode == 2
     assert "does not exist; check the model's name" in ended.stderr
-    assert "nothing was judged or kept" in ended.stderr
+    assert "nothing was judged or stored" in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert json.loads(command("runs", "--json").stdout)["runs"] == []
 
@@ -232,13 +233,39 @@ def test_a_judge_that_refuses_very_late_costs_no_reply(project: Path, scripted: 
     ended = command(*asked(scripted, "retired:4"), check=False)
     assert ended.returncode == 2
     told = re.search(
-        r"the replies are kept, so go on with: answerkey (resume \w+) --judge MODEL\n", ended.stderr
+        r"the replies are stored; continue with: answerkey (resume \w+) --judge MODEL\n", ended.stderr
     )
     assert told is not None, ended.stderr
     resumed = run_document(*told[1].split(), *judged_by(scripted, "good"))
     assert resumed["run"]["status"] == "complete"
     assert resumed["summary"]["metrics"]["judge"] == 0.5
     assert (project / "asked").read_text() == 20 * "x"
+
+
+def asked_both(scripted: ScriptedJudge, model: str) -> list[str]:
+    arms = ["--a", "bot.py:answer", "--b", "bot.py:answer"]
+    return ["ab", "golden.jsonl", *arms, *judged_by(scripted, model)]
+
+
+def test_an_experiment_whose_judge_refuses_late_leaves_no_run(project: Path, scripted: ScriptedJudge) -> None:
+    ended = command(*asked_both(scripted, "retired:0.4"), check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "nothing was judged or stored" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert json.loads(command("runs", "--json").stdout)["runs"] == []
+
+
+def test_an_experiment_whose_judge_refuses_very_late_is_resumed_with_another(
+    project: Path, scripted: ScriptedJudge
+) -> None:
+    (project / "bot.py").write_text(NOTING_BOT)
+    ended = command(*asked_both(scripted, "retired:4"), check=False)
+    assert ended.returncode == 2, ended.stderr
+    stored = re.search(r"continue with: answerkey (ab --resume \w+) --judge MODEL\n", ended.stderr)
+    assert stored is not None, ended.stderr
+    resumed = run_document(*stored[1].split(), *judged_by(scripted, "good"))
+    assert (resumed["asked"], resumed["planned"]) == (40, 40)
+    assert (project / "asked").read_text() == 40 * "x"
 
 
 def test_rescoring_asks_a_judge_only_what_it_has_not_said(project: Path, scripted: ScriptedJudge) -> None:

@@ -9,6 +9,7 @@ from answerkey.cli.main import run_command
 from answerkey.config import load_settings
 from answerkey.errors import ConfigError
 from answerkey.model.question import Question
+from answerkey.model.reasons import details
 from answerkey.model.reply import Reply
 from answerkey.scorers.response_quality import ResponseQuality
 from evidence.tiny_model import write_model
@@ -21,9 +22,9 @@ def test_the_model_decides_and_the_features_show_where(tmp_path: Path) -> None:
     write_model(tmp_path / "model", ["the", "roof", "was", "not", "repaired", "in", "spring"])
     scorer = ResponseQuality("smart", model="model", folder=tmp_path)
     score = scorer.score(QUESTION, REPLY)
-    assert score.details is not None
-    assert (score.details["found"], score.details["missing"]) == (["spring"], ["burglar"])
-    assert score.details["matches"][0]["text"] == "spring"
+    listed = details(score)
+    assert (listed["found"], listed["missing"]) == (["spring"], ["burglar"])
+    assert listed["matches"][0]["text"] == "spring"
     assert scorer.version == ResponseQuality("smart").version + "/model"
 
 

@@ -9,7 +9,7 @@ from answerkey.comparison import Comparison, compare
 from answerkey.comparison.run_comparison import columns_from_run
 from answerkey.comparison.run_ranking import rank_runs
 from answerkey.model.run import Run
-from answerkey.report.html_file import comparison_sheet, sheet_markdown
+from answerkey.report.sheets import comparison_sheet, sheet_markdown
 from answerkey.report.terminal_texts import print_comparison, print_ranking
 from answerkey.report.wording import metric_text, score_text
 from comparison.made import make_run

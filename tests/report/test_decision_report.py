@@ -68,12 +68,13 @@ def test_a_stored_run_is_held_against_its_baseline_anew(
     assert "worse -18.0 points" in " ".join(command("show", "candidate").out.split())
     comment = (tmp_path / "again.comment.md").read_text()
     assert comment.startswith("<!-- answerkey ")
-    for said in ("### 🔴 worse: -18.0 points", "❌ no regression: failed", "10 broken, 1 fixed, 10 of them"):
+    for said in ("### 🔴 worse: -18.0 points", "❌ no regression failed", "10 broken, 1 fixed, 10 of them"):
         assert said in comment
     command("runs", "rm", "base", "--yes")
     assert command("report", "candidate", "-o", "again.md").code == 0
     assert (
-        "baseline and gates cannot be held against it any more: no run" in (tmp_path / "again.md").read_text()
+        "baseline and gates of this run cannot be evaluated any more: no run"
+        in (tmp_path / "again.md").read_text()
     )
 
 
@@ -95,7 +96,7 @@ def test_the_runs_before_are_the_trend(decided: Any, command: Callable[..., Any]
         # Another chatbot's run is none of them.
         assert trend.index("candidate (") < trend.index("later (")
         assert "base (" not in trend
-    assert "of this: 0.800 → 0.800" in (tmp_path / "trend.comment.md").read_text()
+    assert "this one: 0.800 → 0.800" in (tmp_path / "trend.comment.md").read_text()
 
 
 def test_the_job_summary_says_it_once(

@@ -52,4 +52,4 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     written = io.StringIO()
     write_to_github(golden_run, written)
-    assert "the job summary cannot be written" in written.getvalue()
+    assert "cannot write the job summary" in written.getvalue()

@@ -11,7 +11,7 @@ def test_it_shows_the_grade_the_tables_and_the_reasons(golden_run: Run) -> None:
     assert text.startswith("# candidate: B · 0.874 (95% interval 0.")
     assert "| tax | F | 0.460 |" in text
     assert "  - missing keywords: depreciation (−0.08)" in text
-    assert "❌ tax.score &gt;= 0.9: failed with 0.460" in text
+    assert "❌ tax.score &gt;= 0.9 failed: 0.460" in text
 
 
 def test_hostile_text_makes_no_markup(hostile_run: Run) -> None:

@@ -29,7 +29,7 @@ def test_the_worst_come_first_and_the_unscored_before_them(run_of: Callable[...,
     run = run_of([result(name, score) for name, score in scores.items()])
     view = build_view(run, worst=3, rows=4)
     assert [question.id for question in view.worst] == ["d", "b", "e"]
-    assert (view.imperfect, view.failed, view.total_rows) == (5, 4, 6)
+    assert (view.imperfect, view.failed, view.total) == (5, 4, 6)
     assert [question.id for question in view.rows] == ["d", "b", "e", "f"]
     assert [question.id for question in build_view(run, rows=6).rows] == ["d", "b", "e", "f", "a", "c"]
     assert [question.id for question in failures_of(run)] == ["b", "d", "e", "f"]

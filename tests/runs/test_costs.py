@@ -77,7 +77,7 @@ def test_a_budget_that_cannot_be_kept_stops_after_the_first_replies(chatbot: Any
     bot = chatbot(spend)
     run = ak.evaluate(write_rows("g.jsonl", *ROWS), bot.url, budget=1.0, concurrency=1)
     assert run.summary.replies == 1
-    assert any("cannot be kept, since what a reply cost is not known" in line for line in run.warnings)
+    assert any("cannot be enforced, because the cost of a reply is unknown" in line for line in run.warnings)
 
 
 def test_configured_prices_are_read_strictly(command: Any, write_rows: Any, tmp_path: Any) -> None:
@@ -104,7 +104,7 @@ def test_a_budget_ends_an_experiment_after_the_same_questions_of_both(
     # A question costs 0.008 in both; a fourth would go beyond it.
     assert (document["asked"], document["planned"], document["comparison"]["paired"]) == (6, 16, 3)
     [warning] = document["warnings"]
-    assert "asking stopped, for both after the same questions: the budget of 0.025 is used up" in warning
+    assert "asking stopped for both after the same questions: the budget of 0.025 is used up" in warning
     assert command("show", document["a"]["run"], "--json").document["run"]["status"] == "interrupted"
     whole = command("ab", "--resume", document["b"]["run"], "--budget", "1", "--json").document
     assert (whole["asked"], whole["comparison"]["paired"], whole["warnings"]) == (16, 8, [])

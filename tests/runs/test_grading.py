@@ -11,7 +11,7 @@ import pytest
 import answerkey as ak
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.runs.grading import Grading
+from answerkey.runs.workers import GradingPool
 from answerkey.scorers.plan import make_grader
 
 LEDGER = "\n".join(f"2024-08-{n % 28 + 1:02} | rent {n} | ${n * 1144:,}.00" for n in range(40))
@@ -38,7 +38,7 @@ def graded(given: list[Trial], **options: Any) -> dict[str, Scorecard]:
     cards: dict[str, Scorecard] = {}
 
     async def run() -> None:
-        grading = Grading(
+        grading = GradingPool(
             options.pop("grader", None) or make_grader(),
             lambda trial, card: cards.update({trial.question.id: card}),
             budget=options.pop("budget", 60.0),
@@ -60,14 +60,14 @@ def graded(given: list[Trial], **options: Any) -> dict[str, Scorecard]:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The processes that were started for grading."""
     found: list[int] = []
-    real = Grading.start_process
+    real = GradingPool.start_worker
 
-    def start(self: Grading) -> Any:
+    def start(self: GradingPool) -> Any:
         process = real(self)
         found.append(process.pid)
         return process
 
-    monkeypatch.setattr(Grading, "start_process", start)
+    monkeypatch.setattr(GradingPool, "start_worker", start)
     return found
 
 
@@ -100,7 +100,7 @@ def test_processes_give_the_same_scorecards_as_the_thread(
 ) -> None:
     given = [*trials(12), Trial(ak.Question(id="null", question="?"), 1, 12, (Reply(),))]
     here = graded(given)
-    monkeypatch.setattr("answerkey.runs.grading._WORTH_PROCESSES_S", 0.0)
+    monkeypatch.setattr("answerkey.runs.workers._WORTH_PROCESSES_SECONDS", 0.0)
     assert graded(given) == here
     assert started
 
@@ -131,7 +131,7 @@ def picky(question, reply):
 def test_a_process_that_uses_up_its_budget_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("answerkey.runs.grading._WORTH_PROCESSES_S", 0.0)
+    monkeypatch.setattr("answerkey.runs.workers._WORTH_PROCESSES_SECONDS", 0.0)
     (tmp_path / "checks.py").write_text(CHECKS)
     (tmp_path / "answerkey.toml").write_text('[scorers.picky]\npython = "checks.py:picky"\nweight = 0.0\n')
     questions = [{"id": f"q{n}", "question": f"Q{n}?"} for n in range(6)]

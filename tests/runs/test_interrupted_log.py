@@ -1,19 +1,18 @@
-"""The scoring of a log that is interrupted, disturbed by another one, or has nowhere to keep its journal."""
+"""The scoring of a log that is interrupted, runs beside another one, or cannot write its journal."""
 
 import errno
-import fcntl
 import json
 import os
 import pty
 import signal
-import struct
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ import pytest
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreAwayError
 from answerkey.model.summary import Summary
 from answerkey.runs.api import score_replies
+from answerkey.runs.log_files import Block
+from answerkey.runs.log_table import LogTable
+from answerkey.runs.logs import LogPlan, LogScoring
 from answerkey.runs.progress import NoProgress, Progress, RunningScore
-from answerkey.runs.recorded import LogScoring
-from answerkey.runs.score_journal import ScoreJournal
-from answerkey.runs.shard import Block, ShardPlan
-from answerkey.runs.shard_processes import OtherProcesses, _answer, _Copy
+from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.plan import make_grader
 
 # Says that it is at work, in the process that scores, and then waits to be ended, unless it may go on.
@@ -63,7 +62,7 @@ def write_log(rows: int = 240, slow: int | None = None) -> Path:
 
 
 def journals() -> list[Path]:
-    return sorted(Path("cache", "answerkey", "scoring").glob("*"))
+    return sorted(Path("cache", "answerkey", "scoring").glob("*.journal"))
 
 
 def wait_until(found: Any) -> None:
@@ -109,7 +108,7 @@ def test_however_it_is_interrupted_it_says_so_and_goes_on(how: str) -> None:
         start_new_session=True,
     )
     # All blocks but the one that waits have been scored: there is nothing more to come.
-    wait_until(lambda: Path("at work").exists() and journals() and journals()[0].stat().st_size > 0)
+    wait_until(lambda: Path("at work").exists() and journals())
     if how == "terminal":
         os.write(controller, b"\x03")
     elif how == "group":
@@ -117,7 +116,7 @@ def test_however_it_is_interrupted_it_says_so_and_goes_on(how: str) -> None:
     else:
         process.send_signal(signal.SIGTERM if how == "SIGTERM" else signal.SIGINT)
     assert process.wait(60) == 130, Path("told").read_text()
-    assert "the same command goes on where it stopped" in Path("told").read_text()
+    assert "run the same command again to continue" in Path("told").read_text()
     wait_until(lambda: not alive(process.pid))
     assert len(journals()) == 1
     Path("go on").touch()
@@ -127,40 +126,16 @@ def test_however_it_is_interrupted_it_says_so_and_goes_on(how: str) -> None:
     os.close(terminal)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux")
-def test_a_process_may_be_waited_for_by_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    grader = make_grader()
-    process = _Copy(ShardPlan(recipe=grader.recipe, pass_mark=0.7), grader)
-    both, wait_for_it = threading.Barrier(2), os.waitpid
-
-    def together(number: int, options: int) -> tuple[int, int]:
-        # The other thread gets as far as this, if nothing keeps it from it.
-        with suppress(threading.BrokenBarrierError):
-            both.wait(0.5)
-        return wait_for_it(number, options)
-
-    monkeypatch.setattr(os, "waitpid", together)
-    process.kill()
-    ended = list[int]()
-    threads = [threading.Thread(target=lambda: ended.append(process.wait())) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert ended == [-signal.SIGKILL] * 2
-
-
-def test_no_process_is_started_once_it_is_closed() -> None:
-    grader = make_grader()
-    others = OtherProcesses(ShardPlan(recipe=grader.recipe, pass_mark=0.7), 1, grader)
+def test_no_process_is_started_once_the_pool_is_closed() -> None:
+    pool = ProcessPool(LogPlan(recipe=make_grader().recipe, pass_mark=0.7), 1)
 
     def blocks() -> Iterator[Block]:
-        others.close()
+        pool.close()
         yield Block(number=0, first=0, path="log", lines=b'{"id": "a", "answer": "b"}\n')
 
-    with pytest.raises(Exception, match="ended"):
-        list(others.score(blocks()))
-    assert len({id(process) for process in others._processes}) == 1
+    with pytest.raises(AnswerkeyError, match="ended"):
+        list(pool.score(blocks()))
+    assert pool._workers == [None]
 
 
 class Interrupts(NoProgress):
@@ -192,34 +167,18 @@ def test_a_second_command_for_the_same_log_works_beside_the_first() -> None:
         return found, str(told.value)
 
     first = Interrupts(second)
-    with pytest.raises(InterruptedRunError, match="goes on where it stopped"):
+    with pytest.raises(InterruptedRunError, match="run the same command again to continue"):
         score(first)
     ((found, told),) = first.found  # type: ignore[misc]
     assert found == alone
-    assert "begins anew, since another command was scoring the same" in told
+    assert "starts from the beginning, since another command is scoring the same log" in told
     assert len(journals()) == 1
     assert score() == alone
     assert not journals()
 
 
-def test_a_journal_that_was_deleted_while_it_was_opened_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    path, lock = Path("a.journal"), fcntl.flock
-    path.write_bytes(b"of a scoring that is done")
-
-    def as_it_ends(file: Any, how: int) -> None:
-        monkeypatch.setattr(fcntl, "flock", lock)
-        path.unlink()
-        lock(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", as_it_ends)
-    journal = ScoreJournal(path)
-    assert os.fstat(journal.file_number).st_ino == path.stat().st_ino
-    assert not list(journal.recovered())
-    assert ScoreJournal(path).path is None
-
-
-@pytest.mark.parametrize("at", [0, 20, 30, -30], ids=["lengths", "header", "in it", "records"])
-def test_a_journal_that_cannot_be_read_is_begun_anew(at: int) -> None:
+@pytest.mark.parametrize("at", [0, 20, 5000, -30], ids=["magic", "header", "in a page", "at its end"])
+def test_a_damaged_journal_changes_no_number(at: int) -> None:
     write_log()
     alone = score(how=LogScoring(processes=1))
     with pytest.raises(InterruptedRunError):
@@ -228,36 +187,20 @@ def test_a_journal_that_cannot_be_read_is_begun_anew(at: int) -> None:
     content = bytearray(journal.read_bytes())
     content[at] ^= 0x55
     journal.write_bytes(content)
-    damaged = ScoreJournal(journal)
-    assert not list(damaged.recovered())
-    damaged.close()
-    journal.write_bytes(content)
     assert score() == alone
     assert not journals()
 
 
-def test_a_journal_of_other_code_is_begun_anew() -> None:
+@pytest.mark.parametrize("packed", [b"canswerkey.nowhere\nNothing\n.", b"no pickle"])
+def test_a_block_of_other_code_is_scored_again(packed: bytes) -> None:
     write_log()
+    alone = score(how=LogScoring(processes=1))
     with pytest.raises(InterruptedRunError):
         score(Interrupts())
     (journal,) = journals()
-    header = b"canswerkey.nowhere\nNothing\n."
-    journal.write_bytes(struct.pack("<QQI", len(header), 0, zlib.crc32(header)) + header)
-    assert score().replies == 240
-
-
-def test_copies_do_not_hold_the_lock() -> None:
-    grader = make_grader()
-    journal = ScoreJournal(Path("a.journal"))
-    plan = ShardPlan(recipe=grader.recipe, pass_mark=0.7)
-    copy = _Copy(plan, grader, [journal.file_number])
-    # It answers, so that it has done what comes before.
-    block = Block(number=0, first=0, path="log", lines=b'{"id": "a", "answer": "b"}\n')
-    assert _answer(copy, block)[0] is not None
-    del journal
-    assert ScoreJournal(Path("a.journal")).path is not None
-    copy.kill()
-    copy.wait()
+    with closing(sqlite3.connect(journal)) as database, database:
+        database.execute("UPDATE blocks SET summary = ?, checksum = ?", (packed, zlib.crc32(packed)))
+    assert score() == alone
 
 
 @pytest.mark.parametrize("place", ["/proc/nope", "file/cache"])
@@ -270,7 +213,7 @@ def test_a_cache_that_cannot_be_made_is_done_without(
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv(variable, place)
     assert score().replies == 240
-    with pytest.raises(InterruptedRunError, match=r"begins anew, since .* cannot be written"):
+    with pytest.raises(InterruptedRunError, match=r"starts from the beginning, since .* cannot be written"):
         score(Interrupts())
 
 
@@ -280,7 +223,7 @@ def test_journals_that_nobody_came_back_for_are_deleted() -> None:
     folder.mkdir(parents=True)
     names = ["old", "older and in use", "new"]
     paths = [folder / f"{name}.journal" for name in names]
-    in_use = ScoreJournal(paths[1])
+    in_use = LogTable(paths[1])
     for path, days in zip(paths, [8, 30, 6], strict=True):
         path.touch()
         then = time.time() - days * 24 * 3600

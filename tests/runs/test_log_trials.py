@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from answerkey.comparison.run_comparison import columns_from_run
-from answerkey.model.question_lines import number_runs
 from answerkey.runs.api import score_replies
-from answerkey.runs.recorded import LogScoring
+from answerkey.runs.logs import LogScoring
 
 GOLDEN = [
     {"id": name, "question": f"What about {name}?", "expected_keywords": ["alpha", "beta"]} for name in "abc"
@@ -122,10 +121,11 @@ def test_replies_without_a_number_get_the_lowest_that_are_free(write_rows: Any, 
     else:
         lines = b"".join(run.results.lines()).splitlines()  # type: ignore[attr-defined]
         numbers = [json.loads(line)["trial"] for line in lines]
-    assert numbers == [2, 1, 4, 3, 2, 1]
+    # 0 is a number as any other; replies without one get the lowest free ones.
+    assert numbers == [0, 1, 2, 3, 2, 1]
     stored = score_replies("x.jsonl", name="x")
     assert [(trial.id, trial.number) for trial in stored.results] == [
-        *(("a", number) for number in (1, 2, 3, 4)),
+        *(("a", number) for number in (0, 1, 2, 3)),
         *(("b", number) for number in (1, 2)),
     ]
     assert not any("trial number" in line for line in run.warnings)
@@ -144,19 +144,13 @@ def test_a_number_that_stands_twice_is_told_and_no_reply_lost(command: Any, writ
     for name in ((), ("--name", "x")):
         document = command("score", "x.jsonl", "--json", *name).document
         (warning,) = document["warnings"]
-        assert "2 replies have a trial number that another reply" in warning
-        assert "1 questions (a)" in warning
+        assert "2 replies (1 questions: a) share a trial number with another reply" in warning
     assert [(row["trial"], row["reply"]["text"]) for row in document["results"]] == [
         *((1, "alpha beta"), (2, "beta"), (3, "alpha"), (4, "no")),
         (7, "alpha beta"),
     ]
     again = command("rescore", "x", "--json").document
     assert again["results"] == document["results"]
-
-
-def test_numbers_without_gaps_take_no_room() -> None:
-    assert number_runs([3, 1, 2, 7, 7, 9, 8]) == [1, 3, 7, 9]
-    assert number_runs(range(1, 100_000)) == [1, 99_999]
 
 
 def test_rows_of_an_earlier_scoring_among_the_logs_are_named(
@@ -167,7 +161,9 @@ def test_rows_of_an_earlier_scoring_among_the_logs_are_named(
     command("score", "logs", "-o", "logs/scored.jsonl")
     warnings = command("score", "logs", "--json").document["warnings"]
     assert any("logs/scored.jsonl: rows that answerkey wrote itself" in line for line in warnings)
-    assert any("6 replies have a trial number that another reply" in line for line in warnings)
+    assert any(
+        "6 replies (2 questions: a, b) share a trial number with another reply" in line for line in warnings
+    )
     # By itself such a file is a log like any other.
     alone = command("score", "logs/scored.jsonl", "--json").document
     assert not any("wrote itself" in line or "trial number" in line for line in alone["warnings"])
@@ -178,7 +174,7 @@ def test_the_worst_of_a_log_are_replies(command: Any, write_rows: Any) -> None:
     assert "Worst replies (10 of the 24 that lost points)" in command("score", "x.jsonl").out
 
 
-def test_a_trial_below_one_is_refused(write_rows: Any) -> None:
+def test_a_negative_trial_is_refused(write_rows: Any) -> None:
     run = score_replies(write_rows("x.jsonl", reply("a"), reply("a", trial=-1)))
     (reason,) = run.summary.unscored
-    assert "1 or more" in reason
+    assert "a whole number from 0 to" in reason

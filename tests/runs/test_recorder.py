@@ -82,7 +82,7 @@ def test_a_batch_that_still_waits_for_the_writing_thread_is_kept_when_the_run_en
 
     async def record() -> None:
         writer = HeldUp()
-        recorder = Recorder(store, info, GRADER, NoProgress(), writer=writer)
+        recorder = Recorder(store, info, GRADER, NoProgress(), executor=writer)
         async with recorder.recording():
             for exchange in exchanges():
                 await recorder.add(exchange)
@@ -98,7 +98,7 @@ def test_an_interrupted_run_keeps_the_batch_that_was_being_handed_over(store: Sq
 
     async def record() -> None:
         writer = HeldUp()
-        recorder = Recorder(store, info, GRADER, NoProgress(), writer=writer)
+        recorder = Recorder(store, info, GRADER, NoProgress(), executor=writer)
         async with recorder.recording():
             await recorder.add(exchanges()[0])
             await writer.handed_over.wait()

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 import answerkey as ak
 from answerkey.errors import ConfigError
+from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.model.scorecard import Score
 from answerkey.scorers.plan import make_grader
@@ -63,8 +64,8 @@ def test_a_forbidden_keyword_or_tool_costs_the_component() -> None:
     )
     assert component(card, "response_quality") == 0.0
     assert component(card, "tool_usage") == 0.0
-    assert card.components["response_quality"].details["forbidden"] == ["guess"]
-    assert card.components["tool_usage"].details["forbidden"] == ["delete"]
+    assert details(card.components["response_quality"])["forbidden"] == ["guess"]
+    assert details(card.components["tool_usage"])["forbidden"] == ["delete"]
 
 
 def test_a_question_that_wants_no_tool() -> None:
@@ -129,7 +130,7 @@ def test_a_conversation_scores_the_mean_of_its_turns() -> None:
     card = make_grader().grade(question, (Reply(text="hello"), Reply(text="no idea")))
     assert [turn.total for turn in card.turns] == [1.0, 0.6]
     assert card.total == 0.8
-    assert "turn 2" in card.components["response_quality"].reason
+    assert "turn 2" in reason(card.components["response_quality"])
 
 
 def test_a_turn_that_was_never_reached_scores_as_a_null_reply() -> None:
@@ -160,7 +161,7 @@ def test_a_weighted_component_without_a_value_leaves_the_reply_unscored() -> Non
     )
     assert (card.total, card.grade, card.passed) == (None, None, False)
     assert card.components["tool_usage"].value == 1.0
-    assert card.components["broken"].reason == "raised RuntimeError: no model"
+    assert reason(card.components["broken"]) == "raised RuntimeError: no model"
 
 
 @pytest.mark.parametrize(

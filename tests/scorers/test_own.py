@@ -58,7 +58,7 @@ def test_a_plain_function_and_an_object_need_no_decorator() -> None:
     card = make_grader(scorers=[short, Loud()]).grade(QUESTION, (ak.Reply(text="HEY"),))
     assert (card.metrics["short"], card.metrics["loud"]) == (0.5, 1.0)
     assert card.findings["short"] == {"reason": "half as short as it should be"}
-    assert make_grader(scorers=[Loud]).kept["directions"]["loud"] == "lower"
+    assert make_grader(scorers=[Loud]).run_fields["directions"]["loud"] == "lower"
 
 
 def test_the_version_follows_the_source_and_the_arguments() -> None:
@@ -107,8 +107,8 @@ def test_several_metrics_each_with_a_direction() -> None:
     grader = make_grader(scorers=[letters])
     card = grader.grade(QUESTION, (ak.Reply(text="abc 12"),))
     assert (card.metrics["vowels"], card.metrics["digits"]) == (1.0, 2.0)
-    assert grader.kept["directions"]["digits"] == "lower"
-    assert "vowels" not in grader.kept["directions"]
+    assert grader.run_fields["directions"]["digits"] == "lower"
+    assert "vowels" not in grader.run_fields["directions"]
 
 
 @pytest.mark.parametrize(

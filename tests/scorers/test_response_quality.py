@@ -3,6 +3,7 @@
 import pytest
 
 from answerkey.model.question import Question
+from answerkey.model.reasons import reason
 from answerkey.model.reply import Reply
 from answerkey.scorers.response_quality import ResponseQuality
 
@@ -18,7 +19,7 @@ def test_a_reference_answer_without_keywords_is_scored_in_every_mode(
     question = Question(id="q", question="Where is our property?", reference_answer="Montrose, Colorado")
     found = ResponseQuality(mode).score(question, Reply(text=reply))  # type: ignore[arg-type]
     assert found.value == score
-    assert "reference answer" in found.reason
+    assert "reference answer" in reason(found)
 
 
 def test_keywords_win_over_the_reference_answer() -> None:

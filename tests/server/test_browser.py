@@ -17,7 +17,7 @@ from answerkey.model.feedback import Feedback
 from answerkey.model.tally import summarise
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from store.filling import add_run, finished, golden, good_reply
 
 from .serving import serving
@@ -66,7 +66,7 @@ def path(tmp_path_factory):
         add_run(store, "bbbb2", good_reply, questions=golden(60), day=6, name="after")
         add_run(store, "cccc3", questions=golden(60), day=7, finish=False, asked=7, name="under way")
         store.set_baseline("production", "aaaa1")
-        book = FeedbackBook(store)
+        book = FeedbackStore(store)
         for number in range(12):
             book.add(
                 Feedback(
@@ -400,7 +400,7 @@ def test_the_review_lane_by_keyboard(page, path):
     press(page, "t")
     expect(page.locator(".queue")).to_contain_text("2 done")
     with open_store(path) as store:
-        given = FeedbackBook(store).verdicts("aaaa1", source="review")
+        given = FeedbackStore(store).verdicts("aaaa1", source="review")
     assert [(item.value, item.comment) for item in reversed(given)] == [
         (0.0, "says nothing of Montrose"),
         (1.0, ""),

@@ -8,7 +8,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from store.filling import add_run
 
 from .serving import serving
@@ -76,7 +76,7 @@ def client(tmp_path_factory):
     with open_store(path) as store:
         for run in ("r1", "r2", "r3"):
             add_run(store, run, hostile_reply, questions=hostile_set(), name=EVIL, day=int(run[1]))
-        FeedbackBook(store).add(
+        FeedbackStore(store).add(
             Feedback(
                 id=new_id(),
                 created_at=now(),

@@ -9,10 +9,10 @@ from answerkey.config import Settings
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.runs.production import ProductionGrading
-from answerkey.server.app import create_app, put_in_order
+from answerkey.server.app import create_app, run_maintenance
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from answerkey.store.production import ProductionReplies
 from answerkey.store.users import Users
 from store.filling import add_run, golden
@@ -52,7 +52,7 @@ def test_when_it_was_said_by_what_and_who_sent_it_is_kept_and_shown(sending):
         assert "v12" in text
     verdict = {"value": "up", "response_id": "r-1", "created_at": "2026-03-05"}
     assert client.post("/api/feedback", verdict, **signs["shop"]).status == 201
-    (said,), _ = FeedbackBook(store).page()
+    (said,), _ = FeedbackStore(store).page()
     assert said.created_at == "2026-03-05T00:00:00.000+00:00"
 
 
@@ -96,7 +96,7 @@ def test_a_site_cannot_change_a_verdict_not_even_its_own(sending):
     assert own.json["created"]
     # A person may change their mind, on their own verdict.
     assert not client.post("/api/feedback", {**up, "value": 0.75}, **signs["admin"]).json["created"]
-    values = {one.sender: one.value for one in FeedbackBook(store).page()[0]}
+    values = {one.sender: one.value for one in FeedbackStore(store).page()[0]}
     assert values == {"site:shop": 1.0, "site:bank": 0.0, "person:root": 0.75}
 
 
@@ -137,7 +137,7 @@ def test_no_sender_says_what_a_good_reply_is(sending, expected):
             assert "not taken from senders" in answer.json["error"]["message"]
     assert time.process_time() - begun < 10
     assert ProductionReplies(store).figures().replies == 0
-    assert FeedbackBook(store).page()[1] == 0
+    assert FeedbackStore(store).page()[1] == 0
 
 
 def test_a_verdict_brings_its_reply_along(sending):
@@ -169,7 +169,7 @@ def test_replies_are_graded_anew_when_the_golden_set_changes(tmp_path):
         assert ungraded.regrade(store) == 450
         assert ProductionReplies(store).figures().graded == 0
         app = create_app(lambda: open_store(path), ServerSettings(questions=golden_file(tmp_path, golden(6))))
-        assert put_in_order(app) is None
+        assert run_maintenance(app) is None
         before = ProductionReplies(store).figures()
         assert (before.graded, app.state.grading.regrade(store)) == (450, 0)
         # Another run, of whatever set, changes nothing.
@@ -178,13 +178,13 @@ def test_replies_are_graded_anew_when_the_golden_set_changes(tmp_path):
         (tmp_path / "golden.jsonl").write_text(
             '{"question": "What is fact 0 of the property file", "expected_keywords": ["fact9"], "category": "new"}'
         )
-        assert put_in_order(app) is None
+        assert run_maintenance(app) is None
         after = ProductionReplies(store).figures()
         assert after.score != before.score
         assert after.categories == {"new": 450}
         assert ProductionReplies(store).find("p7").reply.text == "It is fact0."
         (tmp_path / "golden.jsonl").write_text("{")
-        assert "golden.jsonl" in put_in_order(app)
+        assert "golden.jsonl" in run_maintenance(app)
         assert ProductionReplies(store).figures() == after, "what was read before stays in force"
         app.state.holder.close()
 
@@ -194,10 +194,10 @@ def test_old_production_replies_are_deleted_by_the_server_itself(tmp_path):
     with open_store(path) as store:
         ProductionReplies(store).add([production_reply(1)])
         keeping = create_app(lambda: open_store(path), ServerSettings(production_days=100_000))
-        assert put_in_order(keeping) is None
+        assert run_maintenance(keeping) is None
         assert ProductionReplies(store).figures().replies == 1
         deleting = create_app(lambda: open_store(path), ServerSettings(production_days=90))
-        assert put_in_order(deleting) is None
+        assert run_maintenance(deleting) is None
         assert ProductionReplies(store).figures().replies == 0
         keeping.state.holder.close()
         deleting.state.holder.close()

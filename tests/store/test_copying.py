@@ -11,7 +11,7 @@ import pytest
 from answerkey.errors import UsageError
 from answerkey.model.feedback import Feedback
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from answerkey.store.maintenance import back_up, check_store, copy_store
 from answerkey.store.sql import SqlStore
 
@@ -29,7 +29,9 @@ def filled(store_url: str) -> Iterator[SqlStore]:
         add_run(store, "r1", repeat=2)
         add_run(store, "r2", good_reply, questions=golden(200), day=1)
         store.set_baseline("production", "r1")
-        FeedbackBook(store).add(Feedback(id="f", created_at="2026-11-01", value=1.0, response_id="resp-q0-1"))
+        FeedbackStore(store).add(
+            Feedback(id="f", created_at="2026-11-01", value=1.0, response_id="resp-q0-1")
+        )
         yield store
 
 

@@ -143,7 +143,7 @@ def test_other_signals_stop_a_run_like_ctrl_c(asker: Asker, number: int) -> None
     process.send_signal(number)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
-    assert err.splitlines()[-1].startswith("answerkey: interrupted; go on with: answerkey resume ")
+    assert err.splitlines()[-1].startswith("answerkey: interrupted; continue with: answerkey resume ")
     assert asker.status() == "interrupted"
     with open_store(asker.store) as opened:
         assert len(opened.reply_keys(opened.find_run("it"))) == 40

@@ -8,7 +8,7 @@ from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.maintenance import check_store, delete_production, delete_reply, delete_runs, old_runs
 from answerkey.store.production import ProductionReplies
 
@@ -38,7 +38,7 @@ def test_a_deleted_run_leaves_nothing_behind_and_others_alone(store):
     add_run(store, "small", questions=golden(3))
     add_run(store, "large", questions=golden(6), day=1)
     before = list(store.results(store.find_run("small")))
-    FeedbackBook(store).add(verdict(response_id="resp-q4-1"))
+    FeedbackStore(store).add(verdict(response_id="resp-q4-1"))
     gone = delete_runs(store, [store.find_run("large")])
     assert (gone.runs, gone.feedback) == (1, 1)
     assert list(store.results(store.find_run("small"))) == before
@@ -87,7 +87,7 @@ def test_production_replies_go_by_age_with_what_was_said_of_them(store):
     ]
     ProductionReplies(store).add(replies)
     add_run(store, "run", questions=golden(1))
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     for name in ("old", "new"):
         book.add(verdict(response_id=name))
     book.add(verdict(response_id="never came", created_at=ancient))

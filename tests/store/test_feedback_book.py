@@ -5,7 +5,7 @@ from answerkey.model.feedback import Feedback, ProductionReply, ReplyKey, read_v
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies, feedback_stats
 
 from .filling import add_run
@@ -23,7 +23,7 @@ def verdict(value=1.0, **fields):
 
 def test_a_verdict_finds_its_reply_by_response_trace_or_conversation_id(store):
     info = add_run(store, "r1")
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     for ids in ({"response_id": "resp-q0-1"}, {"trace_id": "trace-q0-1"}, {"conversation_id": "conv-q0-1"}):
         kept, created = book.add(verdict(**ids))
         assert created
@@ -36,12 +36,12 @@ def test_a_verdict_finds_its_reply_by_response_trace_or_conversation_id(store):
 def test_the_newest_run_is_meant_when_two_hold_the_same_id(store):
     add_run(store, "old", day=0)
     add_run(store, "new", day=1)
-    kept, _ = FeedbackBook(store).add(verdict(response_id="resp-q0-1"))
+    kept, _ = FeedbackStore(store).add(verdict(response_id="resp-q0-1"))
     assert kept.reply.run_id == "new"
 
 
 def test_a_verdict_on_an_unknown_reply_waits_and_is_tied_to_it_when_it_comes(store):
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     kept, _ = book.add(verdict(0.0, response_id="later", comment="wrong"))
     assert not kept.matched
     linked = ProductionReplies(store).add(
@@ -53,7 +53,7 @@ def test_a_verdict_on_an_unknown_reply_waits_and_is_tied_to_it_when_it_comes(sto
 
 
 def test_the_same_key_again_changes_the_verdict_instead_of_adding_one(store):
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     first, created = book.add(verdict(1.0, response_id="x", idempotency_key="k"))
     second, created_again = book.add(verdict(0.0, response_id="x", idempotency_key="k", comment="no"))
     assert (created, created_again, first.id == second.id) == (True, False, True)
@@ -63,7 +63,7 @@ def test_the_same_key_again_changes_the_verdict_instead_of_adding_one(store):
 
 def test_satisfaction_is_positive_over_all_and_the_rate_is_feedback_over_queries(store):
     add_run(store, "r1")
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     for number, value in ((0, 1.0), (1, 0.0), (3, 1.0)):
         book.add(verdict(value, response_id=f"resp-q{number}-1", comment="wrong number" if not value else ""))
     book.add(verdict(0.0, source="review", response_id="resp-q4-1"))
@@ -86,7 +86,7 @@ def test_a_store_without_feedback_has_no_satisfaction_rather_than_zero(store):
 def test_deleting_a_run_forgets_the_ids_of_its_replies(store):
     add_run(store, "r1")
     store.delete_run("r1")
-    kept, _ = FeedbackBook(store).add(verdict(response_id="resp-q0-1"))
+    kept, _ = FeedbackStore(store).add(verdict(response_id="resp-q0-1"))
     assert not kept.matched
 
 

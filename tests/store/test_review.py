@@ -6,7 +6,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.questions import find_reply_key
 from answerkey.store.review import ReviewQueue
 
@@ -27,7 +27,7 @@ def test_borderline_replies_wait_until_a_reviewer_has_judged_them(store):
         ("q4", 0.4, "borderline"),
     ]
     key = find_reply_key(store, info, "q1", 1)
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     book.add(Feedback(id=new_id(), created_at=now(), value=0.0, source="user", reply=key))
     assert queue.counts() == (2, 0)
     book.add(Feedback(id=new_id(), created_at=now(), value=0.0, source="review", reply=key))
@@ -65,9 +65,9 @@ def test_a_verdict_is_taken_back_and_others_stay(store):
     queue = ReviewQueue(store, info)
     first = queue.page(order="sample")[0]
     for author, trusted in (("ann", True), ("ben", False)):
-        queue.judge(first.question_id, 1, trusted=trusted, comment="", author=author)
+        queue.record_verdict(first.question_id, 1, trusted=trusted, comment="", author=author)
     assert list(queue.verdicts().values()) == [{"ann": True, "ben": False}]
-    assert queue.take_back(first.question_id, 1, author="ann")
-    assert not queue.take_back(first.question_id, 1, author="ann")
+    assert queue.remove_verdict(first.question_id, 1, author="ann")
+    assert not queue.remove_verdict(first.question_id, 1, author="ann")
     assert list(queue.verdicts().values()) == [{"ben": False}]
     assert [item.question_id for item in queue.page(reviews=1)] == [first.question_id]

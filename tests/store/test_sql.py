@@ -13,7 +13,7 @@ from answerkey.model.tally import summarise
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 
 QUESTIONS = QuestionSet(
     questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))
@@ -149,7 +149,7 @@ def test_another_targets_replies_never_overwrite_those_that_are_there(store_url:
         assert [trial.reply.text for trial in store.results(after)] == ["0, says the new one"]
         assert store.trials_of(before, ask_hash) == [(1, (Reply(text="the old chatbot", response_id="a"),))]
         # A verdict on the old reply is not shown beside the new one.
-        book = FeedbackBook(store)
+        book = FeedbackStore(store)
         verdict, _ = book.add(Feedback(id="f", created_at=now(), value=0.0, response_id="a"))
         assert verdict.reply == ReplyKey("r1", ask_hash, 1, "t")
         assert book.of_reply(ReplyKey("r1", ask_hash, 1, "changed")) == []

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from answerkey.judge.session import Judge
     from answerkey.model.comparison import Comparison
     from answerkey.model.run import GateResult, RunInfo
-    from answerkey.report.html_file import Sheet
+    from answerkey.report.sheets import Sheet
     from answerkey.runs.experiment import Experiment
     from answerkey.store.sql import SqlStore
 
@@ -96,7 +96,7 @@ def compare(runs: tuple[str, ...], flags: CompareFlags, judge: JudgeFlags) -> An
       answerkey compare gpt-small gpt-large local --json
     """
     from answerkey.gates import parse_gate
-    from answerkey.report.html_file import check_sheet_output
+    from answerkey.report.sheets import check_sheet_output
 
     if len(runs) < 2:
         raise UsageError("compare needs two runs, e.g. answerkey compare latest~1 latest")
@@ -135,7 +135,7 @@ class _Outcome(msgspec.Struct, frozen=True):
     def sheet(self) -> "Sheet":
         """The outcome as a page."""
         from answerkey.model.comparison import Comparison
-        from answerkey.report.html_file import comparison_sheet, ranking_sheet
+        from answerkey.report.sheets import comparison_sheet, ranking_sheet
 
         if isinstance(self.found, Comparison):
             return comparison_sheet(self.found)
@@ -143,7 +143,7 @@ class _Outcome(msgspec.Struct, frozen=True):
 
     def write(self, outputs: Sequence[Path]) -> None:
         """Write the outcome to files."""
-        from answerkey.report.html_file import write_sheet
+        from answerkey.report.sheets import write_sheet
 
         for path in outputs:
             write_sheet(self.sheet, self.document, path)
@@ -151,7 +151,7 @@ class _Outcome(msgspec.Struct, frozen=True):
     def print(self, *, markdown: bool) -> None:
         """Print the outcome for people."""
         from answerkey.model.comparison import Comparison
-        from answerkey.report.html_file import sheet_markdown
+        from answerkey.report.sheets import sheet_markdown
         from answerkey.report.terminal_texts import print_comparison, print_ranking
 
         if markdown:
@@ -298,6 +298,7 @@ def ab(
             early_stop=flags.early_stop,
             looks=flags.looks or 0,
             resume=flags.resume,
+            judge=judge.settings,
             gates=gates_with(flags.fail_on, flags.conditions),
             settings=settings,
             progress=progress_for_terminal(quiet=quiet),

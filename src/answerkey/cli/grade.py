@@ -38,9 +38,8 @@ from answerkey.runs.progress import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
-    from answerkey.model.result_rows import Kept
+    from answerkey.runs.logs import Kept, LogScoring
     from answerkey.runs.progress import Progress
-    from answerkey.runs.recorded import LogScoring
 
 
 @click.command()
@@ -228,7 +227,7 @@ def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: 
     if not outputs:
         return
     from answerkey.report.files import check_output
-    from answerkey.runs.log_blocks import log_files
+    from answerkey.runs.log_files import log_files
     from answerkey.transcripts.files import remote_url
 
     inputs = log_files(path for path in replies if remote_url(path) is None)
@@ -240,7 +239,7 @@ def _log_scoring(
     replies: Sequence[Path], flags: ScoreFlags, outputs: Sequence[Path], *, as_json: bool
 ) -> "LogScoring":
     """How the log is scored; what is kept of each reply depends on the outputs."""
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import LogScoring
 
     # The terminal shows the summary and the worst replies; JSON and rows are only written; reports need the trials.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
@@ -248,7 +247,7 @@ def _log_scoring(
     if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
         kept = "trials"
     elif endings:
-        kept = "table lines" if endings == {".parquet"} else "lines"
+        kept = "lines"
     return LogScoring(
         processes=flags.processes,
         kept=kept,
@@ -269,7 +268,7 @@ def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:
 
 
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
-    from answerkey.runs.trec_run import TREC_MEASURES, evaluate_trec_run
+    from answerkey.runs.api import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
         raise UsageError("--metrics needs relevance judgements; add --qrels FILE")

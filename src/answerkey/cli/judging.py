@@ -64,7 +64,7 @@ def add(
     """
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
-    from answerkey.store.feedback import FeedbackBook, new_id
+    from answerkey.store.feedback import FeedbackStore, new_id
     from answerkey.store.questions import find_reply_key
 
     if len(comment) > COMMENT_LIMIT:
@@ -72,7 +72,7 @@ def add(
     verdict = read_value(value)
     info = store.find_run(run)
     key = find_reply_key(store, info, question, trial)
-    stored, _ = FeedbackBook(store).add(
+    stored, _ = FeedbackStore(store).add(
         Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
     )
     thumb = "up" if stored.positive else "down"
@@ -113,7 +113,7 @@ def import_(
       answerkey feedback import langfuse scores.json --score stars=1-5 --score thumb
     """
     from answerkey.datasets.feedback_files import Scale, read_feedback
-    from answerkey.store.feedback import FeedbackBook
+    from answerkey.store.feedback import FeedbackStore
 
     low, high = (0.0, 1.0) if scale is None else _read_range("--scale", scale)
     reading = Scale(
@@ -127,7 +127,7 @@ def import_(
     rows = [verdict for path in files for verdict in read_feedback(path, format_name, reading)]
     verdicts = [verdict for verdict in rows if verdict is not None]
     with opened_store(store, create=True) as opened:
-        new, changed, matched = FeedbackBook(opened).add_all(verdicts)
+        new, changed, matched = FeedbackStore(opened).add_all(verdicts)
     figures = {
         "imported": new,
         "changed": changed,
@@ -161,7 +161,7 @@ def stats(queries: int | None, since: str | None, until: str | None, store: "Sql
     from answerkey.store.feedback import FeedbackFilter
     from answerkey.store.production import feedback_stats
 
-    figures = feedback_stats(store, queries=queries, wanted=FeedbackFilter(since=since, until=until))
+    figures = feedback_stats(store, queries=queries, criteria=FeedbackFilter(since=since, until=until))
     return Answer(figures, lambda: _print_stats(figures))
 
 

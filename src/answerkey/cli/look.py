@@ -346,7 +346,9 @@ def _review_items(
         key = keys.next_of("tdcsbq")
         click.echo(key)
         if key in ("t", "d"):
-            queue.judge(item.question_id, item.trial, trusted=key == "t", comment=comment, author=author)
+            queue.record_verdict(
+                item.question_id, item.trial, trusted=key == "t", comment=comment, author=author
+            )
             reviewed.add(index)
         elif key == "c":
             with single_keys(False):

@@ -95,14 +95,14 @@ def serve(
 
 
 def _serve_on(listening: socket.socket, app: "Starlette") -> None:
-    """Serve until somebody stops it, with what goes on beside the pages."""
+    """Serve until stopped, with background maintenance."""
     import uvicorn
 
-    from answerkey.server.app import keep_house, warm_up
+    from answerkey.server.app import run_maintenance_loop, warm_up
 
     Thread(target=warm_up, args=(app,), daemon=True).start()
     stopped = Event()
-    Thread(target=keep_house, args=(app, stopped), daemon=True).start()
+    Thread(target=run_maintenance_loop, args=(app, stopped), daemon=True).start()
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
     )

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from answerkey.model.scorecard import Trial
 
 
-# What is kept of a log's results one by one: trials, or rows to be written, whole ones or those that fill a table.
-Kept = Literal["nothing", "trials", "lines", "table lines"]
 # What a table has no columns for.
 _NOT_IN_TABLES = (
     *("timings", "usage", "evidence", "finish", "reasoning"),
@@ -28,8 +25,6 @@ _NOT_IN_TABLES = (
 # What a tool was given and gave back may have any shape, and fills a column as JSON; lines with one of these marks are looked at.
 _ANY_SHAPE = ("arguments", "result")
 _MARKS = (b'"arguments":', b'"result":', b'"checks":')
-# In the place of a trial's number that only the whole log gives it; no JSON has a zero byte.
-OPEN = b"\0"
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 _decode = msgspec.json.Decoder().decode
 
@@ -67,46 +62,21 @@ def for_table(document: dict[str, Any]) -> dict[str, Any]:
 
 def table_lines(results: Iterable[Trial]) -> Iterable[bytes]:
     """All results as rows for a table, some lines at a time."""
-    if not isinstance(results, LoggedResults) or results.lines is None:
-        return (encode(for_table(result_document(result))) + b"\n" for result in results)
-    return results.lines() if results.for_table else map(_lines_for_table, results.lines())
+    if isinstance(results, LoggedResults) and results.lines is not None:
+        return map(_line_for_table, results.lines())
+    return (encode(for_table(result_document(result))) + b"\n" for result in results)
 
 
-def _lines_for_table(lines: bytes) -> bytes:
-    # What else they have, a table leaves out by itself.
-    if not any(mark in lines for mark in _MARKS):
-        return lines
-    return b"".join([encode(for_table(_decode(line))) + b"\n" for line in lines.splitlines()])
+def _line_for_table(line: bytes) -> bytes:
+    # A table ignores fields that it has no column for; only these must be rewritten.
+    if not any(mark in line for mark in _MARKS):
+        return line
+    return encode(for_table(_decode(line))) + b"\n"
 
 
-def row_line(result: Trial, kept: Kept) -> bytes:
-    """A result's row, made where it was scored."""
-    document = result_document(result)
-    if kept == "table lines":
-        document = for_table(document)
-    if not result.number:
-        document["trial"] = msgspec.Raw(OPEN)
-    return encode(document) + b"\n"
-
-
-class RowLines(msgspec.Struct, array_like=True):
-    """Rows of a log on their lines, one after the other."""
-
-    # OPEN stands for each number that is.
-    text: bytes
-    # The places in the log of the rows that these are of.
-    places: list[int]
-
-    @classmethod
-    def of(cls, lines: Sequence[tuple[int, bytes]]) -> "RowLines":
-        """Lines put together, each with its row's place."""
-        return cls(b"".join([line for _, line in lines]), [place for place, line in lines if OPEN in line])
-
-    def numbered(self, numbers: Sequence[int]) -> bytes:
-        """The text with the number that the whole log gives to the row at each place."""
-        between = self.text.split(OPEN)
-        given = [b"%d" % numbers[place] for place in self.places]
-        return b"".join(chain.from_iterable(zip(between, (*given, b""), strict=True)))
+def row_line(result: Trial) -> bytes:
+    """A result's row as a line of JSON; the trial number of a row without one is written as 1."""
+    return encode(result_document(result)) + b"\n"
 
 
 # A run as people look at it in Python: a row for each result, a DataFrame, and a page's worth of HTML in a notebook.

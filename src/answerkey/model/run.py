@@ -270,13 +270,10 @@ class LoggedResults(StreamedResults):
         imperfect: int,
         failed: int,
         lines: Callable[[], Iterable[bytes]] | None = None,
-        for_table: bool = False,
     ) -> None:
         super().__init__(read)
-        # The rows of all results as lines of JSON, where these were asked for in the place of the results; whether they have no
-        # more than a table has.
+        # The rows of all results as lines of JSON, where these were kept instead of trials.
         self.lines = lines
-        self.for_table = for_table
         # The lowest first.
         self.worst = worst
         # How many lost points, and how many failed.

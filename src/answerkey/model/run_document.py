@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Json, JsonObject, Reply
-from answerkey.model.scorecard import Score, Scorecard, Trial
+from answerkey.model.scorecard import UNNUMBERED, Score, Scorecard, Trial
 
 if TYPE_CHECKING:
     from answerkey.model.run import Run
@@ -56,7 +57,7 @@ def result_document(result: Trial) -> dict[str, Any]:
     reply = reply_document(result.replies, card)
     document = {
         "id": question.id,
-        "trial": result.number,
+        "trial": 1 if result.number == UNNUMBERED else result.number,
         "question": question.question,
         "category": question.category,
         **scorecard_document(card),
@@ -65,6 +66,10 @@ def result_document(result: Trial) -> dict[str, Any]:
         # Beside the score as well, where a table of rows has it.
         "error": reply["error"],
     }
+    if result.origin is not None:
+        if result.origin.line is not None:
+            document["line"] = result.origin.line
+        document |= {"columns": result.origin.columns} if result.origin.columns else {}
     if card.findings:
         document["findings"] = card.findings
     if question.turns:
@@ -93,7 +98,7 @@ def scorecard_document(card: Scorecard) -> dict[str, Any]:
 
 def score_document(score: Score, weight: float | None) -> dict[str, Any]:
     """A component with its weight."""
-    return {"score": score.value, "weight": weight, "reason": score.reason, **score.details}
+    return {"score": score.value, "weight": weight, "reason": reason(score), **details(score)}
 
 
 def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Score and Scorecard: what one reply is worth, component by component, and why."""
+"""Score, Scorecard and Trial: what one reply is worth, component by component, and the facts behind it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor, fsum
@@ -19,8 +19,94 @@ GRADE_BOUNDS = (("A", 0.90), ("B", 0.80), ("C", 0.70), ("D", 0.60))
 _HALF_UNIT = 5e-10
 
 
+class KeywordMatch(msgspec.Struct, frozen=True, gc=False):
+    """Whether, where and why one expected keyword was found in a reply."""
+
+    keyword: str
+    found: bool
+    # Which rule decided: "substring", "number", "pattern", "smart:…" or "none".
+    rule: str
+    # Span of the matched text in the reply; None: nothing matched.
+    start: int | None = None
+    end: int | None = None
+    # The matched text itself.
+    text: str = ""
+    why: str = ""
+
+
+class ToolFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="tools"):
+    """What tool usage was decided from."""
+
+    # Expected tools that were not called, and called tools that were not expected.
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    # Forbidden tools that were called, and tools called although none should be.
+    forbidden: tuple[str, ...] = ()
+    unwanted: tuple[str, ...] = ()
+    # Whether the question expects a tool, and whether calls could be observed.
+    expects_tools: bool = True
+    observed: bool = True
+    # How partial credit was given; "standard": none.
+    mode: str = "standard"
+
+
+class KeywordFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="keywords"):
+    """What response quality was decided from."""
+
+    found: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    # Where each keyword is; empty where nobody asked for it.
+    matches: tuple[KeywordMatch, ...] = ()
+    # Forbidden keywords that the reply says.
+    forbidden: tuple[KeywordMatch, ...] = ()
+    # Whether the reply conveys the reference answer; None: keywords decided.
+    conveys_reference: bool | None = None
+    # With a judge's share in response quality: the value by keywords alone, the judge's value and its reason.
+    judged: "JudgedShare | None" = None
+
+
+class JudgedShare(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A judge's part in response quality."""
+
+    by_keywords: float | None = None
+    by_judge: float | None = None
+    reason: str = ""
+    # Whether keywords have a share too.
+    blended: bool = False
+
+
+class ErrorFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="error"):
+    """The error that error handling was decided from."""
+
+    kind: str
+    message: str
+    # The words that decided, and their span in the reply; None: the target reported the error itself.
+    because: tuple[str, ...] | None = None
+    span: tuple[int, int] | None = None
+
+
+class HarnessFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="harness"):
+    """Why the harness could not score a reply; never charged to the chatbot."""
+
+    problem: HarnessProblem
+    message: str
+
+
+class TurnFacts(msgspec.Struct, frozen=True, tag="turns"):
+    """One component over the turns of a conversation."""
+
+    turns: tuple["Score", ...]
+
+
+Facts = ToolFacts | KeywordFacts | ErrorFacts | HarnessFacts | TurnFacts
+
+
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One component's or metric's value, with the reason in words."""
+    """One component's or metric's value.
+
+    Built-in components carry typed facts, which `model.reasons` puts into words where somebody reads them; other scorers
+    and judges give their reason and details themselves.
+    """
 
     name: str
     # None: it could not be scored. A component without a value leaves its reply without a score.
@@ -28,12 +114,12 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     # Its share of the total; None for a metric, which is reported beside the total.
     weight: float | None = None
-    # What the scorer lists beside the value: found and missing keywords, missing and extra tools, …
     details: dict[str, Any] = {}
+    facts: Facts | None = None
 
     @property
     def score(self) -> float | None:
-        """The value, under the name that the run document has for it."""
+        """The value, under its name in the run document."""
         return self.value
 
 
@@ -64,10 +150,8 @@ UNSCORED = Scorecard(components={}, total=None, grade=None, passed=False)
 
 def unscored_card(weights: Mapping[str, float], reason: str, problem: HarnessProblem) -> Scorecard:
     """The scorecard of a reply that the harness itself could not ask for or score: no component has a value."""
-    components = {
-        name: Score(name, None, reason, weight, {"unscored": reason, "harness": problem})
-        for name, weight in weights.items()
-    }
+    facts = HarnessFacts(problem, reason)
+    components = {name: Score(name, None, weight=weight, facts=facts) for name, weight in weights.items()}
     return Scorecard(components=components, total=None, grade=None, passed=False)
 
 
@@ -75,8 +159,8 @@ def harness_problem(card: Scorecard) -> str | None:
     """Which of its own problems the harness had with a reply that has no score; None: another reason."""
     for turn in card.turns or (card,):
         for score in turn.components.values():
-            if score.value is None and score.weight and "harness" in score.details:
-                return str(score.details["harness"])
+            if score.value is None and score.weight and isinstance(score.facts, HarnessFacts):
+                return score.facts.problem
     return None
 
 
@@ -144,6 +228,19 @@ def total(values: Mapping[str, float | None], weights: Mapping[str, float]) -> f
 # Trial: one question asked once, from plan to scorecard; and ScoreBatch: scores column by column.
 
 
+# The number of a trial from a log whose row has none, until the whole log is known.
+UNNUMBERED = -1
+
+
+class RowOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where in a log a trial comes from."""
+
+    # Line or row of its file; None: the format has none.
+    line: int | None = None
+    # Other columns of the row that the user asked to keep.
+    columns: dict[str, Any] = {}
+
+
 class Trial(msgspec.Struct, frozen=True):
     """One question asked once. Planned, it has no reply yet; asked, its replies; scored, its scorecard too."""
 
@@ -157,14 +254,20 @@ class Trial(msgspec.Struct, frozen=True):
     scorecard: Scorecard = UNSCORED
     # Index of the chatbot that is asked, in a run that asks several.
     arm: int = 0
+    # None: it was asked live.
+    origin: RowOrigin | None = None
 
     def answered(self, replies: tuple[Reply, ...]) -> "Trial":
         """The same trial, now asked."""
-        return Trial(self.question, self.number, self.position, replies, self.scorecard, self.arm)
+        return Trial(
+            self.question, self.number, self.position, replies, self.scorecard, self.arm, self.origin
+        )
 
     def scored(self, scorecard: Scorecard) -> "Trial":
         """The same trial, now scored."""
-        return Trial(self.question, self.number, self.position, self.replies, scorecard, self.arm)
+        return Trial(
+            self.question, self.number, self.position, self.replies, scorecard, self.arm, self.origin
+        )
 
     @property
     def reply(self) -> Reply:
@@ -205,8 +308,10 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def components(self) -> dict[str, Score]:
-        """What the score is made of, each with its reason."""
-        return self.scorecard.components
+        """The components of the score, each with its reason."""
+        from answerkey.model.reasons import worded  # which words the scores that are defined here
+
+        return {name: worded(score) for name, score in self.scorecard.components.items()}
 
     @property
     def metrics(self) -> dict[str, float | None]:

@@ -48,6 +48,9 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     units: int | None = None
     # Trials that have a score, and the replies of all: a conversation's trial has one for every turn.
     trials: int
+    # Of these trials, those that passed; `passed` below counts questions, by the mean of their trials.
+    trials_passed: int = 0
+    trial_pass_rate: float | None = None
     replies: int
     score: float | None
     grade: str | None

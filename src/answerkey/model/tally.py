@@ -1,366 +1,755 @@
-"""Tally: results added up so that the parts of a run, added up apart and merged in any order, give the same summary.
+"""Tally: adds up trials so that the parts of a run, added up apart and merged in any order, give the same summary.
 
-Each question is counted once, as a cell: its slices and its values, the mean of its trials. Few scorings give many different
-cells, so a tally of millions is small; one that has too many is folded into moments, which changes no figure.
+Replies are counted as they come; a question is counted once, when all of its trials are known, by the mean of their values. All
+sums are whole numbers, so that the order of adding does not matter. Few different values make up most questions, so questions
+with equal values are counted together: a tally of millions is small.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
 
 from answerkey.model.question import Question, group_of
-from answerkey.model.reply import HARNESS_PROBLEMS, Reply
-from answerkey.model.scorecard import PASS_MARK, Trial, letter_grade, round_score
-from answerkey.model.slice_sums import (
-    COST,
-    ERRORS,
-    TAKEN,
-    TOOL,
-    Names,
-    Replies,
-    ReplySums,
-    Signature,
-    SliceKey,
-    SliceSums,
-    Values,
-    add_sums,
-    columns_of,
-    cost_of,
-    is_bounded,
-    keys_of,
-    signature_of,
+from answerkey.model.reasons import reason
+from answerkey.model.reply import HARNESS_PROBLEMS, Reply, Usage
+from answerkey.model.scorecard import (
+    PASS_MARK,
+    UNNUMBERED,
+    Scorecard,
+    Trial,
+    harness_problem,
+    letter_grade,
+    passes,
+    round_score,
 )
-from answerkey.model.summary import Latency, Slice, Summary
-from answerkey.model.whole_tally import WholeTally
+from answerkey.model.summary import Cost, Latency, Slice, SlowQuestion, Summary
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import UnitMoments, fixed_point_mean, to_fixed_point
+from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean, to_fixed_point
 
 GRADES = "ABCDF"
-# More different cells than these are folded.
+# More different groups of equal questions than these are folded into moments, which changes no figure.
 _MOST_CELLS = 50_000
-_OVERALL = ("overall", "overall")
+# Words in a short and in a medium question.
+_SHORT, _MEDIUM = 8, 20
+_SHORT_NAME, _MEDIUM_NAME, _LONG_NAME = (
+    "short (up to 8 words)",
+    "medium (9 to 20 words)",
+    "long (over 20 words)",
+)
+# Columns beside the measures. No measure's name begins with "$".
+_SCORE, _PASSED, _COST, _PAID, _WORTH = "score", "passed", "$cost", "$paid", "$worth"
+_ERRORS, _LATENCY, _TOOL = "$errors", "$latency", "$tool "
+_SLOWEST_LISTED = 5
+# Reasons may hold any message: so many different ones are counted apart, so many are listed, up to this length.
+_REASONS_COUNTED = 1000
+_REASONS_LISTED = 20
+_REASON_LENGTH = 200
+_OTHER_REASONS = "other reasons"
+# Milliseconds are summed in nanoseconds, usage (tokens, money) in units of 10⁻¹².
+_NANOSECONDS = 1e6
+_USAGE_UNITS = 10**12
+_PHASES = ("tools", "rest", "first_byte", "queue", "retry")
+
+
+class MeasureNames(NamedTuple):
+    """The names of a scorecard's values."""
+
+    components: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+class TrialValues(NamedTuple):
+    """What the mean of a question is taken over: the values of one of its trials."""
+
+    names: MeasureNames
+    score: float | None
+    # Of the components, then of the metrics.
+    values: tuple[float | None, ...]
+    cost: float | None
+
+    @classmethod
+    def of(cls, trial: Trial) -> "TrialValues":
+        """The values of a scored trial."""
+        card = trial.scorecard
+        names = MeasureNames(tuple(card.components), tuple(card.metrics))
+        values = (*[score.value for score in card.components.values()], *card.metrics.values())
+        return cls(names, card.total, values, trial.cost)
+
+    def columns(self, pass_mark: float) -> Iterator[tuple[str, float]]:
+        """The values that there are, by name, and whether the score passes."""
+        score, cost = self.score, self.cost
+        if score is not None:
+            yield _SCORE, score
+            yield _PASSED, float(passes(score, pass_mark))
+        for name, value in zip((*self.names.components, *self.names.metrics), self.values, strict=True):
+            if value is not None:
+                yield name, value
+        if cost is not None:
+            yield _COST, cost
+            if score is not None:
+                yield _PAID, cost
+                yield _WORTH, score
+
+
+class SliceKey(NamedTuple):
+    """A slice of a run's questions."""
+
+    kind: str
+    name: str
+
+
+_OVERALL = SliceKey("overall", "overall")
+
+
+class QuestionSlices(NamedTuple):
+    """The slices that a question is in, and whether it expects nothing of a reply."""
+
+    category: str
+    persona: str | None
+    tags: tuple[str, ...]
+    tools: str
+    length: str
+    expects_nothing: bool
+
+    @classmethod
+    def of(cls, question: Question) -> "QuestionSlices":
+        """The slices of a question."""
+        words = len(question.question.split())
+        return cls(
+            question.category,
+            question.persona,
+            question.tags,
+            _expected_tools(question),
+            _SHORT_NAME if words <= _SHORT else _MEDIUM_NAME if words <= _MEDIUM else _LONG_NAME,
+            question.expects_nothing,
+        )
+
+    def listed(self) -> tuple[SliceKey, ...]:
+        """The slices by kind and name."""
+        return _slice_keys(self)
+
+
+def _expected_tools(question: Question) -> str:
+    if not question.turns and len(question.expected_tools) == 1:
+        return question.expected_tools[0].name
+    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
+    return " + ".join(tools) or "(none)"
+
+
+@lru_cache(maxsize=10_000)
+def _slice_keys(slices: QuestionSlices) -> tuple[SliceKey, ...]:
+    persona = (SliceKey("persona", slices.persona),) if slices.persona else ()
+    return (
+        SliceKey("category", slices.category),
+        *persona,
+        *(SliceKey("tag", tag) for tag in slices.tags),
+        SliceKey("tools", slices.tools),
+        SliceKey("length", slices.length),
+    )
+
+
+class ColumnSum:
+    """The sum of a column over some values, in fixed point, and how many there are."""
+
+    __slots__ = ("size", "total")
+
+    def __init__(self, total: int = 0, size: int = 0) -> None:
+        self.total, self.size = total, size
+
+    def add(self, total: int, size: int) -> None:
+        """Add values with this sum."""
+        self.total += total
+        self.size += size
+
+
+class QuestionTotals:
+    """All that is known of one question's trials, or of those in one part of a log."""
+
+    __slots__ = (
+        "first",
+        "group",
+        "has_several_texts",
+        "id",
+        "numbers",
+        "places",
+        "slices",
+        "sums",
+        "text_checksum",
+        "trials",
+    )
+
+    def __init__(self, question: Question, first: int) -> None:
+        self.id = question.id
+        self.slices = QuestionSlices.of(question)
+        # The unit of analysis that it belongs to; None: itself.
+        self.group = group_of(question)
+        # Its position in the golden set, or the place of its first reply in the log.
+        self.first = first
+        # One id may be used for several questions by mistake.
+        self.text_checksum = crc32(question.question.encode("utf-8", "replace"))
+        self.has_several_texts = False
+        # Values of a trial → how many trials have them.
+        self.trials: dict[TrialValues, int] = {}
+        # Sums over replies: errors, latency, and the time of each tool's calls.
+        self.sums: dict[str, ColumnSum] = {}
+        # Trial numbers that were given; places in the log of replies without one, where these are wanted.
+        self.numbers = array("i")
+        self.places: list[int] = []
+
+    @property
+    def unit(self) -> str:
+        """The unit of analysis; a group never has the key of a question."""
+        return f"q {self.id}" if self.group is None else f"g {self.group}"
+
+    @property
+    def replies(self) -> int:
+        """How many trials there are."""
+        return sum(self.trials.values())
+
+    def add(self, trial: Trial, place: int | None = None) -> None:
+        """Count a scored trial; `place` is its place in a log whose results are kept."""
+        values = TrialValues.of(trial)
+        self.trials[values] = self.trials.get(values, 0) + 1
+        if trial.number != UNNUMBERED:
+            self.numbers.append(trial.number)
+        elif place is not None:
+            self.places.append(place)
+        self._add_replies(trial)
+
+    def _add_replies(self, trial: Trial) -> None:
+        card = trial.scorecard
+        errors = sum(turn.error is not None for turn in card.turns) if card.turns else card.error is not None
+        self._sum(_ERRORS).add(to_fixed_point(errors), len(trial.replies))
+        for reply in trial.replies:
+            latency = counted_latency(reply)
+            if latency is not None:
+                self._sum(_LATENCY).add(to_fixed_point(latency), 1)
+            for call in reply.tool_calls:
+                if call.duration_ms is not None:
+                    self._sum(_TOOL + call.name).add(to_fixed_point(call.duration_ms), 1)
+
+    def _sum(self, column: str) -> ColumnSum:
+        found = self.sums.get(column)
+        if found is None:
+            found = self.sums[column] = ColumnSum()
+        return found
+
+    def merge(self, other: "QuestionTotals") -> None:
+        """Add what another part of the log has of the same question."""
+        self.has_several_texts |= other.has_several_texts or other.text_checksum != self.text_checksum
+        if other.first < self.first:
+            self.first, self.slices, self.group = other.first, other.slices, other.group
+        for values, times in other.trials.items():
+            self.trials[values] = self.trials.get(values, 0) + times
+        for column, part in other.sums.items():
+            self._sum(column).add(part.total, part.size)
+        self.numbers += other.numbers
+        self.places += other.places
+
+    def mean(self) -> TrialValues:
+        """Each value as the mean of the trials that have it."""
+        if len(self.trials) == 1:
+            return next(iter(self.trials))
+        ordered = sorted(self.trials, key=lambda values: values.names)
+        names = MeasureNames(
+            tuple(dict.fromkeys(name for one in ordered for name in one.names.components)),
+            tuple(dict.fromkeys(name for one in ordered for name in one.names.metrics)),
+        )
+        columns: dict[str, ColumnSum] = {}
+        for one, times in self.trials.items():
+            measured = zip((*one.names.components, *one.names.metrics), one.values, strict=True)
+            for name, value in ((_SCORE, one.score), (_COST, one.cost), *measured):
+                if value is not None:
+                    columns.setdefault(name, ColumnSum()).add(to_fixed_point(value) * times, times)
+
+        def mean(name: str) -> float | None:
+            column = columns.get(name)
+            return None if column is None else fixed_point_mean(column.total, column.size)
+
+        means = tuple(mean(name) for name in (*names.components, *names.metrics))
+        return TrialValues(names, mean(_SCORE), means, mean(_COST))
+
+
+def counted_latency(reply: Reply) -> float | None:
+    """What a reply took; None if it was not timed, or if its time is the harness's own."""
+    if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
+        return None
+    return reply.timings.latency_ms
+
+
+class ReplyCounts:
+    """What is counted reply by reply, of the questions in some slices."""
+
+    __slots__ = ("errors", "latency", "moments", "passed", "replies", "trials")
+
+    def __init__(self) -> None:
+        # Trials that have a score, and those of them that passed.
+        self.trials = 0
+        self.passed = 0
+        self.replies = 0
+        self.errors: dict[str, int] = {}
+        self.latency = Durations()
+        # Column → its moments over units.
+        self.moments: dict[str, UnitMoments] = {}
+
+    def add(self, trial: Trial) -> None:
+        """Count a scored trial."""
+        card = trial.scorecard
+        self.trials += card.total is not None
+        self.passed += card.passed
+        self.replies += len(trial.replies)
+        for turn in card.turns or (card,):
+            if turn.error is not None:
+                self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
+        for reply in trial.replies:
+            latency = counted_latency(reply)
+            if latency is not None:
+                self.latency.add(latency)
+
+    def add_unit(self, sums: Mapping[str, ColumnSum], times: int = 1) -> None:
+        """Count the sums of a unit, all of whose replies were counted; `times` units that are alike."""
+        for column, part in sums.items():
+            if part.size:
+                bounded = column == _ERRORS and fixed_point_mean(part.total, part.size) <= 1
+                self.moments.setdefault(column, UnitMoments()).add(
+                    part.total, part.size, times, bounded=bounded
+                )
+
+    def interval(self, column: str, replies: int) -> Interval | None:
+        """The interval of a mean over so many replies; None where the units of some are not known."""
+        moments = self.moments.get(column)
+        if moments is None or moments.count != replies:
+            return None
+        interval = moments.interval()
+        if interval is None:
+            return None
+        return Interval(max(0.0, round(interval.low, 6)), round(interval.high, 6), interval.level)
+
+    def merge(self, other: "ReplyCounts") -> None:
+        """Add what another has counted."""
+        self.trials += other.trials
+        self.passed += other.passed
+        self.replies += other.replies
+        for kind, times in other.errors.items():
+            self.errors[kind] = self.errors.get(kind, 0) + times
+        self.latency.merge(other.latency)
+        for column, moments in other.moments.items():
+            self.moments.setdefault(column, UnitMoments()).merge(moments)
+
+
+class QuestionCounts:
+    """What the questions of a slice come to."""
+
+    __slots__ = ("_moments", "expecting_nothing", "grades", "passed", "questions", "units")
+
+    def __init__(self) -> None:
+        self.questions = 0
+        self.units = 0
+        self.passed = 0
+        # Questions that expect nothing of a reply, checks included.
+        self.expecting_nothing = 0
+        self.grades: Counter[str] = Counter()
+        self._moments: dict[str, UnitMoments] = {}
+
+    def add(self, values: TrialValues, times: int, pass_mark: float, *, expects_nothing: bool) -> None:
+        """Count questions with these means."""
+        self.questions += times
+        self.expecting_nothing += times * (expects_nothing and "checks" not in values.names.components)
+        if values.score is not None:
+            self.grades[letter_grade(values.score)] += times
+            self.passed += times * passes(values.score, pass_mark)
+
+    def moments(self, column: str) -> UnitMoments:
+        """The moments of a column over units."""
+        found = self._moments.get(column)
+        if found is None:
+            found = self._moments[column] = UnitMoments()
+        return found
+
+    def mean(self, column: str) -> tuple[float | None, Interval | None]:
+        """A column's mean over the questions that have a value, and its interval over their units."""
+        found = self._moments.get(column)
+        return (None, None) if found is None else (round_score(found.mean), found.interval())
+
+    def cost(self) -> Cost | None:
+        """What questions cost, and what a point costs; None where no cost is known."""
+        mean, interval = self.mean(_COST)
+        if mean is None:
+            return None
+        if interval is not None:
+            interval = msgspec.structs.replace(interval, low=max(0.0, interval.low))
+        paid, worth = self.moments(_PAID), self.moments(_WORTH)
+        point = round_score(paid.total / worth.total) if worth.total > 0 else None
+        return Cost(questions=self.moments(_COST).count, question=mean, interval=interval, point=point)
+
+    def merge(self, other: "QuestionCounts") -> None:
+        """Add what another has counted."""
+        self.questions += other.questions
+        self.units += other.units
+        self.passed += other.passed
+        self.expecting_nothing += other.expecting_nothing
+        self.grades.update(other.grades)
+        for column, moments in other._moments.items():
+            self.moments(column).merge(moments)
+
+
+def _is_share(column: str, value: float) -> bool:
+    """Whether a value is a share; a count, a duration or a price is not."""
+    return column not in (_COST, _PAID) and 0.0 <= value <= 1.0
+
+
+class WholeRunCounts:
+    """What is only added up for the run as a whole."""
+
+    def __init__(self) -> None:
+        self.tools_unobserved = 0
+        # Finish reasons of replies that did not end by themselves.
+        self.finishes: Counter[str] = Counter()
+        self.harness: Counter[str] = Counter()
+        self.tool_latency: dict[str, Durations] = {}
+        self._unscored: Counter[str] = Counter()
+        # Nanoseconds by phase; replies that were timed, and those of them whose first byte was.
+        self._phases = dict.fromkeys(_PHASES, 0)
+        self._timed = self._first_bytes = 0
+        # Question → its slowest trial, of the slowest few questions; what is faster than the limit is not among them.
+        self._slowest: dict[str, float] = {}
+        self._slowest_limit = 0.0
+        self._usage: Counter[str] = Counter()
+
+    def add(self, trial: Trial) -> None:
+        """Count a scored trial."""
+        if trial.scorecard.total is None:
+            problem = harness_problem(trial.scorecard)
+            if problem is not None:
+                self.harness[problem] += 1
+            self.add_unscored(_unscored_reason(trial.scorecard, problem))
+        for reply in trial.replies:
+            self._add_reply(reply)
+        latency = trial.latency_ms
+        if latency is not None and latency >= self._slowest_limit:
+            self._add_slow(trial.question.id, latency)
+
+    def _add_reply(self, reply: Reply) -> None:
+        self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
+        if reply.finish is not None:
+            self.finishes[reply.finish] += 1
+        tools_ms = 0.0
+        for call in reply.tool_calls:
+            if call.duration_ms is not None:
+                tools_ms += call.duration_ms
+                self.tool_latency.setdefault(call.name, Durations()).add(call.duration_ms)
+        timings = reply.timings
+        if timings.latency_ms is not None:
+            self._timed += 1
+            self._phases["rest"] += round(max(0.0, timings.latency_ms - tools_ms) * _NANOSECONDS)
+            if tools_ms:
+                self._phases["tools"] += round(tools_ms * _NANOSECONDS)
+            if timings.first_byte_ms is not None:
+                self._first_bytes += 1
+                self._phases["first_byte"] += round(timings.first_byte_ms * _NANOSECONDS)
+            if timings.queue_ms or timings.retry_ms:
+                self._phases["queue"] += round(timings.queue_ms * _NANOSECONDS)
+                self._phases["retry"] += round(timings.retry_ms * _NANOSECONDS)
+        if reply.usage is not None:
+            self._add_usage(reply.usage)
+
+    def _add_usage(self, usage: Usage) -> None:
+        for name in usage.__struct_fields__:
+            amount = getattr(usage, name)
+            if amount is not None:
+                self._usage[name] += round(amount * _USAGE_UNITS)
+
+    def _add_slow(self, identity: str, latency: float) -> None:
+        self._slowest[identity] = max(latency, self._slowest.get(identity, 0.0))
+        if len(self._slowest) > _SLOWEST_LISTED:
+            self._slowest = dict(self._ranked()[:_SLOWEST_LISTED])
+            self._slowest_limit = min(self._slowest.values())
+
+    def _ranked(self) -> list[tuple[str, float]]:
+        return sorted(self._slowest.items(), key=lambda slow: (-slow[1], slow[0]))
+
+    def add_unscored(self, why: str, times: int = 1) -> None:
+        """Count trials that have no score for a reason."""
+        listed = why in self._unscored or len(self._unscored) < _REASONS_COUNTED
+        self._unscored[why if listed else _OTHER_REASONS] += times
+
+    def merge(self, other: "WholeRunCounts") -> None:
+        """Add what another has counted."""
+        self.tools_unobserved += other.tools_unobserved
+        self.finishes.update(other.finishes)
+        self.harness.update(other.harness)
+        for why, times in other._unscored.items():
+            self.add_unscored(why, times)
+        for name, latency in other.tool_latency.items():
+            self.tool_latency.setdefault(name, Durations()).merge(latency)
+        self._timed += other._timed
+        self._first_bytes += other._first_bytes
+        for name, nanoseconds in other._phases.items():
+            self._phases[name] += nanoseconds
+        for identity, latency_ms in other._slowest.items():
+            self._add_slow(identity, latency_ms)
+        self._usage.update(other._usage)
+
+    def unscored_reasons(self) -> dict[str, int]:
+        """Why trials have no score, the most frequent reason first."""
+        ranked = sorted(
+            self._unscored.items(), key=lambda found: (found[0] == _OTHER_REASONS, -found[1], found[0])
+        )
+        listed = dict(ranked[:_REASONS_LISTED])
+        rest = sum(times for _, times in ranked[_REASONS_LISTED:])
+        return listed | ({_OTHER_REASONS: listed.get(_OTHER_REASONS, 0) + rest} if rest else {})
+
+    def phases_ms(self) -> dict[str, float]:
+        """The mean time of each phase."""
+        counts = {name: self._first_bytes if name == "first_byte" else self._timed for name in _PHASES}
+        return {
+            name: round(self._phases[name] / counts[name] / _NANOSECONDS, 3)
+            for name in _PHASES
+            if counts[name]
+        }
+
+    def slowest(self) -> tuple[SlowQuestion, ...]:
+        """The slowest questions, the slowest first."""
+        return tuple(SlowQuestion(identity, round(latency, 3)) for identity, latency in self._ranked())
+
+    def usage(self) -> dict[str, float]:
+        """What was used up in all."""
+        return {
+            name: amount // _USAGE_UNITS
+            if amount % _USAGE_UNITS == 0 and name != "cost"
+            else round(amount / _USAGE_UNITS, 9)
+            for name, amount in self._usage.items()
+        }
+
+
+def _unscored_reason(card: Scorecard, problem: str | None) -> str:
+    """Why a trial has no score: the first component that has a weight and no value."""
+    for score in card.components.values():
+        if score.value is None and score.weight:
+            words = reason(score)[:_REASON_LENGTH]
+            return f"{score.name}: {words}" if problem in (None, "scorer") else f"harness: {problem}: {words}"
+    return "not scored"
+
+
+class _Cell(NamedTuple):
+    """Questions with equal slices and equal means."""
+
+    slices: QuestionSlices
+    values: TrialValues
 
 
 class Tally:
-    """Adds up trials, and the questions that they are of."""
+    """Adds up trials, and the questions that they belong to."""
 
     def __init__(self, pass_mark: float = PASS_MARK) -> None:
         self.pass_mark = pass_mark
-        self.whole = WholeTally()
-        # Of replies, by the slices of their question.
-        self._replies: dict[Signature, Replies] = {}
-        # Questions that are units themselves: how many have these slices and values; and those of each group.
-        self._cells: Counter[tuple[Signature, Names, Values]] = Counter()
-        self._groups: dict[str, Counter[tuple[Signature, Names, Values]]] = {}
-        # What the replies of each group's questions add up to; and, of groups that were closed, slice by slice.
-        self._group_replies: dict[str, list[tuple[Signature, ReplySums]]] = {}
-        self._closed: dict[SliceKey, Replies] = {}
-        # What they come to, slice by slice, as far as they were folded.
-        self._slices: dict[SliceKey, SliceSums] = {}
-        # Where each list of names, and each combination of slices, was seen first.
-        self._names: dict[Names, int] = {}
-        self._firsts: dict[Signature, int] = {}
+        self.whole = WholeRunCounts()
+        # Counted reply by reply, by the slices of their question.
+        self._replies: dict[QuestionSlices, ReplyCounts] = {}
+        # Questions that are units themselves: how many are alike. Questions by their group, with their sums over replies.
+        self._cells: Counter[_Cell] = Counter()
+        self._groups: dict[str, list[tuple[_Cell, Mapping[str, ColumnSum]]]] = {}
+        # What was folded: questions by slice, and the sums over replies of closed groups.
+        self._questions: dict[SliceKey, QuestionCounts] = {}
+        self._closed: dict[SliceKey, ReplyCounts] = {}
+        # Where each list of names, and each combination of slices, was first seen: it gives the order of the summary.
+        self._first_names: dict[MeasureNames, int] = {}
+        self._first_slices: dict[QuestionSlices, int] = {}
 
-    def add_reply(self, trial: Trial, signature: Signature, sums: ReplySums | None = None) -> None:
-        """Count what is counted reply by reply, in the sums of its question too."""
-        part = self._replies.get(signature)
-        if part is None:
-            part = self._replies[signature] = Replies()
-        card = trial.scorecard
-        part.trials += card.total is not None
-        part.replies += len(trial.replies)
-        errors = [turn.error.kind for turn in card.turns or (card,) if turn.error is not None]
-        for kind in errors:
-            part.errors[kind] = part.errors.get(kind, 0) + 1
-        taken = [
-            reply.timings.latency_ms
-            for reply in trial.replies
-            if reply.timings.latency_ms is not None
-            and (reply.failure is None or reply.failure.kind not in HARNESS_PROBLEMS)
-        ]
-        part.taken.extend(taken)
-        if sums is not None:
-            _add_replies(sums, trial.replies, len(errors), taken)
+    def add_reply(self, trial: Trial, slices: QuestionSlices) -> None:
+        """Count a scored trial of a question that is in these slices."""
+        counts = self._replies.get(slices)
+        if counts is None:
+            counts = self._replies[slices] = ReplyCounts()
+        counts.add(trial)
         self.whole.add(trial)
 
-    def add_measured(
-        self, identity: str, reply: Reply, error: str | None, signature: Signature, sums: ReplySums
-    ) -> None:
-        """Count a reply that has a score, of which only the values are known, in the sums of its question too."""
-        taken = reply.timings.latency_ms
-        times = () if taken is None else (taken,)
-        self.add_alike(signature, 1, error, times)
-        _add_replies(sums, (reply,), int(error is not None), times)
-        self.whole.add_time(identity, taken)
-        self.whole.add_reply(reply)
-
-    def add_alike(
-        self, signature: Signature, replies: int, error: str | None, taken: Sequence[float] = ()
-    ) -> None:
-        """Count replies with a score that are in the same slices and have the same error, and what any took."""
-        part = self._replies.get(signature)
-        if part is None:
-            part = self._replies[signature] = Replies()
-        part.trials += replies
-        part.replies += replies
-        if error is not None:
-            part.errors[error] = part.errors.get(error, 0) + replies
-        part.taken.extend(taken)
-
-    def add_question(
-        self,
-        signature: Signature,
-        group: str | None,
-        first: int,
-        values: Mapping[tuple[Names, Values], int],
-        questions: int = 1,
-        replies: ReplySums | None = None,
-    ) -> None:
-        """Count a question, whose replies were all counted: its unit (None: itself), its place, and its trials' values.
-
-        Several questions may be counted together that are alike in all but their places, of which the first is given, and the
-        times that their replies took, which are added apart.
-        """
-        if len(values) == 1:
-            ((names, means),) = values
-        else:
-            names, means = _mean_values(values)
-        if self._names.get(names, first + 1) > first:
-            self._names[names] = first
-        if self._firsts.get(signature, first + 1) > first:
-            self._firsts[signature] = first
-        if group is None:
-            self._cells[signature, names, means] += questions
-            if replies is not None:
-                self._replies.setdefault(signature, Replies()).add_unit(replies, questions)
-            if len(self._cells) > _MOST_CELLS:
-                self._fold_cells()
-        else:
-            self._groups.setdefault(group, Counter())[signature, names, means] += questions
-            if replies is not None:
-                self._group_replies.setdefault(group, []).append((signature, replies))
-
-    def add_taken(self, signature: Signature, totals: Sequence[int], replies: int) -> None:
-        """Count what the replies of questions that are units took, so many replies each."""
-        part = self._replies.setdefault(signature, Replies())
-        part.moments.setdefault(TAKEN, UnitMoments()).extend(totals, replies)
+    def add_question(self, totals: QuestionTotals) -> None:
+        """Count a question, all of whose trials were counted."""
+        cell = _Cell(totals.slices, totals.mean())
+        names, first = cell.values.names, totals.first
+        self._first_names[names] = min(self._first_names.get(names, first), first)
+        self._first_slices[cell.slices] = min(self._first_slices.get(cell.slices, first), first)
+        if totals.group is not None:
+            self._groups.setdefault(totals.group, []).append((cell, totals.sums))
+            return
+        self._cells[cell] += 1
+        self._replies.setdefault(cell.slices, ReplyCounts()).add_unit(totals.sums)
+        if len(self._cells) > _MOST_CELLS:
+            self._fold_cells()
 
     def merge(self, other: "Tally") -> None:
-        """Add what another has counted; a group's questions must all be in one of them."""
+        """Add what another has counted; the questions of one group must all be in one of them."""
         self.whole.merge(other.whole)
-        for signature, part in other._replies.items():
-            self._replies.setdefault(signature, Replies()).merge(part)
+        for slices, counts in other._replies.items():
+            self._replies.setdefault(slices, ReplyCounts()).merge(counts)
         self._cells.update(other._cells)
-        for group, cells in other._groups.items():
-            self._groups.setdefault(group, Counter()).update(cells)
-        for group, replies in other._group_replies.items():
-            self._group_replies.setdefault(group, []).extend(replies)
-        for key, part in other._closed.items():
-            self._closed.setdefault(key, Replies()).merge(part)
-        for key, sums in other._slices.items():
-            self._slices.setdefault(key, SliceSums()).merge(sums)
-        for names, first in other._names.items():
-            self._names[names] = min(self._names.get(names, first), first)
-        for signature, first in other._firsts.items():
-            self._firsts[signature] = min(self._firsts.get(signature, first), first)
+        for group, questions in other._groups.items():
+            self._groups.setdefault(group, []).extend(questions)
+        for key, counts in other._closed.items():
+            self._closed.setdefault(key, ReplyCounts()).merge(counts)
+        for key, sums in other._questions.items():
+            self._slice_counts(key).merge(sums)
+        for names, first in other._first_names.items():
+            self._first_names[names] = min(self._first_names.get(names, first), first)
+        for slices, first in other._first_slices.items():
+            self._first_slices[slices] = min(self._first_slices.get(slices, first), first)
         if len(self._cells) > _MOST_CELLS:
             self._fold_cells()
 
     def close_groups(self) -> None:
         """Sum up the groups: no more of their questions will come."""
-        for cells in self._groups.values():
-            self._fold_unit(cells)
+        for questions in self._groups.values():
+            self._fold_group([cell for cell, _ in questions])
+            sums: dict[SliceKey, dict[str, ColumnSum]] = {}
+            for cell, columns in questions:
+                for key in (_OVERALL, *cell.slices.listed()):
+                    unit = sums.setdefault(key, {})
+                    for column, part in columns.items():
+                        unit.setdefault(column, ColumnSum()).add(part.total, part.size)
+            for key, unit in sums.items():
+                self._closed.setdefault(key, ReplyCounts()).add_unit(unit)
         self._groups.clear()
-        for replies in self._group_replies.values():
-            units: dict[SliceKey, ReplySums] = {}
-            for signature, sums in replies:
-                for key in (_OVERALL, *keys_of(signature)):
-                    unit = units.setdefault(key, {})
-                    for column, (total, size) in sums.items():
-                        add_sums(unit, column, total, size)
-            for key, unit in units.items():
-                self._closed.setdefault(key, Replies()).add_unit(unit)
-        self._group_replies.clear()
 
     def _fold_cells(self) -> None:
-        for (signature, names, values), times in self._cells.items():
-            columns = columns_of(names, values, self.pass_mark)
-            for key in (_OVERALL, *keys_of(signature)):
-                sums = self._sums(key)
-                sums.add_question(values[0], times, self.pass_mark)
-                sums.units += times
-                sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
+        for (slices, values), times in self._cells.items():
+            columns = list(values.columns(self.pass_mark))
+            for key in (_OVERALL, *slices.listed()):
+                counts = self._slice_counts(key)
+                counts.add(values, times, self.pass_mark, expects_nothing=slices.expects_nothing)
+                counts.units += times
                 for column, value in columns:
-                    sums.moments(column).add(
-                        to_fixed_point(value), 1, times, bounded=is_bounded(column, value)
+                    counts.moments(column).add(
+                        to_fixed_point(value), 1, times, bounded=_is_share(column, value)
                     )
         self._cells.clear()
 
-    def _fold_unit(self, cells: Counter[tuple[Signature, Names, Values]]) -> None:
-        """Add one unit of several questions to all slices that it is in."""
-        units: dict[SliceKey, dict[str, list[int]]] = {}
-        for (signature, names, values), times in cells.items():
-            columns = columns_of(names, values, self.pass_mark)
-            for key in (_OVERALL, *keys_of(signature)):
-                sums = self._sums(key)
-                sums.add_question(values[0], times, self.pass_mark)
-                sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
+    def _fold_group(self, cells: Sequence[_Cell]) -> None:
+        """Add one unit of several questions to every slice that any of them is in."""
+        units: dict[SliceKey, dict[str, tuple[ColumnSum, bool]]] = {}
+        for slices, values in cells:
+            columns = list(values.columns(self.pass_mark))
+            for key in (_OVERALL, *slices.listed()):
+                self._slice_counts(key).add(values, 1, self.pass_mark, expects_nothing=slices.expects_nothing)
                 unit = units.setdefault(key, {})
                 for column, value in columns:
-                    found = unit.setdefault(column, [0, 0, 1])
-                    found[0] += to_fixed_point(value) * times
-                    found[1] += times
-                    found[2] &= is_bounded(column, value)
+                    part, bounded = unit.get(column) or (ColumnSum(), True)
+                    part.add(to_fixed_point(value), 1)
+                    unit[column] = part, bounded and _is_share(column, value)
         for key, unit in units.items():
-            sums = self._sums(key)
-            sums.units += 1
-            for column, (total, size, bounded) in unit.items():
-                sums.moments(column).add(total, size, bounded=bool(bounded))
+            counts = self._slice_counts(key)
+            counts.units += 1
+            for column, (part, bounded) in unit.items():
+                counts.moments(column).add(part.total, part.size, bounded=bounded)
 
-    def _sums(self, key: SliceKey) -> "SliceSums":
-        sums = self._slices.get(key)
-        if sums is None:
-            sums = self._slices[key] = SliceSums()
-        return sums
+    def _slice_counts(self, key: SliceKey) -> QuestionCounts:
+        counts = self._questions.get(key)
+        if counts is None:
+            counts = self._questions[key] = QuestionCounts()
+        return counts
 
     def summary(self, planned: int | None, unanswered: int = 0) -> Summary:
-        """What it all comes to; without a plan, everything there is was planned, and a reply to each unanswered question."""
+        """All of it; without a plan, everything there is was planned, and a reply to each unanswered question."""
         self.close_groups()
         self._fold_cells()
-        whole_run = self.whole
-        ordered = sorted(self._firsts, key=lambda signature: (self._firsts[signature], repr(signature)))
-        listed = list(dict.fromkeys(key for signature in ordered for key in keys_of(signature)))
+        whole = self.whole
+        ordered = sorted(self._first_slices, key=lambda slices: (self._first_slices[slices], repr(slices)))
+        listed = list(dict.fromkeys(key for slices in ordered for key in slices.listed()))
         replies = self._replies_by_slice(listed)
         slices = {key: self._slice(key, replies[key]) for key in (_OVERALL, *listed)}
         overall = slices.pop(_OVERALL)
-        unscored = whole_run.unscored_reasons()
+        unscored = whole.unscored_reasons()
         if planned is None:
             planned = overall.trials + sum(unscored.values()) + unanswered
-        kinds = dict.fromkeys(kind for kind, _ in listed)
+        kinds = dict.fromkeys(key.kind for key in listed)
         return Summary(
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
-            expecting_nothing=self._sums(_OVERALL).expecting_nothing,
-            tools_unobserved=whole_run.tools_unobserved,
-            finishes=dict(sorted(whole_run.finishes.items())),
+            expecting_nothing=self._slice_counts(_OVERALL).expecting_nothing,
+            tools_unobserved=whole.tools_unobserved,
+            finishes=dict(sorted(whole.finishes.items())),
             unscored=unscored,
-            harness=dict(sorted(whole_run.harness.items())),
-            usage=whole_run.usage(),
-            categories=tuple(part for (kind, _), part in slices.items() if kind == "category"),
+            harness=dict(sorted(whole.harness.items())),
+            usage=whole.usage(),
+            categories=tuple(part for key, part in slices.items() if key.kind == "category"),
             slices={
-                kind: tuple(part for (of, _), part in slices.items() if of == kind)
+                kind: tuple(part for key, part in slices.items() if key.kind == kind)
                 for kind in kinds
                 if kind != "category"
             },
             tool_latency_ms={
-                name: _latency(taken, replies[_OVERALL], TOOL + name)
-                for name, taken in sorted(whole_run.tool_ms.items())
+                name: _latency(latency, replies[_OVERALL], _TOOL + name)
+                for name, latency in sorted(whole.tool_latency.items())
             },
-            phases_ms=whole_run.phases_ms(),
-            slowest=whole_run.slowest(),
+            phases_ms=whole.phases_ms(),
+            slowest=whole.slowest(),
         )
 
-    def _replies_by_slice(self, listed: Sequence[SliceKey]) -> dict[SliceKey, "Replies"]:
-        found = {key: Replies() for key in (_OVERALL, *listed)}
-        for signature, part in self._replies.items():
-            for key in (_OVERALL, *keys_of(signature)):
-                found.setdefault(key, Replies()).merge(part)
-        for key, part in self._closed.items():
-            found.setdefault(key, Replies()).merge(part)
+    def _replies_by_slice(self, listed: Sequence[SliceKey]) -> dict[SliceKey, ReplyCounts]:
+        found = {key: ReplyCounts() for key in (_OVERALL, *listed)}
+        for slices, counts in self._replies.items():
+            for key in (_OVERALL, *slices.listed()):
+                found.setdefault(key, ReplyCounts()).merge(counts)
+        for key, counts in self._closed.items():
+            found.setdefault(key, ReplyCounts()).merge(counts)
         return found
 
-    def _slice(self, key: SliceKey, replies: "Replies") -> Slice:
-        sums = self._sums(key)
-        score, interval = sums.mean("score")
-        components, metrics = self._listed(0), self._listed(1)
-        means = {name: sums.mean(name) for name in (*components, *metrics)}
-        scored = sum(sums.grades.values())
+    def _slice(self, key: SliceKey, replies: ReplyCounts) -> Slice:
+        counts = self._slice_counts(key)
+        score, interval = counts.mean(_SCORE)
+        components, metrics = self._measure_names()
+        means = {name: counts.mean(name) for name in (*components, *metrics)}
+        scored = sum(counts.grades.values())
+        errors = sum(replies.errors.values())
         return Slice(
-            name=key[1],
-            questions=sums.questions,
-            units=sums.units,
+            name=key.name,
+            questions=counts.questions,
+            units=counts.units,
             trials=replies.trials,
+            trials_passed=replies.passed,
+            trial_pass_rate=round_score(replies.passed / replies.trials) if replies.trials else None,
             replies=replies.replies,
             score=score,
             grade=None if score is None else letter_grade(score),
             interval=interval,
             components={name: means[name][0] for name in components},
             component_intervals={name: means[name][1] for name in components},
-            passed=sums.passed,
-            pass_rate=round_score(sums.passed / scored) if scored else None,
-            pass_interval=sums.mean("passed")[1],
-            grades={letter: sums.grades.get(letter, 0) for letter in GRADES},
+            passed=counts.passed,
+            pass_rate=round_score(counts.passed / scored) if scored else None,
+            pass_interval=counts.mean(_PASSED)[1],
+            grades={letter: counts.grades.get(letter, 0) for letter in GRADES},
             errors=dict(sorted(replies.errors.items())),
-            error_rate=round_score(sum(replies.errors.values()) / replies.replies)
-            if replies.replies
-            else 0.0,
-            error_interval=replies.interval(ERRORS, replies.replies),
-            latency_ms=_latency(replies.taken, replies, TAKEN) if replies.taken.count else None,
+            error_rate=round_score(errors / replies.replies) if replies.replies else 0.0,
+            error_interval=replies.interval(_ERRORS, replies.replies),
+            latency_ms=_latency(replies.latency, replies, _LATENCY) if replies.latency.count else None,
             metrics={name: means[name][0] for name in metrics},
             metric_intervals={name: means[name][1] for name in metrics},
-            cost=cost_of(sums),
+            cost=counts.cost(),
         )
 
-    def _listed(self, which: int) -> list[str]:
-        """The components (0) or metrics (1) that any question has, in the order in which they were seen."""
-        ordered = sorted(self._names, key=lambda names: (self._names[names], names))
-        return [
-            name for name in dict.fromkeys(name for names in ordered for name in names[which]) if name != COST
-        ]
+    def _measure_names(self) -> MeasureNames:
+        """The components and metrics that any question has, in the order in which they were first seen."""
+        ordered = sorted(self._first_names, key=lambda names: (self._first_names[names], names))
+        return MeasureNames(
+            tuple(dict.fromkeys(name for names in ordered for name in names.components)),
+            tuple(dict.fromkeys(name for names in ordered for name in names.metrics)),
+        )
 
 
-def _add_replies(sums: ReplySums, replies: Sequence[Reply], errors: int, taken: Sequence[float]) -> None:
-    """Add replies to the sums of their question."""
-    add_sums(sums, ERRORS, to_fixed_point(errors), len(replies))
-    add_sums(sums, TAKEN, sum(map(to_fixed_point, taken)), len(taken))
-    for reply in replies:
-        for call in reply.tool_calls:
-            if call.duration_ms is not None:
-                add_sums(sums, TOOL + call.name, to_fixed_point(call.duration_ms), 1)
-
-
-def values_of(trial: Trial) -> tuple[Names, Values]:
-    """A trial's values, and what they are called."""
-    card = trial.scorecard
-    components, metrics = card.components, card.metrics
-    scores = [score.value for score in components.values()]
-    cost = trial.cost
-    if cost is None:
-        return (tuple(components), tuple(metrics)), (card.total, *scores, *metrics.values())
-    return (tuple(components), (*metrics, COST)), (card.total, *scores, *metrics.values(), cost)
-
-
-def _mean_values(values: Mapping[tuple[Names, Values], int]) -> tuple[Names, Values]:
-    """The mean of a question's trials, each value over those that have it."""
-    listed = sorted(names for names, _ in values)
-    names = (
-        tuple(dict.fromkeys(name for parts in listed for name in parts[0])),
-        # The cost stands last, whatever trials have one.
-        tuple(sorted(dict.fromkeys(name for parts in listed for name in parts[1]), key=COST.__eq__)),
-    )
-    columns: dict[str, list[tuple[float, int]]] = {}
-    for (parts, numbers), times in values.items():
-        for name, number in zip(("score", *parts[0], *parts[1]), numbers, strict=True):
-            if number is not None:
-                columns.setdefault(name, []).append((number, times))
-    return names, tuple(_mean(columns.get(name, ())) for name in ("score", *names[0], *names[1]))
-
-
-def _mean(counted: Sequence[tuple[float, int]]) -> float | None:
-    if not counted:
-        return None
-    # Exact sums, so that the order of the trials does not matter.
-    total = sum(to_fixed_point(value) * times for value, times in counted)
-    return fixed_point_mean(total, sum(times for _, times in counted))
-
-
-def _latency(taken: Durations, replies: Replies, column: str) -> Latency:
-    """Times taken, as they are reported; the replies know the units of those in a column."""
+def _latency(durations: Durations, replies: ReplyCounts, column: str) -> Latency:
+    """Durations as they are reported, with the interval of their mean over units."""
     mean, half, p90, p95, p99, longest = (
-        round(figure, 3) for figure in (taken.mean, *taken.percentiles((50, 90, 95, 99)), taken.longest)
+        round(figure, 3)
+        for figure in (durations.mean, *durations.percentiles((50, 90, 95, 99)), durations.longest)
     )
-    return Latency(mean, half, p90, p95, p99, longest, replies.interval(column, taken.count))
+    return Latency(mean, half, p90, p95, p99, longest, replies.interval(column, durations.count))
 
 
 def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
@@ -371,29 +760,29 @@ def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float
 def summarise_log(
     results: Iterable[Trial], *, questions: int, bad_rows: Mapping[str, int], pass_mark: float
 ) -> Summary:
-    """Add up a recorded log's results, grouped by question: of so many questions those without a reply lack one each, and rows
-    that could not be scored lack a score."""
+    """Add up a stored log, grouped by question.
+
+    A question without a reply lacks one; rows that could not be scored lack a score.
+    """
     tally, answered = _tally(results, pass_mark)
-    for reason, times in bad_rows.items():
-        tally.whole.add_unscored(reason, times)
+    for why, times in bad_rows.items():
+        tally.whole.add_unscored(why, times)
     return tally.summary(None, unanswered=max(0, questions - answered))
 
 
 def _tally(results: Iterable[Trial], pass_mark: float) -> tuple[Tally, int]:
-    """The results added up, and how many questions they are of."""
+    """The results added up, and how many questions they belong to."""
     tally, answered = Tally(pass_mark), 0
     for place, (_, trials) in enumerate(groupby(results, key=lambda trial: trial.question.id)):
-        values: Counter[tuple[Names, Values]] = Counter()
-        sums: ReplySums = {}
+        totals: QuestionTotals | None = None
         question: Question | None = None
         for trial in trials:
-            if question is None:
-                question = trial.question
-                signature = signature_of(question)
-            own = signature if trial.question is question else signature_of(trial.question)
-            tally.add_reply(trial, own, sums)
-            values[values_of(trial)] += 1
-        if question is not None:
-            tally.add_question(signature, group_of(question), place, values, replies=sums)
+            if totals is None:
+                totals, question = QuestionTotals(trial.question, place), trial.question
+            same = trial.question is question
+            tally.add_reply(trial, totals.slices if same else QuestionSlices.of(trial.question))
+            totals.add(trial)
+        if totals is not None:
+            tally.add_question(totals)
             answered = place + 1
     return tally, answered

@@ -19,7 +19,7 @@ from answerkey.observe.receiver import unpacked
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
 from answerkey.providers import KNOWN_APIS
-from answerkey.transcripts.conversation import NOT_ASKED, reply_of
+from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import add_usage, read_arguments, read_result
 from answerkey.transcripts.formats import read_document
 from answerkey.transcripts.json_values import as_dict, as_str, decode_strict_json
@@ -110,7 +110,7 @@ def read_response(seen: SeenResponse) -> Reply | None:
         return None
     # A response without a stream is one event, and complete.
     payload, whole = (events[0], True) if over and len(events) == 1 else assemble_events(events, done=over)
-    reply = read_document(as_dict(payload), NOT_ASKED)
+    reply = read_document(as_dict(payload), NO_CONTEXT)
     return reply if reply is not None and whole and not reply.evidence.unread else None
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
 from answerkey.observe.merging import Event, Observation, Span, join_calls
-from answerkey.transcripts.conversation import NOT_ASKED, reply_of
+from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import (
     UNNAMED,
     add_usage,
@@ -437,7 +437,7 @@ def _messages(value: Any, role: str) -> list[Message]:
             return _messages(_unnested(value[name]), role)
     if "role" in value or "lc" in value:
         return read_messages([value])
-    reply = read_document(value, NOT_ASKED)
+    reply = read_document(value, NO_CONTEXT)
     if reply is None or reply.failure is not None:
         return []
     parts = [Part("call", None, call) for call in reply.tool_calls]

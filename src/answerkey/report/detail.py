@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from answerkey.model.question import Question
+from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.report.wording import first_names, milliseconds, name_words, points
@@ -54,28 +55,28 @@ def _losses(card: Scorecard) -> Iterator[Loss]:
     for name, score in card.components.items():
         if score.value is None:
             yield Loss(
-                name, f"{name_words(name)}: {one_line(score.reason or 'not scored', _MESSAGE_WIDTH)}", None
+                name, f"{name_words(name)}: {one_line(reason(score) or 'not scored', _MESSAGE_WIDTH)}", None
             )
         elif score.value < 1 and score.weight:
             yield Loss(name, _words(name, score, card), score.weight * (1 - score.value))
 
 
 def _words(name: str, score: Score, card: Scorecard) -> str:
-    details = score.details
+    listed = details(score)
     if name == "response_quality":
-        if details.get("forbidden"):
-            return f"said what is forbidden: {first_names(details['forbidden'], _LISTED)}"
-        if details.get("missing"):
-            return f"missing keywords: {first_names(details['missing'], _LISTED)}"
+        if listed.get("forbidden"):
+            return f"said what is forbidden: {first_names(listed['forbidden'], _LISTED)}"
+        if listed.get("missing"):
+            return f"missing keywords: {first_names(listed['missing'], _LISTED)}"
     if name == "error_handling" and card.error is not None:
         message = one_line(card.error.message, _MESSAGE_WIDTH)
         if message and message.lower() != card.error.kind:
             return f"error: {name_words(card.error.kind)} – {message}"
         return f"error: {name_words(card.error.kind)}"
-    reason = one_line(score.reason, 2 * _MESSAGE_WIDTH)
-    if name in ("tool_usage", "error_handling") and reason:
-        return reason
-    return f"{name_words(name)}: {reason or f'{score.value:.2f}'}"
+    words = one_line(reason(score), 2 * _MESSAGE_WIDTH)
+    if name in ("tool_usage", "error_handling") and words:
+        return words
+    return f"{name_words(name)}: {words or f'{score.value:.2f}'}"
 
 
 # A reply's evidence as it is shown: what a judge or model says of its claims, links for the reader's own eye, and its text cut
@@ -125,7 +126,7 @@ def _claims(card: Scorecard) -> Iterator[ClaimsDetail]:
     finding = card.findings.get("groundedness")
     component = card.components.get("groundedness")
     if component is not None:
-        finding = component.details
+        finding = details(component)
     if isinstance(finding, Mapping) and "claims" in finding:
         value = card.metrics.get("groundedness") if component is None else component.value
         claims = [claim for claim in finding["claims"] if isinstance(claim, dict) and "claim" in claim]
@@ -440,7 +441,7 @@ def _turn(
         links=links,
         remarks=(*_of_the_model(reply, limits), *_remarks(card))[:_REMARKS],
         components=tuple(
-            ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
+            ComponentDetail(name, score.value, score.weight, one_line(reason(score), 400))
             for name, score in card.components.items()
         ),
         metrics=dict(card.metrics),
@@ -458,7 +459,7 @@ def _turn(
 
 
 def _component_details(card: Scorecard, name: str) -> Mapping[str, Any]:
-    return card.components[name].details if name in card.components else {}
+    return details(card.components[name]) if name in card.components else {}
 
 
 def _cut(text: str, most: int) -> str:

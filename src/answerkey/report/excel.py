@@ -17,8 +17,8 @@ from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Latency, Slice
-from answerkey.report.html_file import comparison_sheet, trend_table
 from answerkey.report.row_files import flat_columns, flat_row
+from answerkey.report.sheets import comparison_sheet, trend_table
 from answerkey.report.view import worst_first
 from answerkey.report.wording import gate_value, judge_line, list_words, name_words
 from answerkey.stats.intervals import Interval

@@ -1,15 +1,18 @@
-"""The Markdown report: for pull requests, job summaries and wikis. No text of a chatbot becomes markup."""
+"""Markdown: the report of a run, GitHub job summaries, annotations and pull-request comments.
+
+Chatbot replies are untrusted: their text is escaped, so that it cannot become markup or a workflow command.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from heapq import nsmallest
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Summary
-from answerkey.report.detail import losses_of
-from answerkey.report.html_file import (
+from answerkey.report.sheets import (
     comparison_sheet,
     flips_table,
     sheet_heading,
@@ -17,7 +20,7 @@ from answerkey.report.html_file import (
     table_markdown,
     trend_table,
 )
-from answerkey.report.view import ReportView, build_view, story_sentences
+from answerkey.report.view import ReportView, build_view, failures_of, story_sentences
 from answerkey.report.wording import (
     comparison_headline,
     cost_line,
@@ -39,7 +42,7 @@ from answerkey.report.wording import (
 )
 from answerkey.text.normalise import for_markdown, for_terminal, one_line
 
-# A pull request's comment holds 65,536 characters; this many questions stay well below.
+# A pull request's comment is limited to 65,536 characters; this many questions fit easily.
 _WORST = 25
 _PARTS = 40
 
@@ -50,7 +53,7 @@ def write_markdown(run: Run, file: BinaryIO) -> None:
 
 
 def markdown_report(run: Run) -> str:
-    """The report of a run as Markdown; the verdict against its baseline first, where it has one."""
+    """The report of a run as Markdown; the comparison with its baseline, if it has one, comes first."""
     verdict = "" if run.comparison is None else sheet_markdown(comparison_sheet(run.comparison)) + "\n"
     lines = [*_lines(build_view(run, worst=_WORST))]
     if (trend := trend_table(run)) is not None:
@@ -118,11 +121,11 @@ def _lines(view: ReportView) -> Iterator[str]:
 
 
 def gate_lines(gates: Iterable[GateResult]) -> Iterator[str]:
-    """Gates as a list, with what each saw."""
+    """Gates as a list, with their values."""
     for gate in gates:
         value = _safe(gate_value(gate.value))
         sign, outcome = ("✅", "passed") if gate.passed else ("❌", "failed")
-        yield f"- {sign} {_safe(gate.gate)}: {outcome} with {value}{_safe(gate.because)}"
+        yield f"- {sign} {_safe(gate.gate)} {outcome}: {value}{_safe(gate.because)}"
 
 
 def _safe(text: str, width: int = 200) -> str:
@@ -143,7 +146,7 @@ def _table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> I
 def _metrics(summary: Summary) -> Iterator[str]:
     if summary.metrics:
         yield from _table(
-            "Beside the score",
+            "Other metrics",
             ("metric", "mean", "95% interval"),
             (
                 (
@@ -173,7 +176,7 @@ def _worst(view: ReportView) -> Iterator[str]:
         return
     yield ""
     more = f" ({len(view.worst)} of {view.imperfect:,})" if view.imperfect > len(view.worst) else ""
-    yield f"## {'Replies' if view.worst_are_replies else 'Questions'} that lost points{more}"
+    yield f"## {'Replies' if view.lists_replies else 'Questions'} that lost points{more}"
     yield ""
     for question in view.worst:
         trials = f" ({question.trials_passed}/{question.trials} trials passed)" if question.trials > 1 else ""
@@ -183,39 +186,34 @@ def _worst(view: ReportView) -> Iterator[str]:
             yield f"  - {_safe(loss.words, 300)} {points(loss.points)}".rstrip()
 
 
-# GitHub: the job summary, at most ten annotations, the worst first, and a pull request's comment.
-#
-# What a chatbot said goes into all of them, so it is made harmless: a line that begins with `::` would be a command to the
-# runner, and Markdown could hide or fake results. A comment is short enough to be read in passing; its first line is hidden and
-# the same for each run of a golden set and a chatbot, so that the one that was made for the last push can be written anew.
-
+# GitHub: a line that begins with `::` would be a command to the runner, and Markdown could hide or fake results.
 
 # GitHub shows ten annotations of a step and drops the rest.
 MOST_ANNOTATIONS = 10
-# GitHub refuses a step's summary above one mebibyte.
+# GitHub refuses a job summary above one mebibyte.
 _LONGEST_SUMMARY = 900_000
 
 
 def write_to_github(run: Run, stream: TextIO) -> None:
-    """Write annotations to a stream that the runner reads, and the job summary to the file it names."""
+    """Write annotations to a stream that the runner reads, and append the job summary to its file."""
     for line in annotations(run):
         stream.write(line + "\n")
     stream.flush()
-    place = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not place:
+    summary_file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not summary_file:
         return
     text = markdown_report(run)
     if len(text.encode()) > _LONGEST_SUMMARY:
         text = (
             text.encode()[:_LONGEST_SUMMARY].decode(errors="ignore")
-            + "\n\n… cut; the report files hold the rest\n"
+            + "\n\n… truncated; the report files have the rest\n"
         )
     try:
-        with Path(place).open("a", encoding="utf-8", errors="replace") as file:
+        with Path(summary_file).open("a", encoding="utf-8", errors="replace") as file:
             file.write(text)
     except OSError as error:
         stream.write(
-            _command("warning", "answerkey", f"the job summary cannot be written: {error.strerror}") + "\n"
+            _command("warning", "answerkey", f"cannot write the job summary: {error.strerror}") + "\n"
         )
 
 
@@ -233,7 +231,7 @@ def annotations(run: Run) -> list[str]:
                 change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
                 found.append(_command("warning", f"Broken: {flip.id}", change))
     if len(found) < MOST_ANNOTATIONS:
-        found += _worst_github(run, named, MOST_ANNOTATIONS - len(found))
+        found += _failure_annotations(run, named, MOST_ANNOTATIONS - len(found))
     if len(found) > MOST_ANNOTATIONS:
         more = len(found) - MOST_ANNOTATIONS + 1
         found = [
@@ -243,23 +241,16 @@ def annotations(run: Run) -> list[str]:
     return found
 
 
-def _worst_github(run: Run, named: set[str], most: int) -> Iterator[str]:
-    import heapq
-
-    failed = (
-        (result.scorecard.total or 0.0, index, result)
-        for index, result in enumerate(run.results)
-        if not result.scorecard.passed and result.question.id not in named and result.number == 1
-    )
-    for score, _, result in heapq.nsmallest(most, failed, key=lambda entry: entry[:2]):
-        reasons = "; ".join(str(loss) for loss in losses_of(result.scorecard))
-        yield _command(
-            "warning", f"Failed: {result.question.id}", f"score {score_text(score)}: {reasons}"[:600]
-        )
+def _failure_annotations(run: Run, named: set[str], most: int) -> Iterator[str]:
+    failed = (question for question in failures_of(run) if question.id not in named)
+    for question in nsmallest(most, failed, key=lambda question: question.score or 0.0):
+        reasons = "; ".join(map(str, question.losses))
+        message = f"score {score_text(question.score)}: {reasons}"[:600]
+        yield _command("warning", f"Failed: {question.id}", message)
 
 
 def _command(level: str, title: str, message: str) -> str:
-    """A workflow command whose data cannot become another: GitHub's own escapes for its special characters."""
+    """A workflow command, with GitHub's escapes for special characters."""
     return f"::{level} title={_escape(title, property_value=True)}::{_escape(message)}"
 
 
@@ -275,12 +266,13 @@ _REPLY = 160
 
 
 def write_comment(run: Run, file: BinaryIO) -> None:
-    """Write the comment on a run."""
-    file.write(("\n".join(_lines_github(run)) + "\n").encode("utf-8"))
+    """Write the pull-request comment on a run."""
+    file.write(("\n".join(_comment_lines(run)) + "\n").encode("utf-8"))
 
 
-def _lines_github(run: Run) -> Iterator[str]:
+def _comment_lines(run: Run) -> Iterator[str]:
     info, summary, comparison = run.info, run.summary, run.comparison
+    # Hidden, and the same for every run of a golden set and a chatbot, so that a bot can update its earlier comment.
     marker = sha256(f"{info.question_set}\0{info.target}".encode("utf-8", "replace")).hexdigest()[:12]
     yield f"<!-- answerkey {marker} -->"
     interval = f" ({range_text(summary.interval)})" if summary.interval else ""
@@ -310,5 +302,5 @@ def _lines_github(run: Run) -> Iterator[str]:
         yield "\n</details>"
     if run.earlier:
         scores = " → ".join(map(score_text, [*(one.score for one in run.earlier), summary.score]))
-        yield f"\nThe score of the runs before, and of this: {scores}"
+        yield f"\nScores of earlier runs and this one: {scores}"
     yield f"\n<sub>answerkey · run {info.id}</sub>"

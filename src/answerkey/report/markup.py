@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Segment
-from answerkey.report.row_files import cell_text
+from answerkey.report.tables import cell_text
 from answerkey.report.view import component_words
 from answerkey.report.wording import (
     GRADE_MEANINGS,

@@ -1,207 +1,24 @@
-"""Tables of the dashboard and of files: columns that say what they hold, and rows of plain values."""
+"""Files with a row per reply (JSON, JSON Lines, CSV) and JUnit XML; all are streamed."""
 
-import csv
-import io
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator
 from math import fsum
 from tempfile import SpooledTemporaryFile
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
-import msgspec
-
-from answerkey.errors import UsageError
 from answerkey.model.reply import SYSTEM_ERRORS
 from answerkey.model.result_rows import encode, result_lines
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import result_document, run_header
 from answerkey.model.scorecard import Trial, mean_score, passes
 from answerkey.report.detail import losses_of
-from answerkey.report.wording import (
-    change_text,
-    gate_words,
-    metric_text,
-    milliseconds,
-    milliseconds_change,
-    money,
-    points_change,
-    score_percent,
-    score_text,
-)
-from answerkey.text.dates import local_time
-from answerkey.text.normalise import for_csv, for_xml, one_line, without_surrogates
+from answerkey.report.tables import Column, write_table
+from answerkey.report.view import result_groups
+from answerkey.report.wording import gate_words, score_text
+from answerkey.text.normalise import for_xml
 
-Kind = Literal[
-    "text",
-    "names",
-    "grade",
-    "why",
-    "score",
-    "change",
-    "metric",
-    "metric_change",
-    "ms",
-    "ms_change",
-    "money",
-    "count",
-    "flag",
-    "time",
-    "status",
-]
-_NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "money", "count")
-# Of a text, on a page.
-_WIDTH = 240
-_ROWS = 2_000
-
-_SHOWN: dict[str, Callable[[Any], str]] = {
-    "names": lambda names: one_line(", ".join(names), _WIDTH),
-    "score": score_percent,
-    "change": points_change,
-    "metric": metric_text,
-    "metric_change": change_text,
-    "ms": milliseconds,
-    "ms_change": milliseconds_change,
-    "money": money,
-    "count": "{:,}".format,
-    "flag": lambda flag: "yes" if flag else "no",
-    "time": local_time,
-}
-
-
-class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """What a column holds."""
-
-    name: str
-    title: str
-    kind: Kind = "text"
-    # What it means, for readers who point at its head.
-    note: str = ""
-    # What rows are sorted by when its head is clicked, and then the other way round; None: they are not.
-    sort: str | None = None
-
-    @property
-    def number(self) -> bool:
-        """Whether it holds numbers, which stand at the right."""
-        return self.kind in _NUMBERS
-
-
-class TableRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row."""
-
-    # The page that shows all of it.
-    address: str
-    # A value for each column.
-    cells: tuple[Any, ...]
-    # What it is called where its page or element is referred to.
-    id: str = ""
-    # What a box before it stands for, where rows can be marked.
-    pick: str = ""
-    # What the row is called, for those who hear the page.
-    label: str = ""
-    # better or worse: a row that stands out.
-    tone: str = ""
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of chosen columns."""
-
-    columns: tuple[Column, ...]
-    # Every column that can be chosen.
-    offered: tuple[Column, ...]
-    rows: tuple[TableRow, ...]
-    # By what it is sorted; with a minus the largest come first.
-    sort: str
-
-
-def cell_text(value: Any, kind: str) -> str:
-    """A value as a page shows it."""
-    if value is None:
-        return "–" if kind in _NUMBERS else ""
-    return _SHOWN[kind](value) if kind in _SHOWN else one_line(str(value), _WIDTH)
-
-
-def write_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], ending: str) -> Iterator[bytes]:
-    """A file with exactly these columns and rows: csv, jsonl or parquet."""
-    return ENDINGS[ending](columns, rows)
-
-
-def _csv(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    text = io.StringIO()
-    write = csv.writer(text).writerow
-    # The byte order mark is what makes Excel read UTF-8.
-    yield "\ufeff".encode()
-    write([column.name for column in columns])
-    for row in rows:
-        write([_csv_cell(value) for value in row])
-        yield text.getvalue().encode("utf-8", "replace")
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue().encode()
-
-
-def _csv_cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        value = ", ".join(value)
-    return for_csv(value) if isinstance(value, str) else value
-
-
-def _jsonl(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    names = [column.name for column in columns]
-    for row in rows:
-        yield msgspec.json.encode(without_surrogates(dict(zip(names, row, strict=True)))) + b"\n"
-
-
-def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError("Parquet needs pyarrow: pip install 'answerkey[parquet]'") from None
-    text = pyarrow.string()
-    types = {"names": pyarrow.list_(text), "count": pyarrow.int64(), "flag": pyarrow.bool_()}
-    fields = [
-        (column.name, types.get(column.kind, pyarrow.float64() if column.number else text))
-        for column in columns
-    ]
-    file, schema = io.BytesIO(), pyarrow.schema(fields)
-    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        batch: list[Any] = []
-
-        def flush() -> None:
-            arrays = without_surrogates([list(values) for values in zip(*batch, strict=True)])
-            arrays = arrays or [[] for _ in columns]
-            writer.write_table(
-                pyarrow.table(
-                    [pyarrow.array(values, kind) for values, (_, kind) in zip(arrays, fields, strict=True)],
-                    schema=schema,
-                )
-            )
-            batch.clear()
-
-        for row in rows:
-            batch.append(row)
-            if len(batch) == _ROWS:
-                flush()
-        flush()
-    yield file.getvalue()
-
-
-ENDINGS: dict[str, Callable[[Sequence[Column], Iterable[Sequence[Any]]], Iterator[bytes]]] = {
-    "csv": _csv,
-    "jsonl": _jsonl,
-    "parquet": _parquet,
-}
-
-
-# One row per reply: the run document in JSON, JSON Lines, and CSV for spreadsheets; all are streamed.
-#
 # A table that people open has flat columns first, then the nested fields as JSON.
-
-
 _FIRST = ("id", "trial", "category", "question", "score", "grade", "passed")
 _LAST = (
     "lost_points",
@@ -340,8 +157,8 @@ def _head(run: Run, tally: _Tally) -> str:
 def _cases(run: Run, tally: _Tally) -> Iterator[str]:
     for gate in run.gates:
         yield _gate(gate, tally)
-    for _, group in groupby(run.results, key=lambda result: result.question.id):
-        yield _question(list(group), run, tally)
+    for trials in result_groups(run):
+        yield _question(trials, run, tally)
 
 
 def _gate(gate: GateResult, tally: _Tally) -> str:

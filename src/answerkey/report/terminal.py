@@ -1,4 +1,4 @@
-"""The terminal report: grade, components, categories with bars, latency, and why the worst questions lost points."""
+"""Runs on the terminal: the report of a run, one question in full, failures, and the list of runs."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,11 +53,11 @@ def print_report(run: Run, *, file: TextIO | None = None, width: int | None = No
 
 
 def make_console(file: TextIO | None = None, *, width: int | None = None) -> Console:
-    """A console on a stream (default: standard output), 80 columns wide where the stream is no terminal."""
+    """A console on a stream (default: stdout), 80 columns wide if the stream is not a terminal."""
     stream = file or sys.stdout
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None and not _encodes(stream.encoding or "utf-8", "█─✓"):
-        # A terminal that cannot show a sign gets a question mark, never a traceback.
+        # Show "?" for characters that the terminal cannot encode, instead of failing.
         reconfigure(errors="replace")
     if width is None and not stream.isatty():
         width = 80
@@ -73,7 +73,7 @@ def _encodes(encoding: str, text: str) -> bool:
 
 
 def emit(console: Console, *parts: RenderableType) -> None:
-    """Print; a file or a pipe gets no padding at the ends of lines."""
+    """Print; without trailing spaces if the output is a file or a pipe."""
     if console.is_terminal:
         for part in parts:
             console.print(part)
@@ -95,7 +95,7 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
     yield _section("Components")
     yield _components(view, console)
     if view.lost:
-        yield _indented(f"of the lost points, {loss_shares(view.lost)}")
+        yield _indented(loss_shares(view.lost))
     if len(view.categories) > 1 or (view.categories and view.categories[0].name != "uncategorised"):
         yield _section("Categories, weakest first")
         yield _slices(view.categories, _CATEGORIES_SHOWN, console)
@@ -147,6 +147,8 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         f"({percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)})"
     )
     yield Text(f"       {passes}")
+    if view.replies_passed:
+        yield Text(f"       {view.replies_passed}")
     line = Text("       ")
     for grade_letter, number in summary.grades.items():
         line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")
@@ -179,13 +181,13 @@ def _bar(share: float | None, width: int, console: Console) -> RenderableType:
         return Text(drawn, style=colour)
     filled = drawn.rstrip(" ")
     line = Text(filled, style=colour)
-    # The rest of the track, so that a bar's length can be judged.
+    # The rest of the track, so that lengths can be compared.
     line.append("·" * (width - len(filled)), style="dim")
     return line
 
 
 def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
-    """A table without lines; the columns that `right` names are aligned there."""
+    """A table without lines; `right` names the right-aligned columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for head in heads:
         justify: JustifyMethod = "right" if head in right else "left"
@@ -194,7 +196,7 @@ def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
 
 
 def _grid(columns: str) -> Table:
-    """Indented columns without heads, each `<` or `>` for its alignment; only the first `~` may be cut."""
+    """Indented columns without heads: `<` left-aligned, `>` right-aligned, `~` may be cut."""
     table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(width=0)
     for sign in columns:
@@ -208,7 +210,7 @@ def _grid(columns: str) -> Table:
 
 
 def _signed_grid(*widths: int) -> Table:
-    """Narrow columns of these widths, for signs, before one of text that is folded."""
+    """Narrow columns of these widths, then one of wrapped text."""
     table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
     for width in widths:
         table.add_column(width=width)
@@ -276,16 +278,16 @@ def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
         table.add_row("", name, mean, Text(time_range_text(taken.mean_interval), "dim"), *rest)
     yield table
     phases = summary.phases_ms
-    # Without tools, the rest is the whole.
+    # Without tools, "the rest" would be everything.
     parts = (("tools", "in tools"), ("rest", "the rest")) if phases.get("tools") else ()
     named = (("first_byte", "to first byte"), *parts)
     inside = [f"{words} {milliseconds(phases[key])}" for key, words in named if phases.get(key, 0) >= 0.05]
     waits = (("queue", "queue"), ("retry", "retries"))
     outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key, 0) >= 0.05]
     if len(inside) > 1 or outside:
-        said = [f"mean: {', '.join(inside)}"] if inside else []
-        said += [f"not counted: {', '.join(outside)}"] if outside else []
-        yield _indented("; ".join(said))
+        notes = [f"mean: {', '.join(inside)}"] if inside else []
+        notes += [f"not counted: {', '.join(outside)}"] if outside else []
+        yield _indented("; ".join(notes))
     if view.slowest:
         slow = [f"{one_line(entry.id, 24)} {milliseconds(entry.latency_ms)}" for entry in view.slowest[:3]]
         yield _indented(f"slowest: {', '.join(slow)}")
@@ -306,7 +308,7 @@ def _metrics(view: ReportView) -> Iterator[RenderableType]:
     if line := cost_line(view.summary.cost):
         parts.append(line)
     if parts:
-        yield _section("Beside the score")
+        yield _section("Other metrics")
         yield Columns([Text(f"  {part}") for part in parts], padding=(0, 2))
     if view.info.judge:
         yield _indented(judge_line(view.info.judge))
@@ -317,7 +319,7 @@ def _gates(view: ReportView) -> RenderableType:
     for gate in view.gates:
         sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
         value = gate_value(gate.value)
-        outcome = f"{'passed' if gate.passed else 'FAILED'} with {value}{gate.because}"
+        outcome = f"{'passed' if gate.passed else 'FAILED'}: {value}{gate.because}"
         rows.append((sign, colour, f"{one_line(gate.gate, 100)}   {outcome}"))
     return _marked(rows)
 
@@ -333,13 +335,11 @@ def _worst(view: ReportView, console: Console) -> Iterator[RenderableType]:
     if not view.worst:
         return
     shown = len(view.worst)
-    noun = "replies" if view.worst_are_replies else "questions"
-    title = (
-        f"Worst {noun} ({shown} of the {view.imperfect:,} that lost points)"
-        if view.imperfect > shown
-        else f"{noun.capitalize()} that lost points"
-    )
-    yield _section(title)
+    noun = "replies" if view.lists_replies else "questions"
+    if view.imperfect > shown:
+        yield _section(f"Worst {noun} ({shown} of the {view.imperfect:,} that lost points)")
+    else:
+        yield _section(f"{noun.capitalize()} that lost points")
     for question in view.worst:
         yield question_lines(question, console)
 
@@ -362,23 +362,20 @@ def question_lines(question: QuestionView, console: Console) -> RenderableType:
     return table
 
 
-# One question in full, lists of failures, and runs, on the terminal.
-
-
 _MARK_STYLES = {
     "keyword": "bold green",
     "forbidden": "bold red strike",
     "linked": "underline",
     "unlinked": "italic",
 }
-# Links that are listed of one reply.
+# Links listed for one reply.
 _MOST_LINKS = 30
-# One question may be shown longer than the many of a report.
+# One question may be longer than each of the many in a report.
 _LIMITS = Limits(reply=50_000, tool_text=5_000, source_text=1_000, calls=100, sources=50, turns=200)
 
 
 def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: Console) -> None:
-    """Print every failed question with its reasons, as they are read."""
+    """Print every failed question with its reasons, while they are read."""
     number = 0
     for question in failures:
         number += 1
@@ -392,13 +389,13 @@ def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: Con
 
 
 def print_question(run: Run, console: Console) -> None:
-    """Print all trials of the run's (one) question."""
+    """Print all trials of a run that has one question."""
     for result in run.results:
         print_trial(result, console)
 
 
 def print_trial(result: Trial, console: Console, limits: Limits = _LIMITS) -> None:
-    """Print one trial: its score and why, then what was said and done turn by turn."""
+    """Print one trial: its score and losses, then each turn in full."""
     detail = trial_detail(result, limits)
     emit(console, _head(result.question.id, result.question.category, detail))
     for loss in detail.losses:
@@ -470,7 +467,7 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator[Text]:
 
 
 def _links(turn: TurnDetail) -> Iterator[Text]:
-    """Where what the reply mentions stands; each place once."""
+    """Where the evidence contains what the reply mentions; each place once."""
     links = turn.links
     if links is None:
         return
@@ -481,7 +478,7 @@ def _links(turn: TurnDetail) -> Iterator[Text]:
     for text, note in list(shown)[:_MOST_LINKS]:
         yield Text.assemble(("      ", ""), (one_line(text, 60), "underline"), (f"  {note}", "dim"))
     if links.unlinked:
-        yield Text.assemble(("      found nowhere  ", "dim"), (" · ".join(links.unlinked), "italic"))
+        yield Text.assemble(("      not found  ", "dim"), (" · ".join(links.unlinked), "italic"))
 
 
 def _reply(turn: TurnDetail) -> Text:
@@ -523,17 +520,17 @@ _NAME, _TARGET, _GRADE = _HEADS.index("name"), _HEADS.index("target"), _HEADS.in
 
 
 def print_runs(listed: Sequence[tuple[RunInfo, Summary | None]], total: int) -> None:
-    """Print runs, with what is left out said."""
+    """Print a list of runs, and how many more there are."""
     console = make_console()
     if not listed:
-        console.print("no runs yet; `answerkey run` makes one")
+        console.print("no runs yet; start one with: answerkey run")
         return
     wide = console.width >= 110
     gap = 2 if wide else 1
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
     rows = [_cells(info, summary, wide=wide) for info, summary in listed]
     widths = [max(len(row[column]) for row in (_HEADS, *rows)) for column in range(len(_HEADS))]
-    # Only the name and the target give way where the terminal is narrow.
+    # Only name and target are shortened on a narrow terminal.
     room = console.width - sum(widths) - gap * len(_HEADS) + widths[_NAME] + widths[_TARGET]
     widths[_NAME] = min(widths[_NAME], max(6, room - widths[_TARGET], room // 2))
     widths[_TARGET] = min(widths[_TARGET], max(6, room - widths[_NAME]))
@@ -569,7 +566,7 @@ def _score(summary: Summary | None) -> str:
         return "–"
     if summary.interval is None:
         return score_text(summary.score)
-    # An interval need not be even on both sides: half its width says how sure the score is.
+    # The interval may be asymmetric; half its width is the uncertainty.
     return f"{score_text(summary.score)} ± {(summary.interval.high - summary.interval.low) / 2:.3f}"
 
 

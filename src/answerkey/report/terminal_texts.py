@@ -15,13 +15,13 @@ from rich.text import Text
 
 from answerkey.comparison.planning import Plan
 from answerkey.golden.lint import SEVERITIES, Finding
-from answerkey.judge.calibration import Calibration, Lean, PairBias, Rate
-from answerkey.judge.pairwise import Pairwise
+from answerkey.judge.calibration import Calibration, Rate
+from answerkey.judge.pairwise import PairBias, Pairwise, Preference
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
-from answerkey.report.html_file import SheetTable, ranking_sheet
+from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import emit, make_console, plain_table, print_trial
 from answerkey.report.wording import (
     comparison_facts,
@@ -328,7 +328,7 @@ def pairwise_lines(found: Pairwise) -> Iterator[str]:
 
 
 def _bias_lines(bias: PairBias) -> Iterator[str]:
-    def told(words: str, lean: Lean) -> str:
+    def told(words: str, lean: Preference) -> str:
         return f"  {words} {lean.share:.0%} {_within(lean.interval, '.0%')} of {lean.n}"
 
     if bias.position is not None:

@@ -1,4 +1,4 @@
-"""ReportView: what every renderer shows of a run. One pass over the results, and memory that does not grow with them."""
+"""The view model of a run that every report renders; built in one pass, in memory that does not grow with the results."""
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import msgspec
 from answerkey.errors import UnknownNameError
 from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
-from answerkey.model.summary import QuestionFigures, QuestionRow, Slice, Summary
+from answerkey.model.summary import BAD_ROW, QuestionFigures, QuestionRow, Slice, Summary
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
     GRADE_MEANINGS,
@@ -28,7 +28,7 @@ from answerkey.text.normalise import one_line
 _TRIALS_SHOWN = 3
 _QUESTION_WIDTH = 400
 _NAME_WIDTH = 80
-# A question's score (−1: none), its position, and its trials.
+# A question's score (−1: not scored), its position, and its trials.
 _Ranked = tuple[float, int, list[Trial]]
 
 
@@ -42,16 +42,16 @@ class ComponentView(msgspec.Struct, frozen=True):
 
 
 class QuestionView(QuestionFigures, frozen=True, kw_only=True):
-    """A question over its trials, and why it lost points: in files, on the terminal and on the dashboard."""
+    """A question with the mean of its trials, and why it lost points."""
 
-    # Why points were lost, in its worst trial.
+    # The losses of its worst trial.
     losses: tuple[Loss, ...]
-    # Its worst trials in full, where details were asked for.
+    # Its worst trials in full; empty unless limits were given.
     details: tuple[TrialDetail, ...] = ()
 
 
 class SlowView(msgspec.Struct, frozen=True):
-    """A question that took long."""
+    """A slow question."""
 
     id: str
     question: str
@@ -59,41 +59,53 @@ class SlowView(msgspec.Struct, frozen=True):
 
 
 class ReportView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a report shows."""
+    """Everything a report shows."""
 
     info: RunInfo
     summary: Summary
     gates: tuple[GateResult, ...]
     warnings: tuple[str, ...]
     components: tuple[ComponentView, ...]
-    # The worst first.
+    # Weakest first.
     categories: tuple[Slice, ...]
     slices: dict[str, tuple[Slice, ...]]
-    # Questions that lost points, the worst first.
+    # Whether questions are listed below, or single replies; see `result_groups`.
+    lists_replies: bool
+    # Questions or replies that lost points, the worst first.
     worst: tuple[QuestionView, ...]
-    # How many lost points at all, and how many failed.
+    # How many of all questions or replies lost points, how many failed, and how many there are.
     imperfect: int
-    # Whether these are single replies: a log is not looked through for the questions that they answer.
-    worst_are_replies: bool
     failed: int
+    total: int
     slowest: tuple[SlowView, ...]
-    # Why points were lost → how many: in replies that ended in an error ("error"), else by component.
+    # Cause → lost points; the cause is "error" for replies that ended in an error, else a component.
     lost: dict[str, float]
-    # Questions shown one by one: those that failed first, the worst of them first, then the others in order.
+    # Questions or replies in full: the failed ones first, worst first, then the others in order.
     rows: tuple[QuestionView, ...] = ()
-    total_rows: int = 0
 
     @property
     def title(self) -> str:
-        """What the run is called."""
+        """The run's name, or its id."""
         return one_line(self.info.name or self.info.id, 120)
+
+    def counted(self, number: int) -> str:
+        """`3 questions`, or `3 replies` if single replies are listed."""
+        return count(number, "reply", "replies") if self.lists_replies else count(number, "question")
+
+    @property
+    def replies_passed(self) -> str:
+        """`2,119 of 3,000 replies passed (70.6%)` where single replies are listed, else empty."""
+        if not self.lists_replies or not self.total:
+            return ""
+        passed = self.total - self.failed
+        return f"{passed:,} of {self.counted(self.total)} passed ({percent(passed / self.total)})"
 
 
 def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | None = None) -> ReportView:
-    """Read a run's results once and keep what a report shows: `worst` questions, and `rows` of them in full."""
+    """Read a run's results once; list the `worst` questions, and `rows` of them in full."""
     limits = limits or Limits()
     mark = run.info.pass_mark
-    found = _ranked(run, worst, rows)
+    ranking = _rank_results(run, worst, rows)
     summary = run.summary
     return ReportView(
         info=run.info,
@@ -106,73 +118,86 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         ),
         categories=worst_first(summary.categories),
         slices={kind: worst_first(parts) for kind, parts in summary.slices.items()},
-        worst=tuple(_question(position, trials, mark) for _, position, trials in found.lowest),
-        imperfect=found.imperfect,
-        worst_are_replies=found.of_replies,
-        failed=found.failed,
+        lists_replies=_lists_replies(run.info),
+        worst=tuple(_question(position, trials, mark) for _, position, trials in ranking.lowest),
+        imperfect=ranking.imperfect,
+        failed=ranking.failed,
+        total=ranking.total,
         slowest=tuple(
-            SlowView(one_line(slow.id, 120), found.slow_texts.get(slow.id, ""), slow.latency_ms)
+            SlowView(one_line(slow.id, 120), ranking.slow_texts.get(slow.id, ""), slow.latency_ms)
             for slow in summary.slowest
         ),
-        lost=dict(sorted(found.lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
+        lost=dict(sorted(ranking.lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
         rows=tuple(
             _question(position, trials, mark, limits)
-            for _, position, trials in [*found.failures, *found.others][:rows]
+            for _, position, trials in [*ranking.failures, *ranking.others][:rows]
         ),
-        total_rows=found.total,
     )
 
 
-class _Found:
-    """What a look through a run's results finds. It is made ready at the end: many are read, and few are shown."""
+class _Ranking:
+    """The questions to show. Views are made from them at the end: many are read, and few are shown."""
 
     def __init__(self) -> None:
         self.lowest: list[_Ranked] = []
         self.failures: list[_Ranked] = []
         self.others: list[_Ranked] = []
-        # What the slowest questions ask.
+        # Texts of the slowest questions.
         self.slow_texts: dict[str, str] = {}
         self.imperfect = self.failed = self.total = 0
-        # Whether what is ranked are single replies.
-        self.of_replies = False
-        # Why points were lost; nothing where the results were not looked through.
+        # Empty if the results were not read.
         self.lost: dict[str, float] = {}
 
 
-def _ranked(run: Run, worst: int, rows: int) -> _Found:
-    found = _Found()
+def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
+    ranking = _Ranking()
     results = run.results
     if (
         isinstance(results, LoggedResults)
         and not rows
         and min(worst, results.imperfect) <= len(results.worst)
     ):
-        # All that is shown is known already.
-        found.imperfect, found.failed, found.total = results.imperfect, results.failed, run.summary.questions
-        found.of_replies = run.info.repeat > 1
-        found.lowest = [(_rank(trial), place, [trial]) for place, trial in enumerate(results.worst[:worst])]
-        return found
+        # The scoring of the log has collected all that is shown.
+        ranking.imperfect, ranking.failed = results.imperfect, results.failed
+        unscored = run.summary.unscored.items()
+        ranking.total = run.summary.trials + sum(
+            n for reason, n in unscored if not reason.startswith(BAD_ROW)
+        )
+        lowest = results.worst[:worst]
+        ranking.lowest = [(_rank(trial), position, [trial]) for position, trial in enumerate(lowest)]
+        return ranking
     slow = {entry.id for entry in run.summary.slowest}
-    for position, trials in enumerate(_by_question(run)):
-        found.total += 1
+    for position, trials in enumerate(result_groups(run)):
+        ranking.total += 1
         score = _mean_score(trials)
         rank = -1.0 if score is None else score
-        _add_losses(found.lost, trials)
+        _add_losses(ranking.lost, trials)
         identity = trials[0].question.id
         if identity in slow:
-            found.slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
+            ranking.slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
         if rank < 1:
-            found.imperfect += 1
-            _insert(found.lowest, (rank, position, trials), worst)
+            ranking.imperfect += 1
+            _insert(ranking.lowest, (rank, position, trials), worst)
         if not passes(score, run.info.pass_mark):
-            found.failed += 1
-            _insert(found.failures, (rank, position, trials), rows)
-        elif len(found.others) < rows:
-            found.others.append((rank, position, trials))
-    return found
+            ranking.failed += 1
+            _insert(ranking.failures, (rank, position, trials), rows)
+        elif len(ranking.others) < rows:
+            ranking.others.append((rank, position, trials))
+    return ranking
 
 
-def _by_question(run: Run) -> Iterator[list[Trial]]:
+def _lists_replies(info: RunInfo) -> bool:
+    return info.is_log and info.repeat > 1
+
+
+def result_groups(run: Run) -> Iterator[list[Trial]]:
+    """The trials of each question. Replies of a log with several per question come one by one.
+
+    A log has them in any order, so that grouping neighbours would make every count depend on that order.
+    """
+    if _lists_replies(run.info):
+        yield from ([trial] for trial in run.results)
+        return
     for _, group in groupby(run.results, key=lambda result: result.question.id):
         yield list(group)
 
@@ -182,7 +207,7 @@ def _mean_score(trials: Sequence[Trial]) -> float | None:
 
 
 def _add_losses(lost: dict[str, float], trials: Sequence[Trial]) -> None:
-    """Add what a question lost by root cause: a reply that is an error lacks keywords because it is one."""
+    """Add a question's losses by root cause: a reply that is an error lacks keywords because it is an error."""
     for trial in trials:
         card = trial.scorecard
         if card.total is None:
@@ -199,7 +224,7 @@ def _add_losses(lost: dict[str, float], trials: Sequence[Trial]) -> None:
 def _question(
     position: int, trials: Sequence[Trial], pass_mark: float, limits: Limits | None = None
 ) -> QuestionView:
-    """A question over its trials; with `limits` also its worst trials in full."""
+    """A question with the mean of its trials; with `limits` also its worst trials in full."""
     question = trials[0].question
     score = _mean_score(trials)
     worst = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
@@ -228,7 +253,7 @@ def _question(
 
 
 def row_view(row: QuestionRow) -> QuestionView:
-    """The same of a question that the store has listed."""
+    """The view of a question that was read from the store."""
     figures = {name: getattr(row, name) for name in QuestionFigures.__struct_fields__}
     return QuestionView(**figures, losses=losses_of(row.scorecard))
 
@@ -238,30 +263,30 @@ def _rank(trial: Trial) -> float:
 
 
 def worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
-    """Slices from the lowest score, with names that fit a table."""
+    """Slices sorted by score, lowest first, with names cut to fit a table."""
     ordered = sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name))
     return tuple(msgspec.structs.replace(part, name=one_line(part.name, _NAME_WIDTH)) for part in ordered)
 
 
 def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
-    """Keep the so many questions with the lowest score, the earlier one where scores are equal."""
+    """Keep the `most` questions with the lowest scores; of equal scores the earlier ones."""
     insort(lowest, entry)
     del lowest[most:]
 
 
 def failures_of(run: Run) -> Iterator[QuestionView]:
-    """The questions that failed, in the set's order."""
-    for position, trials in enumerate(_by_question(run)):
+    """The failed questions, in the order of the set."""
+    for position, trials in enumerate(result_groups(run)):
         question = _question(position, trials, run.info.pass_mark)
         if not question.passed:
             yield question
 
 
 def only_failures(run: Run) -> Run:
-    """The run with the results of the questions that failed; its summary stays that of the whole."""
+    """The run with only the results of failed questions; the summary is that of the whole run."""
 
     def read() -> Iterator[Trial]:
-        for trials in _by_question(run):
+        for trials in result_groups(run):
             if not passes(_mean_score(trials), run.info.pass_mark):
                 yield from trials
 
@@ -269,7 +294,7 @@ def only_failures(run: Run) -> Run:
 
 
 def only_question(run: Run, question_id: str) -> Run:
-    """The run with one question's results."""
+    """The run with only one question's results."""
     results = run.results
     if isinstance(results, StreamedResults):
         found = results.of_question(question_id)
@@ -282,14 +307,13 @@ def only_question(run: Run, question_id: str) -> Run:
     return msgspec.structs.replace(run, results=found)
 
 
-# A run in plain sentences, for a reader who knows nothing of scoring.
+# A run in plain sentences, for readers who do not know the scoring.
 
-
-# Component → (what it is when it is good, why points are lost when it is not).
+# Component → (its name for people, why points are lost).
 COMPONENT_WORDS = {
-    "tool_usage": ("Used the right tools", "it did not use the tools that a question needs"),
-    "response_quality": ("Said what it should", "replies lacked information that they should contain"),
-    "error_handling": ("Worked without errors", "it failed or answered with an error"),
+    "tool_usage": ("Used the right tools", "expected tools were not called"),
+    "response_quality": ("Said what it should", "expected information was missing from the text"),
+    "error_handling": ("Worked without errors", "the reply was an error"),
 }
 
 
@@ -299,12 +323,12 @@ def component_words(name: str) -> str:
 
 
 def story_sentences(view: ReportView) -> tuple[str, ...]:
-    """What happened, in the order in which somebody would ask."""
+    """The result in sentences, most important first."""
     return tuple(_sentences(view))
 
 
 def phases_sentence(phases: Mapping[str, float]) -> str:
-    """Where the time of an average reply went; empty where that is not known."""
+    """Where the time of an average reply went; empty if unknown."""
     words = {"first_byte": "to the first byte"}
     if phases.get("tools"):
         # Without tools, the rest is the whole.
@@ -317,20 +341,20 @@ def phases_sentence(phases: Mapping[str, float]) -> str:
     waited = ""
     if phases.get("queue") or phases.get("retry"):
         queue, retry = milliseconds(phases.get("queue", 0)), milliseconds(phases.get("retry", 0))
-        waited = f"; waiting that is not the chatbot’s is not counted (queue {queue}, retries {retry})"
+        waited = f"; not counted: {queue} in the harness’s queue, {retry} in retries"
     return f"On average {spent}{waited}."
 
 
 def loss_shares(lost: Mapping[str, float]) -> str:
-    """Where points were lost, errors first: `93% in replies that ended in an error, 7% because …`."""
+    """Why points were lost, errors first: `Lost points: 93% the reply was an error, 7% expected tools were not called`."""
     total = sum(lost.values())
     shares = []
-    for cause, points in lost.items():
-        why = COMPONENT_WORDS[cause][1] if cause in COMPONENT_WORDS else f"of {name_words(cause)}"
-        where = "in replies that ended in an error" if cause == "error" else f"because {why}"
+    for cause, points in list(lost.items())[:3]:
+        component = "error_handling" if cause == "error" else cause
+        why = COMPONENT_WORDS[component][1] if component in COMPONENT_WORDS else name_words(cause)
         share = points / total
-        shares.append(f"{'all were lost' if share > 0.999 else percent(share, 0)} {where}")
-    return ", ".join(shares[:3])
+        shares.append(f"{'all' if share > 0.999 else percent(share, 0)} {why}")
+    return f"Lost points: {', '.join(shares)}"
 
 
 def _sentences(view: ReportView) -> Iterator[str]:
@@ -345,29 +369,28 @@ def _sentences(view: ReportView) -> Iterator[str]:
     yield f"{asked}{times} and scored {score_percent(summary.score)}, grade {summary.grade}: {meaning}."
     if summary.interval is not None and summary.questions > 1:
         low, high = score_percent(summary.interval.low), score_percent(summary.interval.high)
-        yield f"Judging by this many questions, its true score probably lies between {low} and {high}."
+        yield f"With this many questions, the true score is probably between {low} and {high}."
     failed = summary.questions - summary.passed
     mark = percent(info.pass_mark, 0)
     if failed:
-        yield f"{summary.passed:,} of the questions passed (scored {mark} or more) and {failed:,} failed."
+        yield f"{summary.passed:,} questions passed (scored {mark} or more) and {failed:,} failed."
     else:
         yield f"Every question passed (scored {mark} or more)."
+    if view.replies_passed:
+        yield f"{view.replies_passed}; a question’s score is the mean of its replies."
     yield from _weakness(view)
     if summary.errors:
         total = sum(summary.errors.values())
         yield f"{count(total, 'reply', 'replies')} ended in an error ({list_words(summary.errors)})."
     if summary.latency_ms is not None:
         half, most = milliseconds(summary.latency_ms.p50), milliseconds(summary.latency_ms.p95)
-        yield f"Half of the replies came within {half}, and 19 of 20 within {most}."
+        yield f"Half of the replies took at most {half}, 95% at most {most}."
 
 
 def _weakness(view: ReportView) -> Iterator[str]:
     if view.lost:
-        yield f"Of the lost points, {loss_shares(view.lost)}."
+        yield f"{loss_shares(view.lost)}."
     scored = [part for part in view.categories if part.score is not None]
     if len(scored) > 1 and scored[0].score != scored[-1].score:
-        low, high = scored[0], scored[-1]
-        yield (
-            f"It is weakest in “{one_line(low.name, 60)}” ({score_percent(low.score)}) "
-            f"and best in “{one_line(high.name, 60)}” ({score_percent(high.score)})."
-        )
+        low = scored[0]
+        yield f"The weakest category is “{one_line(low.name, 60)}” ({score_percent(low.score)})."

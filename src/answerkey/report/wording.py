@@ -7,6 +7,7 @@ import msgspec
 
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.judgement import JudgeRecord
+from answerkey.model.reasons import details
 from answerkey.model.run import GateResult
 from answerkey.model.scorecard import Scorecard, round_down, shown_score
 from answerkey.model.summary import Cost
@@ -369,5 +370,5 @@ def _changes(base: Scorecard, candidate: Scorecard) -> Iterator[Change]:
 
 def _listed(card: Scorecard, component: str, key: str) -> list[str]:
     part = card.components.get(component)
-    listed: Any = () if part is None else part.details.get(key) or ()
+    listed: Any = () if part is None else details(part).get(key) or ()
     return [str(item) for item in listed]

@@ -1,12 +1,13 @@
-"""The doors to every flow: what Python, the command line and pytest call, each in the same way.
+"""Public entry points used by Python, the command line and pytest.
 
-A door loads only its own flow, so that each starts at once. The synchronous ones also work inside a notebook's running
-loop.
+Each function imports only what it needs, so that commands start fast. The synchronous ones also work inside the running
+loop of a notebook.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.errors import UsageError
+from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, Scoring
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reasons import worded_card
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
@@ -30,21 +32,21 @@ from answerkey.runs.context import (
     make_options,
     select_questions,
 )
-from answerkey.runs.progress import NoProgress, Progress, wait_for
+from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.gates import Gate
+    from answerkey.protocols import BaseTarget
     from answerkey.runs.experiment import Experiment
-    from answerkey.runs.live import Asking
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import LogScoring
     from answerkey.store.sql import SqlStore
 
-# A judge in the place of a stored run's own, or what is to change of that one.
+# Another judge for a stored run, or a function that changes the settings of its own.
 JudgeChange = JudgeLike | Callable[[JudgeSettings], JudgeSettings]
 
 
@@ -58,10 +60,10 @@ def evaluate(
     progress: Progress | None = None,
     **changes: Any,
 ) -> Run:
-    """Ask a chatbot a golden set and grade it; works in scripts and in a notebook's running loop.
+    """Ask a chatbot the questions of a golden set and grade the replies.
 
-    `scorers` are scorers of the caller's own, beside those of the configuration. `changes` are fields of Options given
-    by name: `evaluate("golden.jsonl", my_bot, repeat=3)`.
+    `scorers` are custom scorers, used in addition to those of the configuration. `changes` are fields of Options:
+    `evaluate("golden.jsonl", my_bot, repeat=3)`.
     """
     return wait_for(
         evaluate_async(
@@ -80,34 +82,36 @@ async def evaluate_async(
     progress: Progress | None = None,
     **changes: Any,
 ) -> Run:
-    """The same, awaited."""
-    from answerkey.runs.live import Asking, ask_run
+    """`evaluate` as a coroutine."""
+    from answerkey.runs.run import ask_run, new_run
 
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
-    # Everything that can be wrong is found before the first question is asked.
-    assembly = make_context(chosen, settings, scorers=scorers)
+    # Whatever is wrong is reported before the first question is asked.
+    context = make_context(chosen, settings, scorers=scorers, progress=progress)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
-    assembly.grader.check_questions(golden)
+    context.grader.check_questions(golden)
     baseline = find_baseline(settings, chosen.store, chosen.baseline)
     if baseline is not None:
-        kept = msgspec.structs.replace(chosen, baseline=baseline.id)
-        assembly = msgspec.structs.replace(assembly, options=kept)
+        options_with_id = msgspec.structs.replace(chosen, baseline=baseline.id)
+        context = msgspec.structs.replace(context, options=options_with_id)
     if chosen.confirm:
-        from answerkey.runs.confirming import check_confirm
+        from answerkey.runs.verdicts import check_confirm
 
-        check_confirm(assembly)
-    given = target if target is not None else settings.target or "demo"
-    async with assembly.target(given) as opened:
-        # Only once the target answers: one that is mistyped leaves no store behind.
+        check_confirm(context)
+    target = target if target is not None else settings.target or "demo"
+    async with context.target(target) as opened:
+        # Only once the target answers: a mistyped one leaves no store behind.
         store = open_configured_store(settings, chosen.store)
-        spec = given if isinstance(given, str) else None
-        asking = Asking(assembly, golden, opened, spec, store, progress or NoProgress())
+        spec = target if isinstance(target, str) else None
         if chosen.reuse:
-            from answerkey.runs.resuming import ask_reusing as ask_run
-        run = await ask_run(asking)
+            from answerkey.runs.resume import ask_with_reuse
+
+            run = await ask_with_reuse(context, store, golden, opened, spec)
+        else:
+            run = await ask_run(context, store, golden, opened, new_run(context, opened, spec, golden))
         run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
-        return await _with_verdicts(run, asking, baseline)
+        return await _with_verdicts(run, context, store, opened, baseline)
 
 
 def resume(
@@ -123,13 +127,13 @@ def resume(
     accept_changes: bool = False,
     budget: float | None = None,
 ) -> Run:
-    """Ask only what a run still lacks; `judge` and `budget` take the place of the run's own.
+    """Ask what an interrupted run lacks; `judge` and `budget` replace those of the run.
 
-    While another process asks the run, RunOwnedError is raised, or with `wait` its end awaited. Where the chatbot, the
-    golden set or the scoring is not as it was, UsageError says which; with `accept_changes`, a new run is made that
-    begins with the replies that still hold.
+    If another process owns the run, RunOwnedError is raised, or with `wait` its end is awaited. If the chatbot, the
+    golden set or the scoring has changed, UsageError says which; with `accept_changes`, a new run is made from the
+    replies that are still valid.
     """
-    from answerkey.runs.resuming import resume_run
+    from answerkey.runs.resume import resume_run
 
     settings = settings or load_settings()
     opened_store = open_configured_store(settings, store, create=False)
@@ -140,15 +144,14 @@ def resume(
         budget=info.options.budget if budget is None else budget,
         prices=settings.prices or info.options.prices,
     )
-    assembly = make_context(options, settings, scorers=scorers)
+    context = make_context(options, settings, scorers=scorers, progress=progress)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
 
     return resume_run(
-        assembly,
+        context,
         info,
         opened_store,
-        progress or NoProgress(),
-        lambda asked, asking: _with_verdicts(asked, asking, baseline),
+        lambda asked, opened: _with_verdicts(asked, context, opened_store, opened, baseline),
         target=target,
         wait=wait,
         accept_changes=accept_changes,
@@ -166,8 +169,8 @@ def rescore(
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Score a run's stored replies anew, by default under the scoring that is configured now; nothing is asked."""
-    from answerkey.runs.rescoring import rescore_run
+    """Score the stored replies of a run again, by default with the configured scoring; nothing is asked."""
+    from answerkey.runs.resume import rescore_run
 
     settings = settings or load_settings()
     opened = open_configured_store(settings, store, create=False)
@@ -177,12 +180,12 @@ def rescore(
         info.options,
         scoring=scoring or settings.scoring,
         judge=_changed_judge(judge, own if own.models else settings.judge),
-        # Gates were for the run as it was scored then.
+        # Gates and outputs were for the run as it was scored before.
         gates=(),
         outputs=(),
     )
-    assembly = make_context(options, settings, scorers=scorers)
-    scored = wait_for(rescore_run(assembly, info, opened, progress or NoProgress(), questions=questions))
+    context = make_context(options, settings, scorers=scorers, progress=progress)
+    scored = wait_for(rescore_run(context, info, opened, questions=questions))
     if options.baseline is None:
         return scored
     from answerkey.runs.verdicts import decided
@@ -200,47 +203,52 @@ def ab(
     looks: int = 0,
     resume: str | None = None,
     gates: Sequence[str] = (),
+    judge: JudgeChange | None = None,
     scorers: Sequence[Any] = (),
     settings: Settings | None = None,
     progress: Progress | None = None,
     **changes: Any,
 ) -> "Experiment":
-    """Ask two chatbots the same questions, interleaved, and say whether `b` is better than `a`.
+    """Ask two chatbots the same questions, interleaved, and decide whether `b` is better than `a`.
 
-    `early_stop` may end it after any question, `looks` after each of so many equal parts. `gates` are held against `b`, those
-    on a comparison against its difference to `a`.
-    `resume` goes on with an interrupted experiment: the id of either of its runs.
+    `early_stop` may end it after any question, `looks` after each of that many equal parts. `gates` are evaluated on
+    `b`; those on a comparison, on its difference to `a`. `resume` continues an interrupted experiment, given the id of
+    either of its runs; there, `judge` changes the judge and `budget` the budget.
     """
     from answerkey.runs.experiment import resume_experiment, run_experiment
 
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
-    watched = progress or NoProgress()
     if resume is not None:
         store = open_configured_store(settings, chosen.store, create=False)
         info = store.find_run(resume)
-        kept = info.options
-        again = msgspec.structs.replace(kept, budget=kept.budget if chosen.budget is None else chosen.budget)
-        assembly = make_context(again, settings, scorers=scorers)
-        held = _experiment_gates(assembly, gates)
-        return wait_for(resume_experiment(assembly, info, store, watched)).with_gates(held)
+        own = info.options
+        continued = msgspec.structs.replace(
+            own,
+            judge=_changed_judge(judge, own.judge),
+            budget=own.budget if chosen.budget is None else chosen.budget,
+            prices=settings.prices or own.prices,
+        )
+        context = make_context(continued, settings, scorers=scorers, progress=progress)
+        parsed = _experiment_gates(context, gates)
+        return wait_for(resume_experiment(context, info, store)).with_gates(parsed)
     if a is None or b is None:
         raise UsageError("an experiment needs two targets: --a T --b T")
     # The configured gates and baseline are for runs.
-    assembly = make_context(
-        msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers
+    context = make_context(
+        msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers, progress=progress
     )
-    held = _experiment_gates(assembly, gates)
+    parsed = _experiment_gates(context, gates)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
-    assembly.grader.check_questions(golden)
-    asked = run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop, looks=looks)
-    return wait_for(asked).with_gates(held)
+    context.grader.check_questions(golden)
+    experiment = run_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
+    return wait_for(experiment).with_gates(parsed)
 
 
-def _experiment_gates(assembly: RunContext, gates: Sequence[str]) -> "list[Gate]":
-    from answerkey.gates import check_gates  # loaded where there are conditions
+def _experiment_gates(context: RunContext, gates: Sequence[str]) -> "list[Gate]":
+    from answerkey.gates import check_gates  # most runs have no gates
 
-    return check_gates(gates, assembly.grader.directions, baseline="a")[: len(gates)]
+    return check_gates(gates, context.grader.directions, baseline="a")[: len(gates)]
 
 
 def score(
@@ -251,9 +259,11 @@ def score(
     scorers: Sequence[Any] = (),
 ) -> Scorecard:
     """Grade one reply to one question."""
-    asked = question if isinstance(question, Question) else parse_question({"question": "?", **question})
-    given = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(asked.question))
-    return make_grader(scoring or Scoring(), scorers=scorers).grade(asked, (given,))
+    case = question if isinstance(question, Question) else parse_question({"question": "?", **question})
+    read = (
+        reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=QuestionContext(case.question))
+    )
+    return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,)))
 
 
 def score_replies(
@@ -272,12 +282,11 @@ def score_replies(
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Grade recorded replies from files, folders and patterns; a judge's answers are remembered in the store.
+    """Grade recorded replies from files, folders and patterns; a judge's answers are cached in the store.
 
-    `fields` says where the replies' rows have their fields: field → JMESPath. With `keep` or a `name`, the scored log is kept
-    in the store as a run.
+    `fields` maps fields of the rows: field → JMESPath. With `keep` or a `name`, the scored log is stored as a run.
     """
-    from answerkey.runs.recorded import LogScoring
+    from answerkey.runs.logs import LogScoring
 
     settings = settings or load_settings()
     keep = keep or name is not None
@@ -292,80 +301,117 @@ def score_replies(
         kept="trials" if keep else how.kept,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
-    assembly = make_context(
+    context = make_context(
         msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
     )
     golden = None if questions is None else golden_set(questions, settings)
     if golden is not None:
-        assembly.grader.check_questions(golden)
-    opened = open_configured_store(settings, store) if keep or assembly.judge is not None else None
+        context.grader.check_questions(golden)
+    opened = open_configured_store(settings, store) if keep or context.judge is not None else None
     with nullcontext() if opened is None or keep else opened:
-        run = _scored_log(paths, assembly, opened, golden, how, progress or NoProgress())
+        run = _scored_log(paths, context, opened, golden, how, progress or NO_PROGRESS)
     if keep and opened is not None:
-        from answerkey.runs.kept_log import keep_log
+        from answerkey.runs.logs import store_log
 
-        run = keep_log(run, opened, name, golden)
-    return _with_gates(run, assembly)
+        run = store_log(run, opened, name, golden)
+    return _with_gates(run, context)
 
 
 def _scored_log(
     paths: Sequence[Path],
-    assembly: RunContext,
+    context: RunContext,
     store: "SqlStore | None",
     golden: QuestionSet | None,
     how: "LogScoring",
     progress: Progress,
 ) -> Run:
-    """Recorded replies graded, with what a judge says of them where there is one."""
-    grader = assembly.grader
-    if assembly.judge is None or store is None:
-        from answerkey.runs.recorded import score_recorded
+    """Grade recorded replies, with a judge if there is one."""
+    grader = context.grader
+    if context.judge is None or store is None:
+        from answerkey.runs.logs import score_log
 
-        return score_recorded(paths, grader=grader, questions=golden, how=how, progress=progress)
-    from answerkey.runs.judged_log import score_judged
+        return score_log(paths, grader=grader, questions=golden, how=how, progress=progress)
+    from answerkey.runs.logs import score_judged_log
 
-    judge = assembly.judge
+    judge = context.judge
     return wait_for(
-        score_judged(
+        score_judged_log(
             paths, grader=grader, judge=judge, store=store, questions=golden, how=how, progress=progress
         )
     )
 
 
+# Measures of `score --qrels` when none is named.
+TREC_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR")
+
+
+def evaluate_trec_run(
+    run: str | Path, qrels: str | Path, measures: str | Sequence[str] = TREC_MEASURES
+) -> dict[str, Any]:
+    """The document of `answerkey score RUN --qrels QRELS`: the mean of each measure, and the number of queries.
+
+    Queries in only one of the files are not part of the means, as in trec_eval without `-c`, and are counted.
+    """
+    from answerkey.datasets.trec_files import read_qrels, read_trec_run
+    from answerkey.scorers.retrieval import Evaluator, parse_measures
+
+    parsed = parse_measures(measures if isinstance(measures, str) else tuple(measures))
+    if not parsed:
+        raise UsageError("no retrieval measure given; name some, for example --metrics nDCG@10,P@5,AP,RR")
+    judged, retrieved = read_qrels(qrels), read_trec_run(run)
+    values = Evaluator(parsed).evaluate(judged, retrieved)
+    if not values:
+        examples = f"{next(iter(retrieved))!r} in the run, {next(iter(judged))!r} in the qrels"
+        raise InputError(
+            f"no query is in both the run and {qrels} ({examples}); check the query ids", path=run
+        )
+    return {
+        "metrics": {
+            measure.name: fsum(query[measure.name] for query in values.values()) / len(values)
+            for measure in parsed
+        },
+        "queries": len(values),
+        "queries_without_judgements": len(retrieved.keys() - judged.keys()),
+        "queries_not_retrieved": len(judged.keys() - retrieved.keys()),
+    }
+
+
 def _reading_notes(golden: QuestionSet) -> Iterator[str]:
-    """What a reader must know of how the golden set was read."""
+    """Warnings about how the golden set was read."""
     if golden.read_as:
         yield f"the golden set was read as: {golden.read_as}"
     if golden.unknown_fields:
-        yield f"fields of the golden set that are kept as notes: {', '.join(golden.unknown_fields)}"
+        yield f"fields of the golden set that are treated as notes: {', '.join(golden.unknown_fields)}"
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:
     return judge(own) if callable(judge) else judge_settings(judge, own)
 
 
-async def _with_verdicts(run: Run, asking: "Asking", baseline: RunInfo | None) -> Run:
-    """A run that was asked, with its comparison, its flips confirmed and its gates, where it has any."""
-    assembly, store = asking.assembly, asking.store
+async def _with_verdicts(
+    run: Run, context: RunContext, store: "SqlStore", target: "BaseTarget", baseline: RunInfo | None
+) -> Run:
+    """A finished run with its comparison, confirmed flips, earlier runs and gates, as the options ask for."""
+    options = context.options
     if baseline is not None:
         from answerkey.runs.verdicts import compare_with_baseline
 
-        run = compare_with_baseline(run, baseline, store, margin=assembly.options.margin)
-        if assembly.options.confirm:
-            from answerkey.runs.confirming import confirm_flips
+        run = compare_with_baseline(run, baseline, store, margin=options.margin)
+        if options.confirm:
+            from answerkey.runs.verdicts import confirm_flips
 
-            run = await confirm_flips(run, assembly, asking.target, baseline, store)
-    # A job's summary is a report as well.
-    if assembly.options.outputs or os.environ.get("GITHUB_STEP_SUMMARY"):
+            run = await confirm_flips(run, context, target, baseline, store)
+    # The job summary of GitHub is a report as well.
+    if options.outputs or os.environ.get("GITHUB_STEP_SUMMARY"):
         from answerkey.runs.verdicts import with_earlier_runs
 
         run = with_earlier_runs(run, store)
-    return _with_gates(run, assembly)
+    return _with_gates(run, context)
 
 
-def _with_gates(run: Run, assembly: RunContext) -> Run:
-    if not assembly.gates:
+def _with_gates(run: Run, context: RunContext) -> Run:
+    if not context.gates:
         return run
     from answerkey.runs.verdicts import with_gates
 
-    return with_gates(run, assembly.gates)
+    return with_gates(run, context.gates)

@@ -3,8 +3,7 @@
 A golden set whose floor is high does not measure much: the score of a real chatbot lies between the floor and 1.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterable, Iterator
 from math import fsum
 from typing import Any
 
@@ -13,12 +12,9 @@ import msgspec
 from answerkey.golden.baseline_bots import baseline_bots
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Scorecard, passes, round_score
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.measuring import measuring
+from answerkey.model.reasons import details
+from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.scorers.plan import make_grader
-from answerkey.scorers.response_quality import keyword_names
 from answerkey.text.normalise import one_line
 
 _NAMED = 8
@@ -56,14 +52,15 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 def audit_questions(questions: QuestionSet, scoring: Scoring | None = None) -> Audit:
     """Let the bots answer every question, scored as any chatbot is."""
-    marking = _Marking(make_grader(scoring))
+    grader = make_grader(scoring)
+    grader.set_spans(False)
     bots = baseline_bots(questions)
     scores: dict[str, list[float]] = {name: [] for name in bots}
     passed: dict[str, list[str]] = {name: [] for name in bots}
     floors: list[QuestionFloor] = []
     for question in questions:
         marks = {
-            name: marking.mark(question, [bot(question, turn) for turn in question.asks])
+            name: _mark_of(grader.grade(question, [bot(question, turn) for turn in question.asks]))
             for name, bot in bots.items()
         }
         for name, mark in marks.items():
@@ -105,34 +102,9 @@ class _Mark(msgspec.Struct, frozen=True):
     found: list[str]
 
 
-class _Marking:
-    """Marks answers as a grader does; its words are left out where nobody reads them."""
-
-    def __init__(self, grader: Grader) -> None:
-        self._grader, self._measuring = grader, measuring(grader)
-
-    def mark(self, question: Question, replies: Sequence[Reply]) -> _Mark:
-        measuring = self._measuring
-        if measuring is None or not measuring.looks or not measuring.measures(question):
-            return _mark_of(self._grader.grade(question, replies))
-        (reply,), keywords = replies, question.expected_keywords
-        is_found = [match.found for match in measuring.quality.find(keywords, reply.text)]
-        said = sum(is_found) / len(is_found) if is_found else 1.0
-        tools, used = tuple([tool.name for tool in question.expected_tools]), tuple(reply.tools_used)
-        (kind,) = measuring.kinds([reply.text])
-        measured = measuring.plain(tools, used, said, kind, lambda _: reply.tool_calls)
-        if measured is None or measured.points is None:
-            return _mark_of(self._grader.grade(question, replies))
-        values = dict(zip(measured.names[0], measured.values[1:], strict=False))
-        found: list[str] = []
-        if any(is_found) and "response_quality" in values:
-            found = _shown(compress(keyword_names(keywords), is_found))
-        return _Mark(measured.points, passes(measured.points, self._grader.scoring.pass_mark), values, found)
-
-
 def _mark_of(card: Scorecard) -> _Mark:
     qualities = [turn.components.get("response_quality") for turn in card.turns or (card,)]
-    found = _shown(word for one in qualities if one is not None for word in one.details.get("found", ()))
+    found = _shown(word for one in qualities if one is not None for word in details(one).get("found", ()))
     values = {name: score.value for name, score in card.components.items()}
     return _Mark(card.total or 0.0, card.passed, values, found)
 

@@ -1,4 +1,4 @@
-"""RunContext: what every flow is put together from, found and checked before the first question is asked."""
+"""RunContext: settings, options, grader, judge, gates and engine, made and checked before anything is asked."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +15,7 @@ from answerkey.model.options import JudgeSettings, Options, price_of
 from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import ScorerRegistry, engines, load_object
 from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
+from answerkey.runs.progress import NO_PROGRESS, Progress
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import PricedTarget, TargetLike, resolve_target
@@ -28,15 +29,16 @@ QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of one flow."""
+    """What a command needs to ask and grade."""
 
     settings: Settings
     options: Options
     grader: Grader
-    # None: no model grades.
+    # None: replies are graded without a model.
     judge: "Judge | None"
     gates: "tuple[Gate, ...]"
     engine: BaseEngine
+    progress: Progress = NO_PROGRESS
 
     def target(self, spec: TargetLike) -> BaseTarget:
         """The target of a spec, not open yet, with the observers of these options."""
@@ -71,8 +73,10 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         return target if price is None else PricedTarget(target, price)
 
 
-def make_context(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> RunContext:
-    """Find the parts; whatever is wrong with one of them is said here."""
+def make_context(
+    options: Options, settings: Settings, *, scorers: Sequence[Any] = (), progress: Progress | None = None
+) -> RunContext:
+    """Make the parts; raises an error for whatever is wrong with one of them."""
     judge = _make_judge(options, settings)
     grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
     if judge is not None:
@@ -84,23 +88,24 @@ def make_context(options: Options, settings: Settings, *, scorers: Sequence[Any]
         judge=judge,
         gates=_make_gates(options, grader.directions),
         engine=adapt_engine(engines.get(options.engine)(options)),
+        progress=progress or NO_PROGRESS,
     )
 
 
 def _make_gates(options: Options, measures: Mapping[str, Direction]) -> "tuple[Gate, ...]":
-    """The run's conditions; a name that none of its measures has is refused."""
+    """The gates of a run; raises an error for a name that is not one of its measures."""
     if not options.gates and options.baseline is None:
         return ()
-    from answerkey.gates import check_gates  # loaded where there are conditions
+    from answerkey.gates import check_gates  # most runs have no gates
 
     return tuple(check_gates(options.gates, measures, baseline=options.baseline))
 
 
 def _make_judge(options: Options, settings: Settings) -> "Judge | None":
-    """The judge of a run, asked as many questions at once as the chatbot unless it is told; None if it has none."""
+    """The judge of a run, by default with the concurrency of the chatbot; None if there is none."""
     judge, scoring = options.judge, options.scoring
     if not judge.models and not scoring.needs_judge:
-        # Most runs have none, and need not load what judging takes.
+        # Most runs have none, and need not load it.
         return None
     from answerkey.judge.session import make_judge
 
@@ -110,7 +115,7 @@ def _make_judge(options: Options, settings: Settings) -> "Judge | None":
 
 
 def make_options(settings: Settings, options: Options | None, changes: Mapping[str, Any]) -> Options:
-    """The options that a caller means: the configured ones or `options`, with `changes` by name on top."""
+    """The configured options or `options`, with `changes` by field name."""
     given = dict(changes)
     if "judge" in given:
         base = settings.judge if options is None else options.judge
@@ -121,7 +126,7 @@ def make_options(settings: Settings, options: Options | None, changes: Mapping[s
 
 
 def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSettings:
-    """A judge as callers name it: settings, or a model (several for a panel) with the configured ones."""
+    """Settings of a judge given as settings, or as a model (several for a panel) with the other settings of `base`."""
     if judge is None:
         return base
     if isinstance(judge, JudgeSettings):
@@ -134,7 +139,7 @@ def golden_set(
 ) -> QuestionSet:
     """A question set from a path, from objects, from the configuration, or the bundled one.
 
-    `fields` says where a file has its fields; without it, the configuration does.
+    `fields` maps the fields of a file, by default as configured.
     """
     fields = fields or settings.map
     if isinstance(questions, QuestionSet):
@@ -150,45 +155,45 @@ def golden_set(
 
 
 def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: ScorerRegistry) -> QuestionSet:
-    found: list[Question] = []
+    parsed: list[Question] = []
     for number, item in enumerate(items, start=1):
         if isinstance(item, Question):
-            found.append(item)
+            parsed.append(item)
             continue
         try:
-            found.append(parse_question(item, registry=registry))
+            parsed.append(parse_question(item, registry=registry))
         except ValueError as error:
             raise InputError(f"question {number}: {error}") from None
-    repeated = len(found) - len({question.id for question in found})
+    repeated = len(parsed) - len({question.id for question in parsed})
     if repeated:
-        raise UsageError("two questions have the same id; give each its own")
-    if not found:
+        raise UsageError("two questions have the same id; ids must be unique")
+    if not parsed:
         raise UsageError("the golden set has no questions")
-    return QuestionSet(questions=tuple(found))
+    return QuestionSet(questions=tuple(parsed))
 
 
 def select_questions(questions: QuestionSet, options: Options) -> QuestionSet:
-    """The questions that meet every condition (`--where`), then a seeded sample of them in the set's order."""
+    """The questions that match every condition (`--where`), then a seeded sample of them in the order of the set."""
     where, sample = options.where, options.sample
     if not where and sample is None:
         return questions
-    chosen = [question for question in questions if all(_meets(question, condition) for condition in where)]
+    chosen = [question for question in questions if all(_matches(question, condition) for condition in where)]
     if not chosen:
         categories = ", ".join(sorted({question.category for question in questions})[:8])
-        raise UsageError(f"no question meets {' and '.join(where)}; categories are {categories}")
+        raise UsageError(f"no question matches {' and '.join(where)}; categories: {categories}")
     if sample is not None and sample < len(chosen):
-        kept = set(random.Random(options.seed).sample(range(len(chosen)), sample))
-        chosen = [question for index, question in enumerate(chosen) if index in kept]
+        chosen_indexes = set(random.Random(options.seed).sample(range(len(chosen)), sample))
+        chosen = [question for index, question in enumerate(chosen) if index in chosen_indexes]
     return questions.subset(chosen)
 
 
-def _meets(question: Question, condition: str) -> bool:
-    field, _, wanted = condition.partition("=")
-    field, wanted = field.strip(), wanted.strip()
+def _matches(question: Question, condition: str) -> bool:
+    field, _, values = condition.partition("=")
+    field = field.strip()
     negated = field.endswith("!")
     field = field.removesuffix("!")
-    options = {option.strip() for option in wanted.split(",")}
-    return bool(options & _values(question, field)) != negated
+    wanted = {value.strip() for value in values.split(",")}
+    return bool(wanted & _values(question, field)) != negated
 
 
 def _values(question: Question, field: str) -> set[str]:

@@ -1,73 +1,58 @@
-"""An interleaved experiment: two targets are asked the same questions side by side, in random order.
+"""Interleaved experiments: a run with two arms, asked the same questions in random order.
 
-Time of day, load and the network hit both alike, which two runs one after the other cannot promise. The result is two
-ordinary runs. With early stop, a test looks while the answers come in (`stats/sequential.py`). It takes the units in the order
-in which they were asked, so that it never depends on which answers are quick.
+Time of day, load and network affect both arms alike, unlike two runs one after the other. The result is two stored runs
+and their comparison. With early stop, a sequential test (`stats/sequential.py`) takes the units in the order in which
+they were asked, so that it does not depend on which replies are fast.
 """
 
-import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from math import fsum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import msgspec
 
 from answerkey.comparison.run_comparison import columns_from_store, compare_runs
-from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
+from answerkey.errors import UsageError
 from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
+from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.protocols import BaseTarget
-from answerkey.runs.bookkeeping import (
-    changes_since,
-    finish_run,
-    going_on,
-    new_id,
-    new_run,
-    store_writer,
-)
 from answerkey.runs.context import RunContext
-from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer, replay_journal
-from answerkey.runs.live import Spending
-from answerkey.runs.progress import NoProgress, Progress, RunningScore
-from answerkey.runs.recorder import Recorder, add_stored, judging_on
-from answerkey.runs.stored import open_configured_store, stored_trials
+from answerkey.runs.durable_writer import replay_journal
+from answerkey.runs.run import Arm, BudgetGuard, ask_arms, changed_inputs, new_run, reopen_run
+from answerkey.runs.stored import new_run_id, open_configured_store, resume_command
 from answerkey.runs.verdicts import with_wordings
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
-from answerkey.store.ownership import Lease, claim_run
+from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
-
-if TYPE_CHECKING:
-    from answerkey.judge.session import JudgingSession
 
 ARMS = ("a", "b")
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """What an interleaved experiment found: b against a."""
+    """The result of an interleaved experiment: b against a."""
 
     runs: tuple[Run, Run]
     comparison: Comparison
-    # What the test found that could stop it, where there was one: then the verdict is its verdict.
+    # Figures of the sequential test, if there was one; the verdict is then the test's.
     sequential: dict[str, Any] | None
     verdict: Verdict
     asked: int
     planned: int
     stopped_early: bool
-    # What cut the asking short, and what the observers could not tell.
+    # Why asking stopped, and what observers may have missed.
     warnings: tuple[str, ...] = ()
-    # Held against b; those on a comparison, against its difference to a.
+    # Evaluated on b; gates on a comparison, on its difference to a.
     gates: tuple[GateResult, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As `ab --json` has it."""
+        """The document of `ab --json`."""
         return {
             **{
                 arm: {"run": run.id, "target": run.info.target, "score": run.summary.score}
@@ -101,288 +86,189 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_experiment(
-    assembly: RunContext,
+    context: RunContext,
     questions: QuestionSet,
     targets: tuple[TargetLike, TargetLike],
-    progress: Progress,
     *,
     early_stop: bool = False,
     looks: int = 0,
 ) -> Experiment:
-    """Ask both targets every question in random order, keep two runs, and compare them.
+    """Ask both targets every question in random order, store two runs, and compare them.
 
-    With `early_stop` it may end after any unit, with `looks` after each of so many equal parts.
+    With `early_stop` it may end after any unit; with `looks`, after each of that many equal parts.
     """
     if early_stop and looks:
         raise UsageError("an experiment stops early after any question or at planned looks; choose one")
-    options = assembly.options
     async with AsyncExitStack() as opened:
-        asked = [await opened.enter_async_context(target) for target in assembly.targets(targets)]
-        store = open_configured_store(assembly.settings, options.store)
-        link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop, looks=looks)
-        infos = [
-            new_run(
-                assembly,
+        open_targets = [await opened.enter_async_context(target) for target in context.targets(targets)]
+        store = open_configured_store(context.settings, context.options.store)
+        link = ExperimentLink(runs=(new_run_id(), new_run_id()), early_stop=early_stop, looks=looks)
+        arms = []
+        for run_id, name, target, spec in zip(link.runs, ARMS, open_targets, targets, strict=True):
+            info = new_run(
+                context,
                 target,
+                spec if isinstance(spec, str) else None,
                 questions,
                 run_id=run_id,
-                target_spec=given if isinstance(given, str) else None,
-                name=f"{options.name or 'ab'}-{arm}",
+                name=f"{context.options.name or 'ab'}-{name}",
                 experiment=link,
             )
-            for run_id, arm, target, given in zip(link.runs, ARMS, asked, targets, strict=True)
-        ]
-        leases = [opened.enter_context(claim_run(store.database, info.id)) for info in infos]
-        arms = _Arms(assembly, store, infos, questions, asked, leases, link)
-        return await arms.ask(progress, lambda info: store.create_run(info, questions))
+            lease = opened.enter_context(claim_run(store.database, run_id))
+            arms.append(Arm(info=info, target=target, lease=lease, is_new=True))
+        return await _ask(context, store, questions, arms, link)
 
 
-async def resume_experiment(
-    assembly: RunContext, info: RunInfo, store: SqlStore, progress: Progress
-) -> Experiment:
-    """Ask what both runs of an interrupted experiment still lack."""
+async def resume_experiment(context: RunContext, info: RunInfo, store: SqlStore) -> Experiment:
+    """Ask what both runs of an interrupted experiment lack."""
     link = info.experiment
     if link is None:
-        raise UsageError(f"run {info.id} is no experiment; go on with: answerkey resume {info.id}")
-    infos = [store.find_run(run_id) for run_id in link.runs]
-    specs = [other.target_spec for other in infos if other.target_spec is not None]
-    if len(specs) < len(infos):
-        raise UsageError(f"the experiment of run {info.id} asked Python objects; run it again from Python")
-    questions = QuestionSet(
-        questions=tuple(store.questions(info.question_set_hash)),
-        name=info.question_set,
-        path=info.question_path,
-    )
+        raise UsageError(f"run {info.id} is not an experiment; use: answerkey resume {info.id}")
     async with AsyncExitStack() as opened:
-        asked = [await opened.enter_async_context(target) for target in assembly.targets(specs)]
-        for other, target in zip(infos, asked, strict=True):
-            if changed := changes_since(other, assembly, target):
+        leases = [opened.enter_context(claim_run(store.database, run_id)) for run_id in link.runs]
+        # As their last owner left them.
+        infos = [store.find_run(run_id) for run_id in link.runs]
+        specs = [one.target_spec for one in infos if one.target_spec is not None]
+        if len(specs) < len(infos):
+            raise UsageError(
+                f"the experiment of run {info.id} asked Python objects; run it again from Python"
+            )
+        questions = QuestionSet(
+            questions=tuple(store.questions(info.question_set_hash)),
+            name=info.question_set,
+            path=info.question_path,
+        )
+        targets = [await opened.enter_async_context(target) for target in context.targets(specs)]
+        arms = []
+        for one, target, lease in zip(infos, targets, leases, strict=True):
+            if changed := changed_inputs(one, context, target):
                 raise UsageError(
-                    f"run {other.id}: {' and '.join(changed)} changed since; put that back, or begin the experiment anew"
+                    f"run {one.id}: {' and '.join(changed)} changed since; undo that, or start a new experiment"
                 )
-        leases = [opened.enter_context(claim_run(store.database, other.id)) for other in infos]
-        for other in infos:
-            replay_journal(store, other)
-        again = [going_on(other, assembly) for other in infos]
-        arms = _Arms(assembly, store, again, questions, asked, leases, link)
-        return await arms.ask(progress, store.update_run)
+            replay_journal(store, one)
+            arms.append(Arm(info=reopen_run(one, context), target=target, lease=lease, is_new=False))
+        return await _ask(context, store, questions, arms, link)
 
 
-class _Arms:
-    def __init__(
-        self,
-        assembly: RunContext,
-        store: SqlStore,
-        infos: list[RunInfo],
-        questions: QuestionSet,
-        targets: list[BaseTarget],
-        leases: list[Lease],
-        link: ExperimentLink,
-    ) -> None:
-        self.assembly = assembly
-        self.leases = leases
-        self.store = store
-        self.infos = infos
-        self.questions = questions
-        self.targets = targets
-        self.options = assembly.options
-        self.asked = [store.reply_keys(info) for info in infos]
+async def _ask(
+    context: RunContext, store: SqlStore, questions: QuestionSet, arms: Sequence[Arm], link: ExperimentLink
+) -> Experiment:
+    order = InterleavedOrder(questions, context.options, link)
+    first, second = await ask_arms(context, store, questions, arms, order)
+    infos = [first.info, second.info]
+    if order.stopped_early:
+        # Enough was asked, so the comparison need not warn of missing questions.
+        infos = [msgspec.structs.replace(info, status="complete") for info in infos]
+    base, candidate = columns_from_store(store, infos)
+    comparison = with_wordings(
+        compare_runs(base, candidate, margin=context.options.margin), store, second.info
+    )
+    warnings = [line for arm in arms for line in arm.target.warnings()]
+    if reason := first.info.stopped:
+        command = resume_command(first.info)
+        warnings.insert(
+            0,
+            f"asking stopped for both after the same questions: {reason}; continue with: {command} --budget …",
+        )
+    test = order.test
+    return Experiment(
+        runs=(first, second),
+        comparison=comparison,
+        sequential=None if test is None else sequential_document(test),
+        verdict=comparison.verdict if test is None else test.verdict,
+        asked=first.summary.replies + second.summary.replies,
+        planned=2 * len(questions) * context.options.repeat,
+        stopped_early=order.stopped_early,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+class InterleavedOrder:
+    """Two arms: each unit (a question, or a group) is asked of both, in random order, before the next one."""
+
+    def __init__(self, questions: QuestionSet, options: Options, link: ExperimentLink) -> None:
+        self._questions = questions
+        self._options = options
         # Content hash → the scores of each arm's trials so far; None where one could not be scored.
-        self.scores: dict[str, tuple[list[float | None], list[float | None]]] = {}
-        self.units = self._units()
-        self.unit_of = {q.content_hash: unit for unit, group in enumerate(self.units) for _, q in group}
-        # Units that are answered but wait for one that was asked before them, with their differences.
-        self.waiting: dict[int, float | None] = {}
-        # Units that the test has seen, which are always the first ones.
-        self.counted = 0
+        self._scores: dict[str, tuple[list[float | None], list[float | None]]] = {}
+        self._units = self._shuffled_units()
+        self._unit_of = {q.content_hash: unit for unit, group in enumerate(self._units) for _, q in group}
+        # Unit → its difference, for units that are scored before one that was asked earlier.
+        self._waiting: dict[int, float | None] = {}
+        # Number of units that the test has seen, always the first ones.
+        self._counted = 0
         self.test: AnytimeTest | PlannedLooks | None = None
         if link.early_stop:
             self.test = AnytimeTest()
         elif link.looks:
-            self.test = PlannedLooks(link.looks, len(self.units))
-        # Trials of each arm.
-        self.planned = len(questions) * self.options.repeat
-        self.keepers: list[DurableWriter] = []
-        self.recorders: list[Recorder] = []
-        self.judging: list[JudgingSession | None] = []
-        self.running = RunningScore()
-        self.spending = Spending(None, (), ())
+            self.test = PlannedLooks(link.looks, len(self._units))
 
-    def _units(self) -> list[list[tuple[int, Question]]]:
-        """Questions in random order, those that belong together beside each other: the test counts them as one."""
+    def _shuffled_units(self) -> list[list[tuple[int, Question]]]:
+        """Questions by group, the unit of the test, in random order."""
         groups: dict[str, list[tuple[int, Question]]] = {}
-        for position, question in enumerate(self.questions):
+        for position, question in enumerate(self._questions):
             groups.setdefault(group_of(question) or question.id, []).append((position, question))
         units = list(groups.values())
-        random.Random(self.options.seed).shuffle(units)
+        random.Random(self._options.seed).shuffle(units)
         return units
 
-    def trials(self) -> Iterator[Trial]:
-        order = random.Random(self.options.seed + 1)
-        for unit in self.units:
+    @property
+    def most_unjudged(self) -> int | None:
+        """An experiment that may stop early must not run far ahead of its judge."""
+        return None if self.test is None else self._options.concurrency
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the test has decided before all questions were asked."""
+        return self.test is not None and self.test.decided and not self._is_complete()
+
+    def _is_complete(self) -> bool:
+        return all(
+            min(map(len, self._scores.get(question.content_hash, ((), ())))) >= self._options.repeat
+            for question in self._questions
+        )
+
+    def trials(self, arms: Sequence[Arm], budget: BudgetGuard) -> Iterator[Trial]:
+        """The trials without a stored reply, in random order."""
+        shuffle = random.Random(self._options.seed + 1).shuffle
+        for unit in self._units:
             missing = []
-            for trial in range(1, self.options.repeat + 1):
+            for number in range(1, self._options.repeat + 1):
                 for position, question in unit:
-                    arms = [0, 1]
-                    order.shuffle(arms)
-                    for arm in arms:
-                        if (question.ask_hash, trial) not in self.asked[arm]:
-                            missing.append(Trial(question, trial, position, arm=arm))
-            # A unit is asked of both or of neither: a budget that ends must not end one of them earlier.
-            if missing and not self.spending.begin(len(missing)):
+                    order = [0, 1]
+                    shuffle(order)
+                    missing += [
+                        Trial(question, number, position, arm=arm)
+                        for arm in order
+                        if (question.ask_hash, number) not in arms[arm].asked
+                    ]
+            # The budget must not end between the two arms of a unit.
+            if missing and not budget.reserve(len(missing)):
                 return
             yield from missing
-            # Looked at before each further question; those under way are finished and kept.
+            # Checked before each further unit; trials in flight are finished and stored.
             if self.test is not None and self.test.decided:
                 return
 
-    def count(self, content: str, arm: int, score: float | None) -> None:
-        """Note a score; once a unit and all that were asked before it have all theirs, the test gets its difference."""
-        self.scores.setdefault(content, ([], []))[arm].append(score)
-        unit = self.unit_of.get(content)
-        if self.test is None or unit is None or unit < self.counted:
+    def add_score(self, arm: int, trial: Trial) -> None:
+        """Note a score; the test gets a unit's difference once it and all earlier units are scored."""
+        content = trial.question.content_hash
+        self._scores.setdefault(content, ([], []))[arm].append(trial.scorecard.total)
+        unit = self._unit_of.get(content)
+        if self.test is None or unit is None or unit < self._counted:
             return
         differences = []
-        for _, question in self.units[unit]:
-            arms = self.scores.get(question.content_hash, ([], []))
-            if min(map(len, arms)) < self.options.repeat:
+        for _, question in self._units[unit]:
+            arms = self._scores.get(question.content_hash, ([], []))
+            if min(map(len, arms)) < self._options.repeat:
                 return
             first, second = ([score for score in scores if score is not None] for scores in arms)
             if first and second:
                 differences.append(fsum(second) / len(second) - fsum(first) / len(first))
-        # A unit that neither could be scored on says nothing.
-        self.waiting[unit] = round(fsum(differences) / len(differences), 9) if differences else None
-        while self.counted in self.waiting:
-            difference = self.waiting.pop(self.counted)
-            self.counted += 1
+        # None: not a single pair of the unit could be scored.
+        self._waiting[unit] = round(fsum(differences) / len(differences), 9) if differences else None
+        while self._counted in self._waiting:
+            difference = self._waiting.pop(self._counted)
+            self._counted += 1
             if difference is not None:
                 self.test.add(difference)
-
-    async def ask(self, progress: Progress, begin: Callable[[RunInfo], None]) -> Experiment:
-        """Ask, and compare; `begin` writes a run down once the judges are known to work."""
-        async with AsyncExitStack() as opened:
-            writers = [store_writer() for _ in self.infos]
-            patience = StoreRetry(self.options.store_patience)
-            for arm, info in enumerate(self.infos):
-                session = judging_on(
-                    self.store, self.assembly.judge, info.id, writers[arm], patience=patience
-                )
-                self.judging.append(await opened.enter_async_context(session))
-            for arm, info in enumerate(self.infos):
-                begun = open_writer(self.store, info, self.leases[arm], patience, partial(begin, info))
-                self.keepers.append(opened.enter_context(begun))
-                watch = partial(self._scored, arm, progress)
-                self.recorders.append(
-                    Recorder(
-                        self.keepers[-1],
-                        info,
-                        self.assembly.grader,
-                        NoProgress(),
-                        judging=self.judging[arm],
-                        writer=writers[arm],
-                        watch=watch,
-                        # An experiment that may stop early must not run far ahead of its judge.
-                        most_unjudged=None if self.test is None else self.options.concurrency,
-                    )
-                )
-            try:
-                with patience.until_stopped():
-                    await self._ask(progress)
-            except asyncio.CancelledError:
-                self._finish("interrupted")
-                raise InterruptedRunError(
-                    f"interrupted; go on with: answerkey ab --resume {self.infos[0].id}"
-                ) from None
-            except (StoreAwayError, StoreFullError) as error:
-                raise InterruptedRunError(
-                    f"{error}; then go on with: answerkey ab --resume {self.infos[0].id}"
-                ) from None
-            finally:
-                progress.end()
-            return self._conclude()
-
-    async def _ask(self, progress: Progress) -> None:
-        judged = self.judging[0] is not None
-        done = 0 if judged else sum(map(len, self.asked))
-        async with self.recorders[0].recording(), self.recorders[1].recording():
-            progress.begin(self.infos[0], planned=2 * self.planned, done=done)
-            for arm, info in enumerate(self.infos):
-                if judged and self.asked[arm]:
-                    # What was asked before is scored again along with the new replies, from the judge's cached answers.
-                    await add_stored(self.recorders[arm], self.store, info, self.questions)
-                    continue
-                for batch in self.store.score_batches(info):
-                    for content, score in zip(batch.content_hashes, batch.scores, strict=True):
-                        self.count(content.hex(), arm, score)
-            self.spending = self._spending()
-            async for trial in self.assembly.engine.ask_all(self.targets, self.trials(), self._journal):
-                await self.recorders[trial.arm].add(trial)
-
-    def _spending(self) -> Spending:
-        """What both have cost until now, where there is a budget to keep."""
-        known: list[Trial] = []
-        if self.options.budget is not None:
-            for info, asked in zip(self.infos, self.asked, strict=True):
-                known += stored_trials(self.store, info, self.questions) if asked else ()
-        return Spending(self.options.budget, known, self.judging)
-
-    def _journal(self, trial: Trial) -> None:
-        self.keepers[trial.arm].append(trial)
-        self.spending.add(trial)
-
-    def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
-        """A reply has its scorecard, at once or when it has been judged."""
-        self.running.add(graded.scorecard)
-        progress.advance(self.running)
-        self.count(graded.question.content_hash, arm, graded.scorecard.total)
-
-    def _finish(self, status: Literal["interrupted", "partial", "complete"]) -> list[Run]:
-        parts = zip(self.infos, self.recorders, self.keepers, self.judging, strict=True)
-        return [
-            finish_run(
-                self.store,
-                info,
-                status,
-                recorder=recorder,
-                keeper=keeper,
-                judging=judging,
-                planned=self.planned,
-                stopped=self.spending.stopped,
-            )
-            for info, recorder, keeper, judging in parts
-        ]
-
-    def _conclude(self) -> Experiment:
-        complete = all(
-            min(map(len, self.scores.get(question.content_hash, ((), ())))) >= self.options.repeat
-            for question in self.questions
-        )
-        stopped = self.test is not None and self.test.decided and not complete
-        status: Literal["interrupted", "partial", "complete"] = "partial" if stopped else "complete"
-        first, second = self._finish("interrupted" if self.spending.stopped else status)
-        infos = [first.info, second.info]
-        if stopped:
-            # They lack questions because enough were asked, which is nothing to warn of.
-            infos = [msgspec.structs.replace(info, status="complete") for info in infos]
-        base, candidate = columns_from_store(self.store, infos)
-        comparison = with_wordings(
-            compare_runs(base, candidate, margin=self.options.margin), self.store, second.info
-        )
-        return Experiment(
-            runs=(first, second),
-            comparison=comparison,
-            sequential=None if self.test is None else sequential_document(self.test),
-            verdict=comparison.verdict if self.test is None else self.test.verdict,
-            asked=first.summary.replies + second.summary.replies,
-            planned=2 * self.planned,
-            stopped_early=stopped,
-            warnings=tuple(self._warnings()),
-        )
-
-    def _warnings(self) -> Iterator[str]:
-        if self.spending.stopped:
-            yield (
-                f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
-                f"answerkey ab --resume {self.infos[0].id} --budget …"
-            )
-        yield from dict.fromkeys(line for target in self.targets for line in target.warnings())

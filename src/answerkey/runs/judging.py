@@ -15,7 +15,6 @@ from answerkey.judge.calibration import (
     Calibration,
     JudgedReplies,
     Labels,
-    Side,
     calibrate_judge,
     change_between,
     judged_replies,
@@ -23,16 +22,16 @@ from answerkey.judge.calibration import (
     labels_from_file,
     labels_from_mapping,
 )
-from answerkey.judge.pairwise import Pair, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
+from answerkey.judge.pairwise import Pair, PairSide, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
 from answerkey.judge.session import ClaimCheck, Judge, open_judging
 from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.bookkeeping import store_writer
-from answerkey.runs.log_rows import LogRows
+from answerkey.runs.log_rows import RowReader
+from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from answerkey.store.review import SqlJudgements
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.row_files import read_rows
@@ -105,7 +104,7 @@ def _labelled_in_store(
         (result.question.ask_hash, result.number): (result.question.id, result.number)
         for result in store.results(info)
     }
-    labelled = labels_from_feedback(FeedbackBook(store).verdicts(info.id), keys)
+    labelled = labels_from_feedback(FeedbackStore(store).verdicts(info.id), keys)
     if not labelled.right:
         raise UsageError(
             f"run {info.id} has no feedback or reviews yet; add some with `answerkey review` or `answerkey feedback`, "
@@ -143,13 +142,12 @@ SentenceLabels = list[tuple[str, bool]]
 def _read_sentences(paths: Iterable[Path]) -> Iterator[tuple[Trial, SentenceLabels]]:
     """Recorded replies with evidence and `sentences`: {text, supported}; sentences with null are skipped."""
     for path in paths:
-        read = LogRows(None).read
+        reader = RowReader(None)
         for place, (line, row) in enumerate(read_rows(path)):
             try:
-                position, question, number, replies = read(row, place)
+                trial = reader.trial(row, place)
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
-            trial = Trial(question, number or 1, position, replies)
             given: Any = row.get("sentences")
             if not isinstance(given, list) or not all(
                 isinstance(one, dict) and "text" in one for one in given
@@ -222,9 +220,9 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
         raise UsageError("the runs have no question in common that both answered")
     paid_by = f"{base.id}:{candidate.id}"
     kept = SqlJudgements(store)
-    with store_writer() as writer:
+    with store_executor() as executor:
         async with open_judging(
-            judge, run_id=paid_by, store=kept, executor=writer, canaries=False
+            judge, run_id=paid_by, store=kept, executor=executor, canaries=False
         ) as session:
             panel, rubric = session.panel, judge.pair_rubric
             known = judge.canaries.pair if judge.settings.canaries else ()
@@ -232,7 +230,7 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
             verdicts = await asyncio.gather(*(judge_pair(panel, pair, rubric) for pair in pairs))
             tested = await canaries
             record = session.record()
-    targets: dict[Side, str] = {"base": base.target, "candidate": candidate.target}
+    targets: dict[PairSide, str] = {"base": base.target, "candidate": candidate.target}
     return sum_up_pairs(
         verdicts,
         model=record.model,

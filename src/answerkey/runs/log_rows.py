@@ -1,140 +1,170 @@
-"""Rows of a log as trials: each recorded reply with the question that it answers."""
+"""Rows of a log: which question each answers, and the trial that comes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
+from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.plugins import ScorerRegistry, scorers
-from answerkey.runs.plain_rows import PlainRow, PlainRows, plain_question, plain_reply, told_in
-from answerkey.transcripts.payloads import NAMES_READ
+from answerkey.runs.log_files import Block
 from answerkey.transcripts.recorded_rows import check_messages, reply_in_row
+from answerkey.transcripts.row_files import decode_line
 
 # Fields of a row that describe the question, not the reply.
-_QUESTION_FIELDS = EXPECTATION_FIELDS | {
-    *("id", "question", "category", "group", "persona", "tags", "weight", "turns", "trial"),
-}
-# The same without what every row has: their presence means that a row carries its own golden case.
+_QUESTION_FIELDS = EXPECTATION_FIELDS | frozenset(
+    {"id", "question", "category", "group", "persona", "tags", "weight", "turns"}
+)
+# Fields whose presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
-# Together they make a row one that answerkey wrote: a reply with what an earlier scoring gave it.
-SCORED_BEFORE = frozenset({"reply", "components", "grade", "passed"})
-# Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
+# Together they mark a row that answerkey wrote itself, with the scores of an earlier scoring.
+_SCORED_BEFORE = frozenset({"reply", "components", "grade", "passed"})
+# Parsed questions are cached for rows that repeat them; a log of more different questions takes no more memory.
 _MOST_PARSED = 20_000
-# Beyond these only where rows do repeat their questions.
+# Beyond these only while rows do repeat their questions.
 _SOME_PARSED = 2000
+_LARGEST_TRIAL = 2**31 - 1
 
 
-class LogRows:
-    """Makes trials of rows; expectations stand in the row or in the golden set."""
+class UnreadableRow(msgspec.Struct, frozen=True):
+    """A row that cannot become a trial."""
 
-    def __init__(self, questions: tuple[Question, ...] | None, registry: ScorerRegistry = scorers) -> None:
+    line: int | None
+    reason: str
+    # The row as it is in the file.
+    raw: bytes | dict[str, Any] = b""
+
+
+class LoggedTrial(msgspec.Struct, frozen=True):
+    """A trial with its place among all rows of the log."""
+
+    place: int
+    trial: Trial
+    # Whether answerkey wrote the row itself.
+    scored_before: bool = False
+
+
+class RowReader:
+    """Makes trials of rows; expectations are in the row itself or in a golden set."""
+
+    def __init__(
+        self,
+        questions: Sequence[Question] | None,
+        *,
+        keep: Sequence[str] = (),
+        registry: ScorerRegistry = scorers,
+    ) -> None:
         # The scorers that the checks of a row may name.
         self._registry = registry
-        self._given = questions is not None
-        # What a row asks itself stands behind all that the golden set has.
+        self._has_golden_set = questions is not None
+        # Questions that rows bring themselves are placed after those of the golden set.
         self._behind = len(questions or ())
         listed = list(enumerate(questions or ()))
         self._by_id = {question.id: (position, question) for position, question in listed}
         self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
-        # Rows of a log repeat their questions; parsing each once is most of the speed.
-        self._parsed: dict[object, tuple[Question, Any]] = {}
+        self._columns = tuple(keep)
+        # Question by the fields that it was parsed from.
+        self._parsed: dict[str, tuple[Question, dict[str, Any]]] = {}
         self._repeated = 0
-        # A row that answerkey wrote says how its reply was observed.
-        self.plain = PlainRows(_QUESTION_FIELDS | NAMES_READ | {"evidence"})
 
-    def read(self, row: Mapping[str, Any], place: int) -> tuple[int, Question, int, tuple[Reply, ...]]:
-        """Position, question, trial number (0: the row has none) and replies; ValueError says what is wrong with the row."""
+    def read(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
+        """All rows of a block, in the order of the log."""
+        yield from self._listed_rows(block)
+        yield from self._lines(block)
+        for line, reason, raw in block.bad:
+            yield UnreadableRow(line, reason, raw)
+        if block.problem:
+            yield UnreadableRow(block.line, block.problem)
+
+    def _listed_rows(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
+        for place, (line, row) in enumerate(block.rows, start=block.first):
+            yield self._row(row, row, place, line)
+
+    def _lines(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
+        if not block.lines:
+            return
+        first_line = (block.line or 0) + 1
+        for index, raw in enumerate(block.lines.split(b"\n")):
+            if not raw or raw.isspace():
+                continue
+            try:
+                row = decode_line(raw.removeprefix(b"\xef\xbb\xbf"))
+            except ValueError as error:
+                yield UnreadableRow(first_line + index, str(error), raw)
+                continue
+            yield self._row(row, raw, block.first + index, first_line + index)
+
+    def _row(
+        self, row: dict[str, Any], raw: bytes | dict[str, Any], place: int, line: int | None
+    ) -> LoggedTrial | UnreadableRow:
+        try:
+            trial = self.trial(row, place, line)
+        except ValueError as error:
+            return UnreadableRow(line, str(error), raw)
+        return LoggedTrial(place, trial, row.keys() >= _SCORED_BEFORE)
+
+    def trial(self, row: Mapping[str, Any], place: int, line: int | None = None) -> Trial:
+        """The trial of one row; ValueError says what is wrong with it."""
         position, question = self._find(row, place)
-        return position, question, _trial(row), _replies(row, question)
-
-    def read_plain(self, row: PlainRow, place: int) -> tuple[int, Question, int, tuple[Reply, ...]] | None:
-        """The same of a plain row; None: it must be read as any other."""
-        reply = plain_reply(row)
-        if reply is None:
-            return None
-        if self._given:
-            found = self.given(row)
-        else:
-            told = told_in(row)
-            key = (row.question,) if row.id is None else row.id
-            known = self._parsed.get(key)
-            question = known[0] if known is not None and known[1] == told else plain_question(row)
-            if question is None:
-                return None
-            if known is None:
-                self._keep(key, question, told)
-            else:
-                self._repeated += question is known[0]
-            found = (place, question)
-        if found is None or found[1].turns:
-            return None
-        return (*found, row.trial or 0, (reply,))
-
-    def given(self, row: PlainRow) -> tuple[int, Question] | None:
-        """The question of a plain row in the golden set, with its position; None: there is none, or it must be looked for."""
-        if row.id is None:
-            return None if row.question is None else self._by_text.get(row.question)
-        return self._by_id.get(row.id if type(row.id) is str else str(row.id))
-
-    @property
-    def has_golden_set(self) -> bool:
-        """Whether expectations stand in a golden set."""
-        return self._given
-
-    def _keep(self, key: object, question: Question, told: object) -> None:
-        kept = len(self._parsed)
-        if kept < _SOME_PARSED or (kept < _MOST_PARSED and self._repeated > kept):
-            self._parsed[key] = (question, told)
+        origin = RowOrigin(line, {name: row.get(name) for name in self._columns})
+        return Trial(question, _trial_number(row), position, _replies(row, question), origin=origin)
 
     def _find(self, row: Mapping[str, Any], place: int) -> tuple[int, Question]:
+        """Position and question; ValueError says why it cannot be found."""
         identity, text = row.get("id"), row.get("question")
         if isinstance(identity, int) and not isinstance(identity, bool):
             identity = str(identity)
-        if self._given:
-            found = self._by_id.get(identity) if isinstance(identity, str) else None
-            if found is None and isinstance(text, str):
-                found = self._by_text.get(text)
-            if found is not None:
-                return found
+        if self._has_golden_set:
+            known = self._by_id.get(identity) if isinstance(identity, str) else None
+            if known is None and isinstance(text, str):
+                known = self._by_text.get(text)
+            if known is not None:
+                return known
             if _INLINE_FIELDS.isdisjoint(row):
                 named = f"id {identity!r}" if identity is not None else "that question"
                 raise ValueError(f"the golden set has no question with {named}; check --questions")
         if identity is None and not isinstance(text, str) and not row.get("turns"):
-            raise ValueError(
-                "has neither 'id' nor 'question', so it cannot be told which question it answers"
-            )
+            raise ValueError("has neither 'id' nor 'question', so its question is unknown")
+        return self._behind + place, self._parse(row, identity, text)
+
+    def _parse(self, row: Mapping[str, Any], identity: object, text: object) -> Question:
+        """The question that a row brings itself, parsed once for rows that repeat it."""
         key = str(identity or text)
-        told = _expectations(row, identity, text)
-        known = self._parsed.get(key)
-        if known is not None and known[1] == told:
+        fields = _question_fields(row, identity, text)
+        cached = self._parsed.get(key)
+        if cached is not None and cached[1] == fields:
             self._repeated += 1
-            return self._behind + place, known[0]
-        question = parse_question(told, registry=self._registry)
-        self._keep(key, question, told)
-        return self._behind + place, question
+            return cached[0]
+        question = parse_question(fields, registry=self._registry)
+        count = len(self._parsed)
+        if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
+            self._parsed[key] = (question, fields)
+        return question
 
 
-def _expectations(row: Mapping[str, Any], identity: object, text: object) -> dict[str, Any]:
-    told = {name: value for name, value in row.items() if name in _QUESTION_FIELDS and name != "trial"}
-    if "tools" in told and told["tools"] != "none":
-        del told["tools"]
+def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> dict[str, Any]:
+    fields = {name: value for name, value in row.items() if name in _QUESTION_FIELDS}
+    if "tools" in fields and fields["tools"] != "none":
+        del fields["tools"]
     if text is None and not row.get("turns"):
-        told["question"] = str(identity)
-    return told
+        fields["question"] = str(identity)
+    return fields
 
 
-def _trial(row: Mapping[str, Any]) -> int:
+def _trial_number(row: Mapping[str, Any]) -> int:
     trial = row.get("trial")
     if trial is None:
-        return 0
-    if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial < 2**31:
-        raise ValueError("'trial' must be a whole number, 1 or more (and at most 2147483647)")
+        return UNNUMBERED
+    if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial <= _LARGEST_TRIAL:
+        raise ValueError(f"'trial' must be a whole number from 0 to {_LARGEST_TRIAL}")
     return trial
 
 
 def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
-    # How a log writes its messages is no fault of the chatbot's.
+    # Messages that cannot be read are a fault of the log, not of the chatbot.
     check_messages(row)
     if not question.turns:
         return (reply_in_row(row, question.question) or Reply(),)

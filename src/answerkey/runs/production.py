@@ -14,7 +14,7 @@ from answerkey.errors import AnswerkeyError
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.scorers.plan import make_grader
-from answerkey.store.feedback import FeedbackBook, question_of
+from answerkey.store.feedback import FeedbackStore, question_of
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 
@@ -121,7 +121,7 @@ def proposed_cases(store: SqlStore, *, most: int = 1_000) -> Iterator[dict[str, 
     A question of a golden set keeps its id and expectations, which may be too weak. A new one has no expectations: a
     person must add them.
     """
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     production = ProductionReplies(store)
     seen: set[str] = set()
     for feedback in book.negative():

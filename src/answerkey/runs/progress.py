@@ -1,7 +1,4 @@
-"""Waiting for a flow from synchronous code, and what it tells whoever watches.
-
-Also where a loop is running already (a notebook, a server).
-"""
+"""Progress callbacks, and running a coroutine from synchronous code, also inside a running loop (notebook, server)."""
 
 import gc
 import threading
@@ -14,14 +11,14 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 
 _Value = TypeVar("_Value")
-# New objects between two collections of garbage. Python's own 700 makes for a hundred and more of them each second,
-# which costs a judged run a twentieth of its time; so many weigh a few megabytes at most.
+# New objects between two garbage collections. With Python's 700, a judged run spends 5% of its time collecting; this
+# many take a few megabytes at most.
 _NEW_OBJECTS = 5000
 
 
 def wait_for(work: Coroutine[Any, Any, _Value]) -> _Value:
-    """Run a coroutine to its end, in a thread of its own where a loop is running already."""
-    import asyncio  # commands that wait for nothing start without it
+    """Run a coroutine to its end; in a new thread if a loop is running already."""
+    import asyncio  # commands that do not ask start without it
 
     try:
         asyncio.get_running_loop()
@@ -34,7 +31,7 @@ def wait_for(work: Coroutine[Any, Any, _Value]) -> _Value:
     def run() -> None:
         try:
             outcome.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001  # handed on to the caller's thread, whatever it is
+        except BaseException as error:  # noqa: BLE001  # raised again in the caller's thread
             failure.append(error)
 
     thread = threading.Thread(target=run, name="answerkey-evaluate")
@@ -47,7 +44,7 @@ def wait_for(work: Coroutine[Any, Any, _Value]) -> _Value:
 
 @contextmanager
 def _fewer_collections() -> Iterator[None]:
-    """Collect garbage less often; only where nothing else runs in the process but this work."""
+    """Collect garbage less often; only if the process does nothing else."""
     before = gc.get_threshold()
     if 0 < before[0] < _NEW_OBJECTS:
         gc.set_threshold(_NEW_OBJECTS, *before[1:])
@@ -58,52 +55,55 @@ def _fewer_collections() -> Iterator[None]:
 
 
 class Progress(Protocol):
-    """Somebody who watches a run."""
+    """Progress callbacks."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
-        """The run starts; `done` of the planned trials have replies already. A log does not say how many there are."""
+        """The run starts; `done` of the planned trials are done already. `planned` is None for a log of unknown length."""
         ...
 
     def advance(self, running: "RunningScore") -> None:
-        """Another trial has been scored."""
+        """Another trial was scored."""
         ...
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """The run has ended."""
         ...
 
 
 class NoProgress:
-    """Nobody watches."""
+    """No-op progress."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def advance(self, running: "RunningScore") -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Say nothing."""
+        """Do nothing."""
+
+
+NO_PROGRESS = NoProgress()
 
 
 class RunningScore:
-    """The score so far, for people to watch; the summary at the end is computed anew."""
+    """The score so far, for display; the summary at the end is computed separately."""
 
     def __init__(self) -> None:
         self.done = 0
         self.errors = 0
-        # How many there will be, as far as can be told; None: it cannot, or the plan says it.
+        # Estimated number of trials of a log; None: unknown, or planned.
         self.expected: int | None = None
         self._sum = 0.0
 
     def add(self, card: Scorecard) -> None:
-        """Count one more scorecard."""
+        """Add one scorecard."""
         self.done += 1
         self.errors += card.error is not None
         self._sum = fsum((self._sum, card.total or 0.0))
 
     def add_part(self, done: int, errors: int, points: float) -> None:
-        """Count many at once."""
+        """Add many at once."""
         self.done += done
         self.errors += errors
         self._sum += points

@@ -1,7 +1,7 @@
-"""Recorder: trials are scored and stored as they arrive, off the asking loop, in small durable batches.
+"""Recorder: grades and stores trials as they arrive, off the asking loop, in small durable batches.
 
-With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
-Nothing is stored before the judge is known to work, or has kept silent for long: a wrong model's name leaves no run behind.
+With a judge, a reply is stored at once and its scorecard follows when it has been judged, while asking continues. A new
+run stores nothing until the judge has answered, or for two seconds: a wrong model name leaves no run behind.
 """
 
 import asyncio
@@ -10,46 +10,60 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.runs.durable_writer import StoreRetry
-from answerkey.runs.grading import Grading
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import stored_trials
+from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from answerkey.judge.session import Judge, JudgingSession
 
-# What arrives within this time is written together; until then the journal has it.
+# Trials that arrive within this time are written together; until then they are in the journal.
 _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
-# While the store is slow or away, the asking goes on until so many replies wait for it in memory.
+# While the store is slow or unreachable, asking continues until this many trials wait in memory.
 _MOST_UNWRITTEN = 4_000
-# So long, a judge that has not answered yet may still turn out to be unusable, and replies wait in memory.
-_HOLD_SECONDS = 2.0
-# Replies that wait for their judgement in memory, at least; when there are more, the asking waits too, so that the judge
-# is never kept waiting by a quick chatbot's replies.
-_LEAST_AHEAD = 100
-# Runs up to this size are summed up and reported from memory.
-_MOST_KEPT = 10_000
-_MOST_CHARACTERS_KEPT = 20_000_000
+# How long a new run waits for the judge's first answer before it stores replies.
+_DEFER_SECONDS = 2.0
+# Minimum number of replies that may wait for the judge; asking pauses beyond it.
+_LEAST_UNJUDGED = 100
+# Runs up to these sizes are summed up and reported from memory.
+_MOST_IN_MEMORY = 10_000
+_MOST_CHARACTERS_IN_MEMORY = 20_000_000
 
 
 class ReplyStore(Protocol):
-    """What a recorder writes to: a store, or what keeps a run's replies safe on their way to it."""
+    """What a recorder writes to: a store, or a DurableWriter."""
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
-        """Keep replies and scorecards."""
+        """Store scorecards, and replies unless they are stored already."""
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
-        """Keep replies that are scored later."""
+        """Store replies that are scored later."""
+
+
+class _Batch(msgspec.Struct):
+    """Trials to be written together."""
+
+    # Their replies are stored now, and scorecards later.
+    unscored: list[Trial] = []
+    scored: list[Trial] = []
+    # Their replies are stored already.
+    rescored: list[Trial] = []
+
+    def __len__(self) -> int:
+        return len(self.unscored) + len(self.scored) + len(self.rescored)
 
 
 class Recorder:
-    """Keeps what a run produces."""
+    """Grades and stores the trials of a run."""
 
     def __init__(
         self,
@@ -58,48 +72,50 @@ class Recorder:
         grader: Grader,
         progress: Progress,
         *,
+        running: RunningScore | None = None,
         judging: "JudgingSession | None" = None,
-        writer: ThreadPoolExecutor | None = None,
-        keep: bool = False,
-        watch: Callable[[Trial], None] | None = None,
+        executor: ThreadPoolExecutor | None = None,
+        on_scored: Callable[[Trial], None] | None = None,
+        keep_in_memory: bool = False,
+        defer_until_judge_ok: bool = False,
         most_unjudged: int | None = None,
-        hold: bool = False,
     ) -> None:
+        """`running` is shared by recorders that report to the same progress.
+
+        `on_scored` is called with each scored trial. `keep_in_memory` keeps the trials of a small run for `results`.
+        `most_unjudged` limits how far asking may run ahead of grading and judging.
+        """
         self._store = store
         self._info = info
         self._progress = progress
-        # Everything that may take time happens there, not on the loop.
-        self._grading = Grading(
-            grader, self._keep, budget=info.options.scoring_seconds, most_waiting=most_unjudged
+        self._running = running or RunningScore()
+        self._grading = GradingPool(
+            grader, self._add_scorecard, budget=info.options.scoring_seconds, most_waiting=most_unjudged
         )
         self._judging = judging
-        # Whether nothing is written until the judge is known to work.
-        self._hold = hold
-        self._hold_until = 0.0
-        # Told of everything that has been scored.
-        self._watch = watch
-        self._pending: list[Trial] = []
-        # Replies that are to be stored ahead of their scorecards.
-        self._ahead: list[Trial] = []
-        self._running = RunningScore()
+        self._defer = defer_until_judge_ok and judging is not None
+        self._defer_until = 0.0
+        self._on_scored = on_scored
+        self._batch = _Batch()
+        # (position, trial number) of trials whose replies are in the store already.
+        self._stored: set[tuple[int, int]] = set()
         # One thread, so that batches are written one after the other.
-        self._writer = writer or ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
-        # What could not be written when its turn came; tried once more at the end.
-        self._unwritten: list[tuple[list[Trial], list[Trial]]] = []
-        # With `keep`, all that was recorded, so that a small run need not be read back; None when it grew too large.
-        self._kept: list[Trial] | None = [] if keep else None
-        self._kept_characters = 0
-        self._judged: set[asyncio.Task[None]] = set()
-        ahead = 0 if judging is None else 2 * judging.at_once
-        self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_AHEAD, ahead))
+        self._executor = executor or store_executor()
+        # Batches that could not be written; tried once more at the end.
+        self._failed: list[_Batch] = []
+        # All trials of a small run, so that it need not be read back; None: not kept, or too large.
+        self._in_memory: list[Trial] | None = [] if keep_in_memory else None
+        self._characters = 0
+        self._judge_tasks: set[asyncio.Task[None]] = set()
+        at_once = 0 if judging is None else 2 * judging.concurrency
+        self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_UNJUDGED, at_once))
         self._failure: BaseException | None = None
-        # Set when there is much to write.
-        self._many = asyncio.Event()
+        self._flush_now = asyncio.Event()
 
     @asynccontextmanager
     async def recording(self) -> AsyncIterator[None]:
-        """Flush regularly while the body runs, and whatever is left when it ends, however it ends."""
-        self._hold_until = asyncio.get_running_loop().time() + _HOLD_SECONDS
+        """Write regularly while the body runs, and the rest when it ends, however it ends."""
+        self._defer_until = asyncio.get_running_loop().time() + _DEFER_SECONDS
         self._grading.open()
         regularly = asyncio.create_task(self._flush_regularly())
         try:
@@ -107,163 +123,167 @@ class Recorder:
             await self._wait_for_judge()
             await self._grading.finish()
         finally:
-            for task in (regularly, *self._judged):
+            for task in (regularly, *self._judge_tasks):
                 task.cancel()
-            await asyncio.gather(regularly, *self._judged, return_exceptions=True)
+            await asyncio.gather(regularly, *self._judge_tasks, return_exceptions=True)
             ungraded = self._grading.close()
             if self._judging is None:
-                # Their replies are kept, and scored when the run goes on.
-                self._ahead += ungraded
-            # Also while being cancelled: what was asked must not be lost.
-            self._writer.shutdown(wait=True)
-            left = [*self._unwritten, (self._ahead, self._pending)]
-            self._unwritten, self._ahead, self._pending = [], [], []
-            if not self.forgotten:
-                for ahead, batch in left:
-                    self._write(ahead, batch)
-            self._progress.end()
+                # Their replies are stored now; `resume` grades them.
+                self._batch.unscored += [trial for trial in ungraded if not self._is_stored(trial)]
+            # Also while being cancelled: replies must not be lost.
+            self._executor.shutdown(wait=True)
+            left = [*self._failed, self._batch]
+            self._failed, self._batch = [], _Batch()
+            if not self.wrote_nothing:
+                for batch in left:
+                    self._write(batch)
 
     @property
-    def forgotten(self) -> bool:
-        """Whether the judge turned out to be unusable before anything was written."""
-        return self._hold and self._judging is not None and self._judging.failure is not None
-
-    def begin(self, *, planned: int, done: int) -> None:
-        """Tell whoever watches what is to come."""
-        if planned > _MOST_KEPT:
-            self._kept = None
-        self._progress.begin(self._info, planned=planned, done=done)
+    def wrote_nothing(self) -> bool:
+        """Whether the judge proved unusable before anything was written."""
+        return self._defer and self._judging is not None and self._judging.failure is not None
 
     def results(self) -> tuple[Trial, ...] | None:
-        """Everything recorded, in the set's order; None where it was not kept."""
-        if self._kept is None:
+        """All trials in the order of the question set; None if they were not kept in memory."""
+        if self._in_memory is None:
             return None
-        return tuple(sorted(self._kept, key=lambda trial: (trial.position, trial.number)))
+        return tuple(sorted(self._in_memory, key=lambda trial: (trial.position, trial.number)))
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
-        """Take a trial that has been answered; `stored`: its replies are in the store already."""
+        """Grade and store an answered trial; `stored`: its replies are in the store already."""
         failure = self._failure or (None if self._judging is None else self._judging.failure)
         if failure is not None:
             raise failure
+        if stored:
+            self._stored.add((trial.position, trial.number))
         if self._judging is None:
             await self._grading.put(trial)
         else:
             if not stored:
-                self._ahead.append(trial)
+                self._batch.unscored.append(trial)
             await self._room.acquire()
             task = asyncio.create_task(self._judge(self._judging, trial))
-            self._judged.add(task)
+            self._judge_tasks.add(task)
             task.add_done_callback(self._after_judging)
-        unwritten = len(self._pending) + len(self._ahead)
+        unwritten = len(self._batch)
         if unwritten >= _FLUSH_ROWS:
-            self._many.set()
+            self._flush_now.set()
         if unwritten >= _MOST_UNWRITTEN:
             await self._flush()
+
+    async def add_stored(self, store: SqlStore, questions: Iterable[Question]) -> None:
+        """Grade the stored replies to these questions again, and delete the scorecards of all others."""
+        graded: set[tuple[int, int]] = set()
+        for trial in stored_trials(store, self._info, questions):
+            graded.add((trial.position, trial.number))
+            await self.add(trial, stored=True)
+        store.drop_scorecards(self._info, but=graded)
+
+    def _is_stored(self, trial: Trial) -> bool:
+        return bool(self._stored) and (trial.position, trial.number) in self._stored
 
     async def _judge(self, judging: "JudgingSession", trial: Trial) -> None:
         await self._grading.put(trial, await judging.judge(trial.question, trial.replies))
 
     def _after_judging(self, task: "asyncio.Task[None]") -> None:
-        self._judged.discard(task)
+        self._judge_tasks.discard(task)
         self._room.release()
         if not task.cancelled() and task.exception() is not None:
             self._failure = self._failure or task.exception()
 
     async def _wait_for_judge(self) -> None:
-        while self._judged:
-            await asyncio.wait(self._judged)
+        while self._judge_tasks:
+            await asyncio.wait(self._judge_tasks)
         if self._failure is not None:
             raise self._failure
         if self._judging is not None:
             await self._judging.checked()
 
-    def _keep(self, trial: Trial, card: Scorecard) -> None:
-        graded = trial.scored(card)
-        self._pending.append(graded)
-        if self._kept is not None:
-            self._kept.append(graded)
-            self._kept_characters += sum([len(reply.text or "") for reply in trial.replies])
-            if len(self._kept) > _MOST_KEPT or self._kept_characters > _MOST_CHARACTERS_KEPT:
-                self._kept = None
+    def _add_scorecard(self, trial: Trial, card: Scorecard) -> None:
+        scored = trial.scored(card)
+        if self._judging is not None or self._is_stored(trial):
+            self._batch.rescored.append(scored)
+        else:
+            self._batch.scored.append(scored)
+        if self._in_memory is not None:
+            self._in_memory.append(scored)
+            self._characters += sum([len(reply.text or "") for reply in trial.replies])
+            if len(self._in_memory) > _MOST_IN_MEMORY or self._characters > _MOST_CHARACTERS_IN_MEMORY:
+                self._in_memory = None
         self._running.add(card)
         self._progress.advance(self._running)
-        if self._watch is not None:
-            self._watch(graded)
+        if self._on_scored is not None:
+            self._on_scored(scored)
 
     async def _flush_regularly(self) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_FLUSH_SECONDS):
-                    await self._many.wait()
-            self._many.clear()
+                    await self._flush_now.wait()
+            self._flush_now.clear()
             await self._flush()
 
-    def _held(self) -> bool:
-        if not self._hold or self._judging is None:
+    def _is_deferred(self) -> bool:
+        if not self._defer or self._judging is None:
             return False
-        waiting = self._judging.pending and asyncio.get_running_loop().time() < self._hold_until
+        waiting = self._judging.pending and asyncio.get_running_loop().time() < self._defer_until
         return waiting or self._judging.failure is not None
 
     async def _flush(self) -> None:
-        if self._held():
+        if not len(self._batch) or self._is_deferred():
             return
-        ahead, self._ahead = self._ahead, []
-        batch, self._pending = self._pending, []
-        if ahead or batch:
-            writing = self._writer.submit(self._write, ahead, batch)
-            writing.add_done_callback(lambda done: self._after_writing(done, ahead, batch))
-            waiting = asyncio.wrap_future(writing)
-            # Looked at even where nobody waits any more: an unseen failure would be reported as one of the program's.
-            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
-            # Waiting for it does not cancel it: a batch that waits for the thread is written in any case.
-            await asyncio.wait([waiting])
-            waiting.result()
+        batch, self._batch = self._batch, _Batch()
+        writing = self._executor.submit(self._write, batch)
+        writing.add_done_callback(lambda done: self._after_writing(done, batch))
+        waiting = asyncio.wrap_future(writing)
+        # Retrieved even if nothing awaits it any more: asyncio would report it as never retrieved.
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        # Not awaited directly: cancelling this task must not cancel a batch that waits for the thread.
+        await asyncio.wait([waiting])
+        waiting.result()
 
-    def _after_writing(self, writing: "Future[None]", ahead: list[Trial], batch: list[Trial]) -> None:
-        """In the writing thread: a batch that failed is kept for the end, and the asking told to stop."""
+    def _after_writing(self, writing: "Future[None]", batch: _Batch) -> None:
+        """In the writing thread: keep a failed batch for the end, and stop asking."""
         failure = writing.exception()
         if failure is not None:
-            self._unwritten.append((ahead, batch))
+            self._failed.append(batch)
             self._failure = self._failure or failure
 
-    def _write(self, ahead: list[Trial], batch: list[Trial]) -> None:
-        self._hold = False
-        self._store.add_replies(self._info, ahead)
-        self._store.add(self._info, batch, with_replies=self._judging is None)
+    def _write(self, batch: _Batch) -> None:
+        self._defer = False
+        if batch.unscored:
+            self._store.add_replies(self._info, batch.unscored)
+        if batch.scored:
+            self._store.add(self._info, batch.scored)
+        if batch.rescored:
+            self._store.add(self._info, batch.rescored, with_replies=False)
+
+
+def store_executor() -> ThreadPoolExecutor:
+    """One thread for all writing, so that batches are written one after the other."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
 
 
 @asynccontextmanager
-async def judging_on(
+async def open_judge(
     store: SqlStore | None,
     judge: "Judge | None",
     run_id: str,
-    writer: ThreadPoolExecutor | None = None,
+    executor: ThreadPoolExecutor | None = None,
     *,
-    patience: StoreRetry | None = None,
-    beside: bool = False,
+    retry: StoreRetry | None = None,
+    canaries_in_background: bool = False,
 ) -> "AsyncIterator[JudgingSession | None]":
-    """A judge opened for a run, with what the store remembers of it; nothing if there is no judge.
-
-    `beside`: its canaries need not be back before the asking begins.
-    """
+    """A session of the judge for a run, with the judgements cached in the store; None if there is no judge."""
     if judge is None:
         yield None
         return
-    # Most runs have no judge, and need not load what judging takes.
+    # Most runs have no judge, and need not load these.
     from answerkey.judge.session import open_judging
     from answerkey.runs.durable_writer import RetryingJudgements
 
-    kept = None if store is None else RetryingJudgements(store, patience or StoreRetry(0.0))
-    async with open_judging(judge, run_id=run_id, store=kept, executor=writer, beside=beside) as session:
+    cached = None if store is None else RetryingJudgements(store, retry or StoreRetry(0.0))
+    async with open_judging(
+        judge, run_id=run_id, store=cached, executor=executor, canaries_in_background=canaries_in_background
+    ) as session:
         yield session
-
-
-async def add_stored(
-    recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
-) -> None:
-    """Judge and score the stored replies that still count, and forget scores of any others."""
-    counted: set[tuple[int, int]] = set()
-    for trial in stored_trials(store, info, questions):
-        counted.add((trial.position, trial.number))
-        await recorder.add(trial, stored=True)
-    store.drop_scorecards(info, but=counted)

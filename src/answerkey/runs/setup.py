@@ -16,8 +16,8 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Json, Reply
 from answerkey.model.run_document import reply_document, scorecard_document
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.runs.bookkeeping import configuration_error
 from answerkey.runs.context import golden_set, make_context
+from answerkey.runs.run import ask_and_grade, configuration_error
 from answerkey.targets.resolve import TargetLike, kind_and_rest
 from answerkey.transcripts.json_values import as_dict, as_dicts, decode_json
 from answerkey.transcripts.payloads import ReplyMapping, find_places, reply_from_payload, watch_raw
@@ -75,7 +75,7 @@ async def ask_once(
     case = question if isinstance(question, Question) else Question(id="ask", question=question)
     with watch_raw() as seen:
         async with context.target(target) as opened:
-            [trial] = [trial async for trial in context.engine.ask_all([opened], [Trial(case)])]
+            [trial] = [trial async for trial in ask_and_grade(context, opened, [Trial(case)])]
         name = opened.name
     raw = _decoded(seen[-1]) if seen else None
     table = settings.targets.get(target, {}) if isinstance(target, str) else {}
@@ -85,7 +85,7 @@ async def ask_once(
     found = configuration_error([trial])
     # The body of an error is not an example of a reply.
     readable = reply.failure is None or reply.failure.kind in ("malformed", "null", "empty")
-    card = context.grader.grade(case, trial.replies) if isinstance(question, Question) else None
+    card = trial.scorecard if isinstance(question, Question) else None
     return AskResult(
         target=name,
         question=case,

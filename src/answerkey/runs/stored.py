@@ -1,6 +1,7 @@
-"""Stored runs: the store that settings mean, and runs read from it as every reader shows them, with what he must know of them."""
+"""Stored runs: open the configured store, load runs, and make their warnings."""
 
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
@@ -15,17 +16,27 @@ from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 
 
+def new_run_id() -> str:
+    """A random id for a new run."""
+    return secrets.token_hex(5)
+
+
+def resume_command(info: RunInfo) -> str:
+    """The command that continues a run."""
+    return f"answerkey {'resume' if info.experiment is None else 'ab --resume'} {info.id}"
+
+
 def open_configured_store(settings: Settings, url: str | None = None, *, create: bool = True) -> SqlStore:
-    """The store at an address; without one that of the environment, the configuration, or the default."""
+    """The store at a URL, by default that of ANSWERKEY_STORE, of the configuration, or `.answerkey/answerkey.db`."""
     named = url or os.environ.get("ANSWERKEY_STORE")
     if named:
         return open_store(named, create=create)
-    # In the configuration a relative path starts from its file.
+    # A path in the configuration is relative to its file.
     return open_store(settings.store, folder=settings.folder, create=create)
 
 
 def find_baseline(settings: Settings, store: str | None, reference: str | None) -> RunInfo | None:
-    """The run to compare with, looked up before a run begins: after it, `latest` is another one."""
+    """The baseline run; looked up before a run begins, because it may change what `latest` means."""
     if reference is None:
         return None
     with open_configured_store(settings, store, create=False) as opened:
@@ -39,35 +50,37 @@ def load_stored_run(store: SqlStore, reference: str) -> Run:
 
 
 def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question]) -> Iterator[Trial]:
-    """The stored replies to these questions, as far as the run's target gave them and its repeats count them."""
+    """The stored trials of these questions that count: of the run's target, and within its repeats."""
     for position, question in enumerate(questions):
         for number, replies in store.trials_of(info, question.ask_hash):
-            # A log's rows may have any numbers, and all of its replies count.
+            # Rows of a log may have any trial number, and all of them count.
             if info.is_log or number <= info.repeat:
                 yield Trial(question, number, position, replies)
 
 
 def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "") -> tuple[str, ...]:
-    """One line for each thing that was not observed, not asked or not scored; bad rows may be in a file."""
+    """One line for each thing that was not observed, not asked or not scored.
+
+    `where_bad_rows_are` names the file of rows that could not be scored.
+    """
     lines = []
-    going_on = f"{'resume' if info.experiment is None else 'ab --resume'} {info.id}"
     if info.status != "complete" or summary.coverage < 1:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
-        remedy = f"; go on with: answerkey {going_on}" if never_asked > 0 else ""
+        remedy = f"; continue with: {resume_command(info)}" if never_asked > 0 else ""
         planned = f"{summary.planned} trials were planned"
         if info.is_log:
-            # Nobody can be asked any more.
+            # A log has no chatbot to ask.
             remedy = f", {never_asked} of them questions without a reply" if never_asked > 0 else ""
             planned = f"the log should have {summary.planned} scores"
         lines.append(
             f"coverage {round_down(summary.coverage):.1%}: {planned} and {summary.planned - summary.trials} have no score{remedy}"
         )
     if info.stopped:
-        lines.append(f"asking stopped: {info.stopped}; go on with: answerkey {going_on} --budget …")
+        lines.append(f"asking stopped: {info.stopped}; continue with: {resume_command(info)} --budget …")
     if info.options.reuse and info.made_from:
         lines.append(
-            f"replies of run {info.made_from} were used again where question and target are unchanged: their latency is "
-            "not counted, and what stands behind an address is taken to be as it was"
+            f"replies of run {info.made_from} were reused where question and target are unchanged: their latency is "
+            "ignored, and the server is assumed unchanged"
         )
     if summary.expecting_nothing:
         lines.append(
@@ -83,13 +96,13 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
         )
     if cut := summary.finishes.get("length"):
         lines.append(
-            f"{cut} of {summary.replies} replies were cut off at the model's limit of tokens; raise the limit, such as "
+            f"{cut} of {summary.replies} replies were cut off at the model's token limit; raise it, e.g. "
             "parameters = { max_tokens = … } of the target"
         )
     for reason, count in summary.unscored.items():
         if not reason.startswith(BAD_ROW):
             lines.append(f"not scored: {reason} ({count} of {summary.planned})")
-    again = "score it again with a larger" if info.is_log else f"go on with: answerkey resume {info.id}"
+    again = "score it again with a larger" if info.is_log else f"continue with: {resume_command(info)}"
     return (
         *lines,
         *_bad_row_warnings(summary.unscored, where_bad_rows_are),

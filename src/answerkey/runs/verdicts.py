@@ -1,27 +1,31 @@
-"""Verdicts on runs that have ended: the comparison with a baseline, and the gates.
+"""Verdicts on finished runs: comparison with a baseline, confirmation of flipped questions, gates.
 
-Comparing takes NumPy, which is loaded only where two runs are compared.
+Comparing needs NumPy, which is loaded only when two runs are compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from answerkey.errors import AnswerkeyError
+from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import Gate, GateSubject, check_gates, evaluate_gates, parse_gate
-from answerkey.model.comparison import Comparison, Flip
+from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Flip
+from answerkey.model.question import Question
+from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
 from answerkey.runs.stored import load_stored_run
 
 if TYPE_CHECKING:
+    from answerkey.protocols import BaseTarget
+    from answerkey.runs.context import RunContext
     from answerkey.store.sql import SqlStore
 
-# Flipped questions that are looked up: no reader is shown more.
+# Flipped questions whose texts are looked up; reports show no more.
 _MOST_WORDINGS = 50
 _LONGEST_TEXT = 2_000
-# Runs before one in its trend.
+# Number of earlier runs in a trend.
 _EARLIER = 9
 _FIGURES = ("score", "grade", "interval", "passed", "questions", "latency_ms")
 
@@ -29,7 +33,7 @@ _FIGURES = ("score", "grade", "interval", "passed", "questions", "latency_ms")
 def compare_with_baseline(
     run: Run, baseline: RunInfo, store: "SqlStore", *, margin: float | None = None
 ) -> Run:
-    """The run with its comparison beside it."""
+    """The run with its comparison to a baseline."""
     from answerkey.comparison.run_comparison import columns_from_run, columns_from_store, compare_runs
 
     if isinstance(run.results, StreamedResults):
@@ -42,12 +46,12 @@ def compare_with_baseline(
 
 
 def decided_run(store: "SqlStore", reference: str) -> Run:
-    """A stored run with all that its report decides by: the runs before it, its baseline and its gates."""
+    """A stored run with everything that a report needs: earlier runs, comparison and gates."""
     return decided(with_earlier_runs(load_stored_run(store, reference), store), store)
 
 
 def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
-    """A run with its baseline held against it anew, and its gates unless they are not to decide."""
+    """A run with its comparison, and with its gates evaluated unless `gated` is false."""
     options = run.info.options
     gates = [parse_gate(gate) for gate in options.gates]
     try:
@@ -56,13 +60,13 @@ def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
             gates += [] if any(gate.needs_comparison for gate in gates) else [parse_gate("no regression")]
         return with_gates(run, gates) if gated else run
     except AnswerkeyError as error:
-        # The baseline may be gone, or a metric that a gate names.
-        warning = f"this run's baseline and gates cannot be held against it any more: {error}"
+        # The baseline, or a metric that a gate names, may be gone.
+        warning = f"the baseline and gates of this run cannot be evaluated any more: {error}"
         return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
 
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
-    """The run with those before it of the same chatbot on the same golden set."""
+    """The run with the earlier runs of the same chatbot on the same golden set."""
     from answerkey.store.run_list import RunTable
 
     earlier = tuple(
@@ -102,37 +106,149 @@ def gates_of_stored(
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
-    """A comparison whose first flips say what they ask, what was replied to them, and why the worse reply lost points."""
+    """A comparison whose first flips have the question, both replies, and why the worse one lost points."""
     shown = comparison.flips[:_MOST_WORDINGS]
     if not shown:
         return comparison
     base = store.find_run(comparison.base.id)
-    told = [_told(flip, store, base, candidate) for flip in shown]
-    return msgspec.structs.replace(comparison, flips=(*told, *comparison.flips[_MOST_WORDINGS:]))
+    worded = [_with_texts(flip, store, base, candidate) for flip in shown]
+    return msgspec.structs.replace(comparison, flips=(*worded, *comparison.flips[_MOST_WORDINGS:]))
 
 
-def _told(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo) -> Flip:
+def _with_texts(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo) -> Flip:
     before = _typical(store, base, flip.id, passed=flip.kind == "broken")
     after = _typical(store, candidate, flip.id, passed=flip.kind == "fixed")
     failing = (after if flip.kind == "broken" else before).scorecard
-    reasons = [part.reason for part in failing.components.values() if part.weight and (part.value or 0.0) < 1]
+    reasons = [
+        reason(part) for part in failing.components.values() if part.weight and (part.value or 0.0) < 1
+    ]
     return msgspec.structs.replace(
         flip,
         question=after.question.question,
-        reply_from=_said(before),
-        reply_to=_said(after),
+        reply_from=_reply_text(before),
+        reply_to=_reply_text(after),
         because="; ".join(reason for reason in reasons if reason)[:_LONGEST_TEXT],
     )
 
 
 def _typical(store: "SqlStore", info: RunInfo, question_id: str, *, passed: bool) -> Trial:
-    """A trial of a question that went as the question did on the whole."""
+    """A trial with the same outcome as the question as a whole."""
     trials = store.results_of(info, question_id)
     return next((trial for trial in trials if trial.passed == passed), trials[0])
 
 
-def _said(trial: Trial) -> str:
-    """What was replied, or what went wrong instead."""
+def _reply_text(trial: Trial) -> str:
+    """The reply, or the error instead of it."""
     wrong = trial.error
     text = trial.reply.text if trial.reply.text or wrong is None else f"({wrong.kind}: {wrong.message})"
     return (text or "(nothing)")[:_LONGEST_TEXT]
+
+
+# Confirming flips
+
+# Accepted probability of calling an unstable question broken, over all flips of a run.
+_ALPHA = 0.05
+# Flips of either kind that are asked again; with more, the mean shows the regression.
+_MOST_ASKED = 100
+
+
+def check_confirm(context: "RunContext") -> None:
+    """Refuse --confirm without a baseline or with a judge, before anything is asked."""
+    options = context.options
+    if options.confirm and options.baseline is None:
+        raise UsageError("--confirm asks again what flipped since a baseline; add --baseline RUN")
+    if options.confirm and options.scoring.needs_judge:
+        raise UsageError(
+            "--confirm scores replies without a judge, but the judge is part of the score; use --repeat instead"
+        )
+
+
+async def confirm_flips(
+    run: Run, context: "RunContext", target: "BaseTarget", baseline: RunInfo, store: "SqlStore"
+) -> Run:
+    """Ask flipped questions again; returns the run with a comparison that says which are confirmed broken.
+
+    One failure instead of one pass may be chance in a chatbot whose replies vary. Each flipped question is asked a few
+    more times, of the candidate, and of the base if that is another target that still answers. If no question ever
+    changes, the chatbot is taken as deterministic, and a question that always fails is broken. Otherwise, the unstable
+    questions estimate how often an unstable question passes; one that always fails is broken if so many failures would
+    be rarer than 1 in 20 by instability alone. A question that the base fails too is not broken by the candidate. The
+    further replies are not part of the run.
+    """
+    comparison, times = run.comparison, context.options.confirm
+    if comparison is None or not times:
+        return run
+    flips = [*_first(comparison, "broken"), *_first(comparison, "fixed")]
+    wanted = {flip.id for flip in flips}
+    questions = [
+        question for question in store.questions(run.info.question_set_hash) if question.id in wanted
+    ]
+    candidate = await _pass_counts(context, target, questions, times)
+    base: dict[str, int | None] = {}
+    if flips and baseline.target_spec is not None and baseline.target_spec != run.info.target_spec:
+        try:
+            async with context.target(baseline.target_spec) as opened:
+                base = await _pass_counts(context, opened, questions, times)
+        except AnswerkeyError:
+            # The old version is usually gone; the candidate alone must do.
+            base = {}
+    confirmation = _confirmation(flips, candidate, base, times)
+    info = msgspec.structs.replace(run.info, confirmation=confirmation)
+    store.update_run(info)
+    return msgspec.structs.replace(
+        run, info=info, comparison=msgspec.structs.replace(comparison, confirmation=confirmation)
+    )
+
+
+def _first(comparison: Comparison, kind: str) -> list[Flip]:
+    return [flip for flip in comparison.flips if flip.kind == kind][:_MOST_ASKED]
+
+
+async def _pass_counts(
+    context: "RunContext", target: "BaseTarget", questions: Sequence[Question], times: int
+) -> dict[str, int | None]:
+    """Question id → how often it passes; None if one of its replies could not be scored."""
+    from answerkey.runs.run import ask_and_grade  # commands that only read runs need not load it
+
+    trials = (
+        Trial(question, number, position)
+        for number in range(1, times + 1)
+        for position, question in enumerate(questions)
+    )
+    passed: dict[str, int | None] = dict.fromkeys((question.id for question in questions), 0)
+    async for trial in ask_and_grade(context, target, trials):
+        count = passed[trial.id]
+        passed[trial.id] = None if trial.score is None or count is None else count + trial.passed
+    return passed
+
+
+def _confirmation(
+    flips: Iterable[Flip], candidate: dict[str, int | None], base: dict[str, int | None], times: int
+) -> Confirmation:
+    again = [(flip, candidate.get(flip.id), base.get(flip.id)) for flip in flips]
+    # Pass counts of flips that changed again: broken questions that pass, fixed ones that fail.
+    unstable = [
+        count
+        for flip, count, _ in again
+        if count is not None and count != (0 if flip.kind == "broken" else times)
+    ]
+    # Probability that an unstable question passes, with one pseudo-pass and one pseudo-failure (Laplace).
+    passing = (sum(unstable) + 1) / (times * len(unstable) + 2)
+    by_chance = (1.0 - passing) ** times * len(again) if unstable else 0.0
+    return Confirmation(
+        times=times,
+        deterministic=not unstable,
+        questions=tuple(
+            AskedAgain(
+                id=flip.id,
+                kind=flip.kind,
+                candidate_passed=count,
+                base_passed=before,
+                confirmed=flip.kind == "broken"
+                and count == 0
+                and before in (None, times)
+                and by_chance < _ALPHA,
+            )
+            for flip, count, before in again
+        ),
+    )

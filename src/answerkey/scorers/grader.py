@@ -4,17 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from math import fsum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
 from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
-from answerkey.model.reply import HARNESS_PROBLEMS, Failure, HarnessProblem, Reply
+from answerkey.model.reasons import details
+from answerkey.model.reply import HARNESS_PROBLEMS, ErrorKind, Failure, HarnessProblem, Reply
 from answerkey.model.scorecard import (
+    UNNUMBERED,
+    ErrorFacts,
+    HarnessFacts,
+    JudgedShare,
+    KeywordFacts,
     Score,
     Scorecard,
+    TurnFacts,
     letter_grade,
     passes,
     round_score,
@@ -26,6 +33,7 @@ from answerkey.plugins import ScorerRegistry
 from answerkey.plugins import scorers as scorer_registry
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
+from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
@@ -117,9 +125,15 @@ class Grader:
         found = {*directions_of(takers), *(self._judge.direction if self._judge is not None else ())}
         return frozenset(found | ({"response_quality"} if self._blends else set()))
 
+    def set_spans(self, wanted: bool) -> None:
+        """Say whether scores must tell where each keyword was found; looking only for values is faster."""
+        for scorer in self._scorers:
+            if isinstance(scorer, ResponseQuality):
+                scorer.spans = wanted
+
     @property
-    def kept(self) -> dict[str, Any]:
-        """What a run keeps of its scoring, as fields of RunInfo."""
+    def run_fields(self) -> dict[str, Any]:
+        """How it scores, as fields of RunInfo."""
         scoring = self.scoring
         return {
             "match": scoring.match,
@@ -182,9 +196,8 @@ class Grader:
         error: Failure | None = None
         for score in self._scores(question, reply, judged, earlier):
             name = score.name
-            if name == "error_handling":
-                if score.details:
-                    error = Failure(score.details["kind"], score.details["message"])
+            if isinstance(score.facts, ErrorFacts):
+                error = Failure(cast("ErrorKind", score.facts.kind), score.facts.message)
             elif self._blends and name == "response_quality":
                 score = _blended(score, judged, self._quality_shares)  # the same score, blended
             weight = weights.get(name)
@@ -192,11 +205,11 @@ class Grader:
                 value = score.value
                 if value is not None and not 0.0 <= value <= 1.0:
                     score = _out_of_range(score)  # the same score, unscored
-                components[name] = Score(name, score.value, score.reason, weight, score.details)
+                components[name] = Score(name, score.value, score.reason, weight, score.details, score.facts)
             else:
                 metrics[name] = score.value
-                if score.details:
-                    findings[name] = score.details
+                if score.details or score.facts is not None:
+                    findings[name] = details(score)
         if len(components) < len(weights):
             components |= {
                 name: Score(name, None, "its scorer said nothing of this reply", weight)
@@ -211,8 +224,8 @@ class Grader:
         return unscored_card(self.scoring.weights, reason, problem)
 
     def too_costly(self, question: Question, number: int, seconds: float) -> Scorecard:
-        """The scorecard of a trial that could not be graded within its budget; its number is 0 where it has none yet."""
-        trial = f" (trial {number})" if number else ""
+        """The scorecard of a trial that could not be graded within its budget."""
+        trial = "" if number == UNNUMBERED else f" (trial {number})"
         reason = f"too costly: scoring {question.id}{trial} took more than {seconds:g} s"
         return self.unscored(reason, "too_costly")
 
@@ -234,10 +247,8 @@ class Grader:
                     scores = score_reply(question, reply)
             except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
                 reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
-                given += [
-                    Score(name, None, reason, None, {"unscored": reason, "harness": "scorer"})
-                    for name in directions_of([scorer])
-                ]
+                facts = HarnessFacts("scorer", reason)
+                given += [Score(name, None, facts=facts) for name in directions_of([scorer])]
                 continue
             if type(scores) is Score:
                 given.append(scores)
@@ -295,21 +306,24 @@ def directions_of(scorers: Iterable[Scorer]) -> dict[str, Direction]:
 def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, float]) -> Score:
     """Response quality as far as it is the judge's; without a judgement it is unscored, never a part of itself."""
     judge = next((score for score in judged if score.name == "judge"), None)
-    details = {
-        **keywords.details,
-        "keywords": keywords.value,
-        "judge": None if judge is None else judge.value,
-    }
-    if judge is None or judge.value is None:
-        reason = "no judge was asked" if judge is None else judge.reason
-        return Score(keywords.name, None, f"not judged: {reason}", None, details)
     share = shares.get("keywords", 0.0)
-    if not share:
-        return Score(keywords.name, judge.value, f"judge: {judge.reason}", None, details)
-    if keywords.value is None:
-        return Score(keywords.name, None, keywords.reason, None, details)
-    value = round_score(share * keywords.value + shares["judge"] * judge.value)
-    return Score(keywords.name, value, f"judge: {judge.reason}; {keywords.reason}", None, details)
+    judged_share = JudgedShare(
+        by_keywords=keywords.value,
+        by_judge=None if judge is None else judge.value,
+        reason="no judge was asked" if judge is None else judge.reason,
+        blended=bool(share),
+    )
+    if not isinstance(keywords.facts, KeywordFacts):
+        # Its scorer failed: there is nothing to blend with.
+        return keywords
+    facts = msgspec.structs.replace(keywords.facts, judged=judged_share)
+    if judge is None or judge.value is None:
+        value = None
+    elif not share:
+        value = judge.value
+    else:
+        value = round_score(share * (keywords.value or 0.0) + shares["judge"] * judge.value)
+    return Score(keywords.name, value, facts=facts)
 
 
 def _out_of_range(score: Score) -> Score:
@@ -323,24 +337,20 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _mean_component(name: str, turns: Sequence[Score | None]) -> Score:
     """A component over a conversation's turns; a turn without a value leaves it without one."""
-    scored = [(number, turn) for number, turn in enumerate(turns, start=1) if turn is not None]
-    unscored = any(turn.value is None for _, turn in scored)
-    lost = "; ".join(f"turn {number}: {turn.reason}" for number, turn in scored if turn.value != 1.0)
-    first = scored[0][1]
+    scored = [turn for turn in turns if turn is not None]
+    unscored = any(turn.value is None for turn in scored)
+    # Spans stay with their turn.
+    facts = TurnFacts(tuple(map(_without_spans, scored)))
     return Score(
         name,
-        None if unscored else _mean([turn.value for _, turn in scored]),
-        lost or first.reason,
-        first.weight,
-        _joined([turn.details for _, turn in scored]),
+        None if unscored else _mean([turn.value for turn in scored]),
+        weight=scored[0].weight,
+        facts=facts,
     )
 
 
-def _joined(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The turns' lists of names, one after the other; spans stay with their turn."""
-    joined: dict[str, Any] = {}
-    for part in details:
-        for name, value in part.items():
-            if isinstance(value, list) and all(isinstance(item, str) for item in value):
-                joined.setdefault(name, []).extend(value)
-    return joined
+def _without_spans(score: Score) -> Score:
+    facts = score.facts
+    if not isinstance(facts, KeywordFacts) or not facts.matches:
+        return score
+    return msgspec.structs.replace(score, facts=msgspec.structs.replace(facts, matches=()))

@@ -12,7 +12,7 @@ from answerkey import plugins
 from answerkey.errors import UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Score
+from answerkey.model.scorecard import HarnessFacts, Score
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.groundedness import has_evidence
 from answerkey.text.normalise import one_line
@@ -72,7 +72,7 @@ class OwnScorer(BaseScorer):
             value = self.function(question, reply, **self._arguments, **more)
         except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value
             reason = one_line(f"raised {type(error).__name__}: {error}", 200)
-            return [_no_value(name, reason, {"harness": "scorer"}) for name in self._names]
+            return [Score(name, None, facts=HarnessFacts("scorer", reason)) for name in self._names]
         if isinstance(value, list | tuple):
             return self._several(value)
         return (_score(self._names[0], value),)

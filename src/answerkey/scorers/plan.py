@@ -23,13 +23,24 @@ class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):
     scorers: dict[str, ScorerSettings]
     # The configuration file, from whose folder paths start.
     path: str | None
-    # Where modules are found.
-    sys_path: list[str]
     # The names of the judge's scores; None: there is no judge.
     judge: dict[str, Direction] | None = None
-    # Seconds of CPU that one trial may take, and seconds altogether.
-    cpu_seconds: float = 10.0
-    wall_seconds: float = 60.0
+
+
+class _JudgeNames:
+    """A judge whose scores are given to the grader."""
+
+    version = ""
+
+    def __init__(self, direction: dict[str, Direction]) -> None:
+        self.direction = direction
+
+
+def grader_by(recipe: GraderRecipe) -> Grader:
+    """The grader that a recipe describes."""
+    settings = Settings(scoring=recipe.scoring, scorers=recipe.scorers, path=recipe.path)
+    judge = None if recipe.judge is None else _JudgeNames(recipe.judge)
+    return make_grader(recipe.scoring, settings, judge=judge)
 
 
 def make_grader(
@@ -70,7 +81,6 @@ def make_grader(
             scoring=scoring,
             scorers=settings.scorers,
             path=settings.path,
-            sys_path=[],
             judge=None if judge is None else dict(judge.direction),
         )
     return grader

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords, said_keywords
+from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Score
+from answerkey.model.scorecard import KeywordFacts, KeywordMatch, Score
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import Keyword, Threshold, describe_keyword
 
@@ -34,6 +33,8 @@ class ResponseQuality(BaseScorer):
         folder: Path = Path(),
     ) -> None:
         self.mode: MatchMode = mode
+        # Whether scores say where each keyword is; a log of which only the summary is wanted does without.
+        self.spans = True
         # How sure `smart` must be, of keywords in its mode and of reference answers in every mode.
         self.threshold: Threshold = threshold
         self.version = f"response_quality/{_REVISIONS[mode]}/{mode}"
@@ -61,35 +62,38 @@ class ResponseQuality(BaseScorer):
                 Question(id="", question="?", expected_keywords=("two",)), Reply(text="There are three.")
             )
 
-    def value(self, question: Question, reply: Reply) -> float | None:
-        """What `score` gives as its value, without the words."""
-        if not question.expected_keywords or self.mode == "smart" or question.forbidden_keywords:
-            return self.score(question, reply).value
-        said = self.said(question.expected_keywords, reply.text)
-        return said.count(True) / len(said)
-
-    def said(self, keywords: Sequence[Keyword], text: str | None) -> list[bool]:
-        """Which of the keywords a text says, in the modes that only look."""
-        return said_keywords(keywords, text, self.mode)
-
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
-        if not question.expected_keywords and question.reference_answer and question.reference_answer.strip():
-            return self._by_reference(question, question.reference_answer, reply)
-        scored = self.by_keywords(question.expected_keywords, reply.text, question.question)
-        return self._forbidden_score(question, reply, scored.details) or scored
+        reference = question.reference_answer
+        if not question.expected_keywords and reference and reference.strip():
+            (match,) = self.find((reference,), reply.text, question.question, "smart")
+            value = float(match.found)
+            facts = KeywordFacts(matches=(_keyword_match(reference, match),), conveys_reference=match.found)
+        else:
+            value, facts = self._by_keywords(question, reply.text)
+        if question.forbidden_keywords:
+            forbidden = self._forbidden_said(question, reply.text)
+            if forbidden:
+                value, facts = 0.0, msgspec.structs.replace(facts, forbidden=forbidden)
+        return Score(self.name, value, facts=facts)
 
-    def by_keywords(self, keywords: Sequence[Keyword], text: str | None, question: str = "") -> Score:
-        """Score one reply by the keywords alone; the modes that only look do not need the question."""
-        names, matches = keyword_names(keywords), self.find(keywords, text, question)
-        scored = self.told(names, [match.found for match in matches])
-        scored.details["matches"] = list(map(_span, names, matches))
-        return scored
+    def _by_keywords(self, question: Question, text: str | None) -> tuple[float, KeywordFacts]:
+        keywords = question.expected_keywords
+        if not keywords:
+            return 1.0, _NOTHING_EXPECTED
+        names = keyword_names(keywords)
+        matches = self.find(keywords, text, question.question)
+        found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
+        missing: tuple[str, ...] = ()
+        if len(found) < len(names):
+            missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
+        spans = tuple(map(_keyword_match, names, matches)) if self.spans else ()
+        return len(found) / len(names), KeywordFacts(found, missing, spans)
 
     def find(
         self, keywords: Sequence[Keyword], text: str | None, question: str = "", mode: MatchMode | None = None
     ) -> tuple[Match, ...]:
-        """Where a text says each of the keywords."""
+        """One Match for each keyword, in order."""
         return find_keywords(
             keywords,
             text,
@@ -99,54 +103,22 @@ class ResponseQuality(BaseScorer):
             probability=self._probability,
         )
 
-    def told(self, names: Sequence[str], found: Sequence[bool]) -> Score:
-        """The score and the words for it, of keywords that are found or not; where, stands behind the details."""
-        said = [name for name, one in zip(names, found, strict=True) if one]
-        if len(said) == len(names):
-            missing = []
-            reason = f"{len(said)} of {len(names)} keywords found" if names else "no keyword expected"
-        else:
-            missing = [name for name, one in zip(names, found, strict=True) if not one]
-            reason = f"{len(said)} of {len(names)} keywords found; missing {', '.join(missing)}"
-        value = len(said) / len(names) if names else 1.0
-        return Score(self.name, value, reason, None, {"found": said, "missing": missing})
-
-    def _by_reference(self, question: Question, answer: str, reply: Reply) -> Score:
-        """1 or 0 by whether the reply conveys the reference answer: by `smart`, since there is no literal way."""
-        (match,) = self.find((answer,), reply.text, question.question, "smart")
-        details: dict[str, Any] = {"found": [], "missing": [], "matches": [_span(answer, match)]}
-        forbidden = self._forbidden_score(question, reply, details)
-        if forbidden is not None:
-            return forbidden
-        verb = "conveys" if match.found else "does not convey"
-        reason = f"{verb} the reference answer (no keyword is expected, so it was matched by smart)"
-        return Score(self.name, float(match.found), reason, None, details)
-
-    def _forbidden_score(self, question: Question, reply: Reply, details: dict[str, Any]) -> Score | None:
-        """Zero where the reply says what it must not."""
-        said = self._forbidden(question, reply)
-        if not said:
-            return None
-        details["forbidden"] = [span["keyword"] for span in said]
-        details["forbidden_matches"] = said
-        reason = f"says {', '.join(details['forbidden'])}, which is forbidden"
-        return Score(self.name, 0.0, reason, None, details)
-
-    def _forbidden(self, question: Question, reply: Reply) -> list[dict[str, Any]]:
-        if not question.forbidden_keywords:
-            return []
-        matches = self.find(question.forbidden_keywords, reply.text, question.question)
-        return [
-            _span(describe_keyword(keyword), match)
+    def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:
+        matches = self.find(question.forbidden_keywords, text, question.question)
+        return tuple(
+            _keyword_match(describe_keyword(keyword), match)
             for keyword, match in zip(question.forbidden_keywords, matches, strict=True)
             if match.found
-        ]
+        )
+
+
+_NOTHING_EXPECTED = KeywordFacts()
 
 
 def keyword_names(keywords: Sequence[Keyword]) -> list[str]:
-    """What keywords are called in words."""
+    """How keywords are named in words."""
     return [word if type(word) is str else describe_keyword(word) for word in keywords]
 
 
-def _span(keyword: str, match: Match) -> dict[str, Any]:
-    return {"keyword": keyword, **msgspec.structs.asdict(match)}
+def _keyword_match(keyword: str, match: Match) -> KeywordMatch:
+    return KeywordMatch(keyword, match.found, match.rule, match.start, match.end, match.text, match.why)

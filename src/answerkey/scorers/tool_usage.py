@@ -5,7 +5,7 @@ that writing the same expectations in another order gives the same value.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from answerkey.model.options import ToolMode
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply, ToolCall
-from answerkey.model.scorecard import Score
+from answerkey.model.scorecard import Score, ToolFacts
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.stats.assignment import cheapest_assignment
 from answerkey.text.normalise import compile_pattern
@@ -148,52 +148,39 @@ class ToolUsage(BaseScorer):
     def __init__(self, mode: ToolMode = "standard") -> None:
         self.mode = mode
         self.version = f"tool_usage/1/{mode}"
-        self._nothing: tuple[Score, ...] | None = None
-        # What was expected and the names of what was called → the values, which are all that these decide.
-        self._known: dict[object, tuple[float | None, ...]] = {}
+        # Few combinations of expected and called tools make up most replies.
+        self._known: dict[object, tuple[Score, ...]] = {}
 
     def score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         """The component first, then the metrics."""
-        if not reply.tool_calls and not question.expected_tools:
-            # Nothing expected and nothing called, as in most logs of retrieval: always the same scores.
-            if self._nothing is None:
-                self._nothing = self._score(question, reply)
-            return self._nothing
-        return self._score(question, reply)
-
-    def values(self, question: Question, reply: Reply) -> tuple[float | None, ...]:
-        """What `score` gives as its values, without the words."""
+        used, observed = reply.tools_used, reply.evidence.tools_observed
         try:
-            key = (question.expected_tools, question.forbidden_tools, question.tools, reply.tools_used)
+            key = (question.expected_tools, question.forbidden_tools, question.tools, used, observed)
             known = self._known.get(key)
         except TypeError:
-            # Arguments are expected, so that the calls must be looked at.
-            return tuple([score.value for score in self.score(question, reply)])
+            # Arguments are expected, so the calls themselves decide.
+            return self._score(question, reply)
         if known is None:
-            known = tuple([score.value for score in self.score(question, reply)])
+            known = self._score(question, reply)
             if len(self._known) < _MOST_KNOWN:
                 self._known[key] = known
         return known
 
     def _score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
-        used = reply.tools_used
         fit = fit_tools(question.expected_tools, reply.tool_calls)
         expected = dict.fromkeys([tool.name for tool in question.expected_tools])
-        called = dict.fromkeys(used)
-        missing = [name for name in expected if name not in called]
-        extra = [name for name in called if name not in expected]
-        banned = [name for name in called if name in question.forbidden_tools]
-        details: dict[str, Any] = {"missing": missing, "extra": extra}
-        if banned:
-            details["forbidden"] = banned
-        if question.tools == "none" and used:
-            component = Score(self.name, 0.0, f"called {_names(called)} where no tool should be used")
-        elif banned:
-            component = Score(self.name, 0.0, f"called {_names(banned)}, which is forbidden")
-        else:
-            component = self._by_mode(question, reply, fit, missing)
+        called = dict.fromkeys(reply.tools_used)
+        facts = ToolFacts(
+            missing=tuple(name for name in expected if name not in called),
+            extra=tuple(name for name in called if name not in expected),
+            forbidden=tuple(name for name in called if name in question.forbidden_tools),
+            unwanted=tuple(called) if question.tools == "none" else (),
+            expects_tools=bool(expected),
+            observed=reply.evidence.tools_observed,
+            mode=self.mode,
+        )
         return (
-            Score(self.name, component.value, component.reason, None, details),
+            Score(self.name, self._value(facts, fit), facts=facts),
             Score("tool_partial", fit.partial),
             Score("tool_precision", fit.precision),
             Score("tool_f1", fit.f1),
@@ -201,19 +188,12 @@ class ToolUsage(BaseScorer):
             Score("tool_arguments", fit.arguments),
         )
 
-    def _by_mode(self, question: Question, reply: Reply, fit: ToolFit, missing: list[str]) -> Score:
-        if not question.expected_tools:
-            return Score(self.name, 1.0, "no tool expected")
-        if missing:
-            unseen = "" if reply.evidence.tools_observed else " (tool calls were not observed)"
-            reason = f"did not call {_names(missing)}{unseen}"
-        else:
-            reason = "called every expected tool"
+    def _value(self, facts: ToolFacts, fit: ToolFit) -> float:
+        if facts.unwanted or facts.forbidden:
+            return 0.0
+        if not facts.expects_tools:
+            return 1.0
         if self.mode == "standard":
-            return Score(self.name, 0.0 if missing else 1.0, reason)
+            return 0.0 if facts.missing else 1.0
         value: float = getattr(fit, self.mode)
-        return Score(self.name, value, f"{reason}; {self.mode} credit {value:.2f}")
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(names)
+        return value

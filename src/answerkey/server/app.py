@@ -25,7 +25,7 @@ from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
-from answerkey.report.row_files import ENDINGS, write_table
+from answerkey.report.tables import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import GivenBaseline, action_routes
@@ -209,27 +209,30 @@ PAGES = (
 )
 
 
-# What the server does by itself while nobody waits: it warms up once, and then puts things in order now and then.
+# Background maintenance and warm-up
 
 
-# Between two looks at the golden set's file.
-_SECONDS = 20.0
+# Between two maintenance runs.
+_MAINTENANCE_SECONDS = 20.0
 
 
-def keep_house(app: "Starlette", stopped: Event) -> None:
-    """Put things in order until the server stops."""
-    said = None
+def run_maintenance_loop(app: "Starlette", stopped: Event) -> None:
+    """Run maintenance until shutdown; a problem is printed once."""
+    printed = None
     while not stopped.is_set():
-        problem = put_in_order(app)
-        if problem is not None and problem != said:
-            sys.stderr.write(f"answerkey: production replies could not be put in order: {problem}\n")
-        said = problem
-        stopped.wait(_SECONDS)
+        problem = run_maintenance(app)
+        if problem is not None and problem != printed:
+            sys.stderr.write(f"answerkey: maintenance of production replies failed: {problem}\n")
+        printed = problem
+        stopped.wait(_MAINTENANCE_SECONDS)
 
 
-def put_in_order(app: "Starlette") -> str | None:
-    """Delete production replies that are too old and grade the others by the golden set as it is now; what stood in the
-    way, if anything did."""
+def run_maintenance(app: "Starlette") -> str | None:
+    """Delete production replies that are too old and grade the others by the current golden set.
+
+    Returns:
+        What went wrong, or None.
+    """
     days = app.state.settings.production_days
     try:
         store = app.state.holder.get()
@@ -242,7 +245,8 @@ def put_in_order(app: "Starlette") -> str | None:
     return problem
 
 
-_SMALL = 20_000
+# Runs with more questions are not compared in advance.
+_MAX_WARMED_QUESTIONS = 20_000
 
 
 def warm_up(app: "Starlette") -> None:
@@ -264,7 +268,10 @@ def warm_up(app: "Starlette") -> None:
 
 def _is_small(store: "SqlStore") -> bool:
     """Whether comparing the newest two runs costs little; readers of larger ones wait for their own."""
-    return all(store.count_questions(info.question_set_hash) <= _SMALL for info in store.list_infos(limit=2))
+    return all(
+        store.count_questions(info.question_set_hash) <= _MAX_WARMED_QUESTIONS
+        for info in store.list_infos(limit=2)
+    )
 
 
 def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -> None:

@@ -18,11 +18,11 @@ from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receive
 from answerkey.runs.production import ProductionGrading
 from answerkey.server.access import Visitor
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import read_moment
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 _MOST_REPLIES = 500
@@ -180,7 +180,7 @@ class Intake:
         if carried is not None:
             self._keep_carried(store, carried, fresh, who)
         may_change = who.role != "site" and not foreign
-        saved, created = FeedbackBook(store).add(fresh, change=may_change)
+        saved, created = FeedbackStore(store).add(fresh, change=may_change)
         if not created and not may_change and not _same_verdict(saved, fresh):
             raise KeyUsedError("this idempotency key was used for another verdict, which stays as it is")
         note = (
@@ -216,7 +216,7 @@ class Intake:
         """Keep the reply that came with a verdict, under the verdict's ids; one that the store has stays as it is."""
         if verdict.response_id is None:
             raise UsageError("a verdict that carries its reply needs that reply's response_id")
-        if FeedbackBook(store).knows_reply(verdict.response_id):
+        if FeedbackStore(store).knows_reply(verdict.response_id):
             return
         ids = {"response_id": verdict.response_id, "trace_id": verdict.trace_id}
         ids["conversation_id"] = verdict.conversation_id
@@ -236,7 +236,7 @@ class Intake:
                 "[server] questions names"
             )
         payload = {name: value for name, value in row.items() if name != "question"}
-        reply = self._traces.join(who.sender, reply_from_payload(payload, asked=Asked(asked)))
+        reply = self._traces.join(who.sender, reply_from_payload(payload, asked=QuestionContext(asked)))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
         said = row.get("created_at")
         if said is not None and not isinstance(said, str):

@@ -177,11 +177,11 @@ def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:
     return _rankings.get(_key(store, infos), lambda: rank_runs(_read(store, infos)))
 
 
-def feedback_figures(store: SqlStore, wanted: FeedbackFilter | None = None) -> FeedbackStats:
+def feedback_figures(store: SqlStore, criteria: FeedbackFilter | None = None) -> FeedbackStats:
     """What `answerkey feedback stats` says of the days that are wanted."""
-    days = ("", "") if wanted is None else (wanted.since or "", wanted.until or "")
+    days = ("", "") if criteria is None else (criteria.since or "", criteria.until or "")
     key = (store.address, *days, *feedback_state(store))
-    return _feedback.get(key, lambda: feedback_stats(store, wanted=wanted))
+    return _feedback.get(key, lambda: feedback_stats(store, criteria=criteria))
 
 
 def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:

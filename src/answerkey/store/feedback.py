@@ -1,4 +1,4 @@
-"""FeedbackBook: people's verdicts in the store, each tied to the reply it is about as soon as that reply is known."""
+"""FeedbackStore: people's verdicts, each linked to its reply as soon as that reply is known."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,13 +48,13 @@ class Window(Protocol):
     def until(self) -> str | None: ...
 
 
-def within_days(column: str, wanted: Window) -> list[Sql]:
+def within_days(column: str, criteria: Window) -> list[Sql]:
     """The conditions that a time is within the wanted days."""
     conditions = []
-    if wanted.since is not None:
-        conditions.append(Sql(f"{column} >= ?", (day_begins(wanted.since),)))
-    if wanted.until is not None:
-        conditions.append(Sql(f"{column} < ?", (day_ends(wanted.until),)))
+    if criteria.since is not None:
+        conditions.append(Sql(f"{column} >= ?", (day_begins(criteria.since),)))
+    if criteria.until is not None:
+        conditions.append(Sql(f"{column} < ?", (day_ends(criteria.until),)))
     return conditions
 
 
@@ -91,7 +91,7 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-class FeedbackBook:
+class FeedbackStore:
     """Reads and writes the feedback of a store."""
 
     def __init__(self, store: "SqlStore") -> None:
@@ -174,10 +174,10 @@ class FeedbackBook:
         return self._read(sql("production_id IN {ids}", ids=in_list(ids)))
 
     def page(
-        self, wanted: FeedbackFilter | None = None, *, limit: int = 50, offset: int = 0
+        self, criteria: FeedbackFilter | None = None, *, limit: int = 50, offset: int = 0
     ) -> tuple[list[Feedback], int]:
         """Verdicts newest first, and how many there are in all."""
-        where = _conditions(wanted or FeedbackFilter())
+        where = _conditions(criteria or FeedbackFilter())
         query = sql(
             f"SELECT payload FROM feedback WHERE {{where}} {_NEWEST} LIMIT ? OFFSET ?",
             limit,
@@ -301,15 +301,15 @@ def _located(connection: Connection, feedback: Feedback) -> Feedback:
     return feedback
 
 
-def _conditions(wanted: FeedbackFilter) -> Sql:
-    conditions = within_days("created_at", wanted)
-    if wanted.value is not None:
-        conditions.append(Sql("value >= ?" if wanted.value == "up" else "value < ?", (POSITIVE,)))
-    if wanted.source is not None:
-        conditions.append(Sql("source = ?", (wanted.source,)))
-    if wanted.category is not None:
-        known = Sql("category = ?", (wanted.category,))
-        unknown = [Sql("category IS NULL")] if wanted.category == "unknown" else []
+def _conditions(criteria: FeedbackFilter) -> Sql:
+    conditions = within_days("created_at", criteria)
+    if criteria.value is not None:
+        conditions.append(Sql("value >= ?" if criteria.value == "up" else "value < ?", (POSITIVE,)))
+    if criteria.source is not None:
+        conditions.append(Sql("source = ?", (criteria.source,)))
+    if criteria.category is not None:
+        known = Sql("category = ?", (criteria.category,))
+        unknown = [Sql("category IS NULL")] if criteria.category == "unknown" else []
         conditions.append(any_of([known, *unknown]))
     return all_of(conditions)
 

@@ -21,7 +21,7 @@ from answerkey.model.feedback import (
 from answerkey.model.scorecard import PASS_MARK, lowest_score
 from answerkey.stats.agreement import correlate
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, in_list, sql
-from answerkey.store.feedback import SCORED, FeedbackBook, FeedbackFilter, within_days
+from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore, within_days
 from answerkey.store.run_rows import fold, storable, tools_text
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery
@@ -121,11 +121,11 @@ def recounted(database: Database, connection: Connection, ids: Sequence[str]) ->
     add_up(connection, before, sums_of_ids(connection, ids))
 
 
-def window_sums(connection: Connection, wanted: "Window") -> Sums:
+def window_sums(connection: Connection, criteria: "Window") -> Sums:
     """What replies add up to by facet and value, of the days that are wanted. Those of UTC are added up; where days begin at
     another time, the first and the last are whole ones without some hours, or some hours, whichever are fewer."""
-    begin = "" if wanted.since is None else day_begins(wanted.since)
-    end = "9999-99" if wanted.until is None else day_ends(wanted.until)
+    begin = "" if criteria.since is None else day_begins(criteria.since)
+    end = "9999-99" if criteria.until is None else day_ends(criteria.until)
     if begin >= end:
         return {}
     first, last, hours = begin, end, []
@@ -135,7 +135,7 @@ def window_sums(connection: Connection, wanted: "Window") -> Sums:
             hours.append((-1, first, begin))
         else:
             hours.append((1, begin, f"{begin[:10]}T24"))
-    if wanted.until is not None and end[10:] != _FIRST:
+    if criteria.until is not None and end[10:] != _FIRST:
         if end[11:] < "12":
             hours.append((1, end[:10], end))
         else:
@@ -234,7 +234,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         statement = insert("production_replies")
         with self.database.transaction() as connection:
             added = [item for item in replies if connection.run(statement, production_row(item)).rowcount]
-            linked = FeedbackBook(self._store).link(connection, added)
+            linked = FeedbackStore(self._store).link(connection, added)
             new = tuple(item.id for item in added)
             add_up(connection, {}, sums_of_ids(connection, new))
         return Addition(new, linked)
@@ -270,77 +270,77 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             return next(iter(self.read(connection, [(identity,)])), None)
 
     def page(
-        self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0
+        self, criteria: ProductionFilter, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[ProductionReply], int]:
         """A page of replies, and how many match: more than MAX_COUNTED are not counted further."""
-        return super().page(wanted, limit=limit, offset=offset)
+        return super().page(criteria, limit=limit, offset=offset)
 
-    def every(self, wanted: ProductionFilter) -> Iterator[ProductionReply]:
+    def every(self, criteria: ProductionFilter) -> Iterator[ProductionReply]:
         """All matching replies, read in batches: there may be millions."""
         query = sql(
             "SELECT id FROM ({matching}) AS t ORDER BY {order}",
-            matching=self._all_matching(wanted),
-            order=self._order(wanted),
+            matching=self._all_matching(criteria),
+            order=self._order(criteria),
         )
         for rows in self.database.batches(*query):
             with self.database.reading() as connection:
                 replies = self.read(connection, rows)
             yield from replies
 
-    def matching(self, wanted: ProductionFilter, value: str) -> Sql:
+    def matching(self, criteria: ProductionFilter, value: str) -> Sql:
         """SELECT the ids of matching replies, up to the number that is counted."""
-        return sql("{matching} LIMIT ?", MAX_COUNTED + 1, matching=self._all_matching(wanted))
+        return sql("{matching} LIMIT ?", MAX_COUNTED + 1, matching=self._all_matching(criteria))
 
-    def _all_matching(self, wanted: ProductionFilter) -> Sql:
+    def _all_matching(self, criteria: ProductionFilter) -> Sql:
         """SELECT the ids of all matching replies, by whatever index finds them."""
-        tables, conditions = "production_replies p", _conditions(self.database, wanted)
-        if wanted.text:
-            tables, condition = self.database.search("production_replies", "p", wanted.text)
+        tables, conditions = "production_replies p", _conditions(self.database, criteria)
+        if criteria.text:
+            tables, condition = self.database.search("production_replies", "p", criteria.text)
             conditions.append(condition)
         return sql(
             "SELECT {value} AS value, p.id, p.created_at FROM {tables} WHERE {where}",
-            value=f"p.{self._sort_column(wanted)}",
+            value=f"p.{self._sort_column(criteria)}",
             tables=tables,
             where=all_of(
-                [*conditions, *(limit.condition(f"p.{limit.name}") for limit in self.sql_ranges(wanted))]
+                [*conditions, *(limit.condition(f"p.{limit.name}") for limit in self.sql_ranges(criteria))]
             ),
         )
 
-    def _sort_column(self, wanted: ProductionFilter) -> str:
-        for name in wanted.value_names:
+    def _sort_column(self, criteria: ProductionFilter) -> str:
+        for name in criteria.value_names:
             if name not in _COLUMNS:
                 raise UsageError(
                     f"replies cannot be sorted or filtered by {name[:60]!r}; use one of {', '.join(_COLUMNS)}"
                 )
-        return _COLUMNS[wanted.sort_column]
+        return _COLUMNS[criteria.sort_column]
 
-    def counts_with_page(self, wanted: ProductionFilter) -> bool:
+    def counts_with_page(self, criteria: ProductionFilter) -> bool:
         """Texts are searched once, for the page and the count."""
         return True
 
-    def _order(self, wanted: ProductionFilter) -> str:
-        return f"t.value IS NULL, {_order_of(wanted, 't', value='t.value')}"
+    def _order(self, criteria: ProductionFilter) -> str:
+        return f"t.value IS NULL, {_order_of(criteria, 't', value='t.value')}"
 
     def _page_keys(
-        self, connection: Connection, wanted: ProductionFilter, limit: int, offset: int
+        self, connection: Connection, criteria: ProductionFilter, limit: int, offset: int
     ) -> tuple[Sequence[Row], int]:
-        column = self._sort_column(wanted)
-        if _count_from_sums(connection, wanted) <= MAX_COUNTED:
-            keys, total = super()._page_keys(connection, wanted, limit, offset)
+        column = self._sort_column(criteria)
+        if _count_from_sums(connection, criteria) <= MAX_COUNTED:
+            keys, total = super()._page_keys(connection, criteria, limit, offset)
             if total <= MAX_COUNTED:
                 return keys, total
-        return self._follow_index(connection, wanted, column, limit, offset), MAX_COUNTED + 1
+        return self._follow_index(connection, criteria, column, limit, offset), MAX_COUNTED + 1
 
     def _follow_index(
-        self, connection: Connection, wanted: ProductionFilter, column: str, limit: int, offset: int
+        self, connection: Connection, criteria: ProductionFilter, column: str, limit: int, offset: int
     ) -> list[Row]:
         """The ids of a page of many replies: follow the index of the sort column until the page is full."""
-        conditions = _conditions(self.database, wanted, followed=column)
+        conditions = _conditions(self.database, criteria, followed=column)
         conditions += [
-            limit.condition(_unless_followed(limit.name, column)) for limit in self.sql_ranges(wanted)
+            limit.condition(_unless_followed(limit.name, column)) for limit in self.sql_ranges(criteria)
         ]
-        if wanted.text:
-            conditions.append(self.database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
+        if criteria.text:
+            conditions.append(self.database.contains(SAID_IN_PRODUCTION.format(row="p"), criteria.text))
 
         def read_ids(condition: Sql, limit: int, offset: int) -> list[Row]:
             query = sql(
@@ -348,7 +348,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
                 limit,
                 offset,
                 where=all_of([*conditions, condition]),
-                order=_order_of(wanted, "p", value=f"p.{column}"),
+                order=_order_of(criteria, "p", value=f"p.{column}"),
             )
             return list(connection.run(*query).fetchall())
 
@@ -377,10 +377,10 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         replies = {item.id: item for item in (_unpacked(*row) for row in connection.run(*query))}
         return [replies[identity] for identity in ids if identity in replies]
 
-    def figures(self, wanted: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
+    def figures(self, criteria: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
         """Those of the time that is wanted added up."""
-        wanted = wanted or ProductionFilter()
-        days = within_days("p.created_at", wanted)
+        criteria = criteria or ProductionFilter()
+        days = within_days("p.created_at", criteria)
         in_days = sql(
             " WHERE EXISTS (SELECT 1 FROM production_replies p WHERE p.id = f.production_id AND {days})",
             days=all_of(days),
@@ -391,7 +391,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             in_days=in_days if days else "",
         )
         with self.database.reading() as connection:
-            sums = window_sums(connection, wanted)
+            sums = window_sums(connection, criteria)
             replies_judged = connection.value(*judged)
         replies, graded, score, timed, latency = sums.get(("", ""), (0,) * 5)
 
@@ -416,7 +416,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
     def verdicts(self, ids: Sequence[str]) -> dict[str, list[Feedback]]:
         """What people said of these replies, newest first."""
         found: dict[str, list[Feedback]] = {}
-        for item in FeedbackBook(self._store).of_production(ids):
+        for item in FeedbackStore(self._store).of_production(ids):
             found.setdefault(item.production_id or "", []).append(item)
         return found
 
@@ -457,20 +457,20 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
     )
 
 
-def _count_from_sums(connection: Connection, wanted: ProductionFilter) -> int:
+def _count_from_sums(connection: Connection, criteria: ProductionFilter) -> int:
     """How many replies match, if the stored sums say so: without a filter, or with one of a facet; otherwise 0."""
     facets = {**_COUNTED, "result": "result"}
-    given = {facets.get(name): value for name, value in wanted.conditions.items()} or {"": ""}
-    if len(given) > 1 or None in given or wanted.ranges:
+    given = {facets.get(name): value for name, value in criteria.conditions.items()} or {"": ""}
+    if len(given) > 1 or None in given or criteria.ranges:
         return 0
     query = "SELECT COALESCE(SUM(replies), 0) FROM production_sums WHERE facet = ? AND value = ?"
     return int(connection.value(query, *given.items()))
 
 
-def _order_of(wanted: ProductionFilter, row: str, *, value: str) -> str:
+def _order_of(criteria: ProductionFilter, row: str, *, value: str) -> str:
     """SQL order; of equal values the newest come first in ascending order, so that an index can be followed backwards."""
-    column = _COLUMNS[wanted.sort_column]
-    direction, reverse = ("DESC", "ASC") if wanted.descending else ("ASC", "DESC")
+    column = _COLUMNS[criteria.sort_column]
+    direction, reverse = ("DESC", "ASC") if criteria.descending else ("ASC", "DESC")
     if column == "id":
         return f"{row}.id {direction}"
     if column == "created_at":
@@ -494,7 +494,7 @@ _VERDICTS = {
 }
 
 
-def _conditions(database: Database, wanted: ProductionFilter, *, followed: str | None = None) -> list[Sql]:
+def _conditions(database: Database, criteria: ProductionFilter, *, followed: str | None = None) -> list[Sql]:
     """All filters but the text and the ranges."""
     score = _unless_followed("score", followed)
     results = {
@@ -504,18 +504,18 @@ def _conditions(database: Database, wanted: ProductionFilter, *, followed: str |
         "error": Sql("p.error_kind > ''"),
         "ungraded": Sql("p.score IS NULL"),
     }
-    conditions = within_days(_unless_followed("created_at", followed), wanted)
+    conditions = within_days(_unless_followed("created_at", followed), criteria)
     conditions += [
         Sql(f"p.{_COUNTED[name]} = ?", (value,))
-        for name, value in wanted.conditions.items()
+        for name, value in criteria.conditions.items()
         if name in _COUNTED
     ]
-    if wanted.result is not None:
-        conditions.append(results[wanted.result])
-    if wanted.verdict is not None:
-        conditions.append(_VERDICTS[wanted.verdict])
-    if wanted.tool:
-        conditions.append(database.has_tool("p.tools", wanted.tool))
+    if criteria.result is not None:
+        conditions.append(results[criteria.result])
+    if criteria.verdict is not None:
+        conditions.append(_VERDICTS[criteria.verdict])
+    if criteria.tool:
+        conditions.append(database.has_tool("p.tools", criteria.tool))
     return conditions
 
 
@@ -531,11 +531,11 @@ _POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
 
 
 def feedback_stats(
-    store: "SqlStore", *, queries: int | None = None, wanted: FeedbackFilter | None = None
+    store: "SqlStore", *, queries: int | None = None, criteria: FeedbackFilter | None = None
 ) -> FeedbackStats:
     """Add up a store's feedback of the days that are wanted; `queries` overrides how many replies users could have judged."""
     with store.database.reading() as connection:
-        return _stats(connection, queries, wanted or FeedbackFilter())
+        return _stats(connection, queries, criteria or FeedbackFilter())
 
 
 def feedback_state(store: "SqlStore") -> tuple[str, ...]:
@@ -550,8 +550,8 @@ def feedback_state(store: "SqlStore") -> tuple[str, ...]:
         return tuple(repr(connection.run(query).fetchall()) for query in queries)
 
 
-def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) -> FeedbackStats:
-    days = within_days("created_at", wanted)
+def _stats(connection: Connection, queries: int | None, criteria: FeedbackFilter) -> FeedbackStats:
+    days = within_days("created_at", criteria)
     users, reviewers = (
         all_of([Sql(source), *days]) for source in ("source != 'review'", "source = 'review'")
     )
@@ -567,7 +567,7 @@ def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) 
     )
     total, good, commented, known = (int(value or 0) for value in figures)
     ((reviews, trusted),) = select(f"COUNT(*), {_POSITIVE}", reviewers)
-    asked = _queries(connection, wanted) if queries is None else queries
+    asked = _queries(connection, criteria) if queries is None else queries
     rated = known if queries is None else total
     by_category = select(
         f"category, COUNT(*), {_POSITIVE}", users, "GROUP BY category ORDER BY COUNT(*) DESC"
@@ -593,32 +593,32 @@ def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) 
             for name, count, ups in by_category
         ),
         days=tuple(DayFeedback(name, count, int(ups), ups / count) for name, count, ups in reversed(by_day)),
-        themes=_themes(connection, wanted),
-        agreement=_agreement(connection, wanted),
+        themes=_themes(connection, criteria),
+        agreement=_agreement(connection, criteria),
     )
 
 
-def _queries(connection: Connection, wanted: FeedbackFilter) -> int:
-    in_production = window_sums(connection, wanted).get(("", ""), (0,))[0]
+def _queries(connection: Connection, criteria: FeedbackFilter) -> int:
+    in_production = window_sums(connection, criteria).get(("", ""), (0,))[0]
     in_runs = sql(
         "SELECT COUNT(*) FROM replies WHERE run IN "
         "(SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id WHERE {judged})",
-        judged=all_of([Sql("f.source != 'review'"), *within_days("f.created_at", wanted)]),
+        judged=all_of([Sql("f.source != 'review'"), *within_days("f.created_at", criteria)]),
     )
     return int(in_production) + int(connection.value(*in_runs))
 
 
-def _themes(connection: Connection, wanted: FeedbackFilter) -> tuple[FeedbackTheme, ...]:
+def _themes(connection: Connection, criteria: FeedbackFilter) -> tuple[FeedbackTheme, ...]:
     query = sql(
         "SELECT comment, value FROM feedback WHERE {where} ORDER BY created_at DESC LIMIT ?",
         _COMMENTS,
-        where=all_of([Sql("comment != ''"), *within_days("created_at", wanted)]),
+        where=all_of([Sql("comment != ''"), *within_days("created_at", criteria)]),
     )
     themes = find_themes((comment, value >= POSITIVE) for comment, value in connection.run(*query))
     return tuple(FeedbackTheme(*theme) for theme in themes)
 
 
-def _agreement(connection: Connection, wanted: FeedbackFilter) -> Agreement:
+def _agreement(connection: Connection, criteria: FeedbackFilter) -> Agreement:
     pairs: list[Any] = []
     in_production = "feedback f JOIN production_replies p ON p.id = f.production_id"
     for score, tables in (("c.score", SCORED), ("p.score", in_production)):
@@ -627,7 +627,7 @@ def _agreement(connection: Connection, wanted: FeedbackFilter) -> Agreement:
             _PAIRS,
             score=score,
             tables=tables,
-            where=all_of([Sql(f"{score} IS NOT NULL"), *within_days("f.created_at", wanted)]),
+            where=all_of([Sql(f"{score} IS NOT NULL"), *within_days("f.created_at", criteria)]),
         )
         pairs += connection.run(*query)
     found = correlate([value for value, _ in pairs], [score for _, score in pairs])

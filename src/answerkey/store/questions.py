@@ -160,15 +160,15 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
         }
         super().__init__(store.database, columns)
 
-    def counts_with_page(self, wanted: QuestionFilter) -> bool:
+    def counts_with_page(self, criteria: QuestionFilter) -> bool:
         """Long texts are searched once, for the page and the count."""
-        return bool(wanted.text or wanted.tool)
+        return bool(criteria.text or criteria.tool)
 
-    def matching(self, wanted: QuestionFilter, value: str) -> Sql:
+    def matching(self, criteria: QuestionFilter, value: str) -> Sql:
         """SELECT the positions of the matching questions."""
-        trial_conditions, trial_joins = _trial_conditions(self.database, wanted.conditions)
-        question_conditions = [*self._score_conditions(wanted), *self.range_conditions(wanted)]
-        joins = _WITH_QUESTION if wanted.sort_column in _QUESTION_COLUMNS else ""
+        trial_conditions, trial_joins = _trial_conditions(self.database, criteria.conditions)
+        question_conditions = [*self._score_conditions(criteria), *self.range_conditions(criteria)]
+        joins = _WITH_QUESTION if criteria.sort_column in _QUESTION_COLUMNS else ""
         if self._once:
             return sql(
                 "SELECT {value} AS value, c.position FROM scorecards c{joins} WHERE {where}",
@@ -190,20 +190,20 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
             having=all_of(question_conditions),
         )
 
-    def _score_conditions(self, wanted: QuestionFilter) -> list[Sql]:
+    def _score_conditions(self, criteria: QuestionFilter) -> list[Sql]:
         score = self.columns["score"]
         conditions = []
-        if wanted.grade is not None:
-            conditions.append(_grade_condition(score, wanted.grade))
-        if wanted.result == "passed":
+        if criteria.grade is not None:
+            conditions.append(_grade_condition(score, criteria.grade))
+        if criteria.result == "passed":
             conditions.append(Sql(f"{score} >= ?", (lowest_score(self._info.pass_mark),)))
-        elif wanted.result in ("failed", "lost"):
-            bound = self._info.pass_mark if wanted.result == "failed" else 1.0
+        elif criteria.result in ("failed", "lost"):
+            bound = self._info.pass_mark if criteria.result == "failed" else 1.0
             conditions.append(Sql(f"{score} IS NULL OR {score} < ?", (lowest_score(bound),)))
         return conditions
 
     def measured(
-        self, connection: Connection, wanted: QuestionFilter, names: Sequence[str], keys: Sequence[Row]
+        self, connection: Connection, criteria: QuestionFilter, names: Sequence[str], keys: Sequence[Row]
     ) -> dict[str, Sequence[float | None]]:
         """The means of components and metrics, for each key."""
         means = measure_means(connection, self._info, names)
@@ -489,17 +489,17 @@ class PairTable(TableQuery[PairFilter, PairRow]):
         scores = {"base": "g0.score", "candidate": "g1.score", "change": self._changes[0]}
         super().__init__(store.database, {**scores, "position": "g0.position"})
 
-    def counts_with_page(self, wanted: PairFilter) -> bool:
+    def counts_with_page(self, criteria: PairFilter) -> bool:
         """The runs are joined once, for the page and the count."""
         return True
 
     def page(
-        self, wanted: PairFilter = _ALL_PAIRS, *, limit: int = 20, offset: int = 0
+        self, criteria: PairFilter = _ALL_PAIRS, *, limit: int = 20, offset: int = 0
     ) -> tuple[list[PairRow], int]:
         """A page of questions that all runs have, and how many match."""
-        return super().page(wanted, limit=limit, offset=offset)
+        return super().page(criteria, limit=limit, offset=offset)
 
-    def matching(self, wanted: PairFilter, value: str) -> Sql:
+    def matching(self, criteria: PairFilter, value: str) -> Sql:
         """SELECT score and position in each run of the matching questions."""
         # Runs of the same set are paired by position, which is faster and the same.
         same_set = len({info.question_set_hash for info in self._infos}) == 1
@@ -517,10 +517,10 @@ class PairTable(TableQuery[PairFilter, PairRow]):
             value=value,
             keys=", ".join(f"g{n}.score AS score{n}, g{n}.position AS position{n}" for n in numbers),
             tables=join_sql(" JOIN ", tables),
-            where=all_of([*self._show_conditions(wanted), *self._trial_conditions(wanted)]),
+            where=all_of([*self._show_conditions(criteria), *self._trial_conditions(criteria)]),
         )
 
-    def _show_conditions(self, wanted: PairFilter) -> list[Sql]:
+    def _show_conditions(self, criteria: PairFilter) -> list[Sql]:
         regressions = [Sql(f"{change} < ?", (lowest_score(0.0),)) for change in self._changes]
         improvements = [Sql(f"{change} > ?", (highest_score(0.0),)) for change in self._changes]
         other_texts = [
@@ -531,11 +531,11 @@ class PairTable(TableQuery[PairFilter, PairRow]):
             "improvements": improvements,
             "different": [*regressions, *improvements, *other_texts],
         }
-        shown = [] if wanted.show == "all" else [any_of(conditions[wanted.show])]
-        return [*shown, *self.range_conditions(wanted)]
+        shown = [] if criteria.show == "all" else [any_of(conditions[criteria.show])]
+        return [*shown, *self.range_conditions(criteria)]
 
-    def _trial_conditions(self, wanted: PairFilter) -> list[Sql]:
-        conditions, joins = _trial_conditions(self.database, wanted.conditions)
+    def _trial_conditions(self, criteria: PairFilter) -> list[Sql]:
+        conditions, joins = _trial_conditions(self.database, criteria.conditions)
         if not conditions:
             return []
         return [
@@ -549,7 +549,7 @@ class PairTable(TableQuery[PairFilter, PairRow]):
         ]
 
     def measured(
-        self, connection: Connection, wanted: PairFilter, names: Sequence[str], keys: Sequence[Row]
+        self, connection: Connection, criteria: PairFilter, names: Sequence[str], keys: Sequence[Row]
     ) -> dict[str, Sequence[float | None]]:
         """The value of each column such as `change.response_quality`, for each key."""
         parts = [name.partition(".") for name in names]

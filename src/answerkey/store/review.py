@@ -1,4 +1,4 @@
-"""Judges' answers in the store, by the hash of all that could change them, with what they cost and who paid."""
+"""Stored answers of judges, and the queue of replies for people to review."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -11,7 +11,7 @@ from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import highest_score, lowest_score
 from answerkey.store.database import Sql, all_of, in_list, now, sql
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.questions import find_reply_key
 from answerkey.store.run_rows import of_run
 from answerkey.store.sql import SqlStore
@@ -21,13 +21,13 @@ _BATCH = 500
 
 
 class SqlJudgements:
-    """The judgements of a store."""
+    """Judges' answers, by the hash of everything that could change them, with their cost and the run that paid."""
 
     def __init__(self, store: SqlStore) -> None:
         self._database = store.database
 
     def find_answers(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Key → the judge's answer, of those that are there."""
+        """Key → the judge's answer, for known keys."""
         found: dict[str, str] = {}
         with self._database.reading() as connection:
             for start in range(0, len(keys), _BATCH):
@@ -37,7 +37,7 @@ class SqlJudgements:
         return found
 
     def add_answers(self, run_id: str, answers: Sequence[Answer]) -> None:
-        """Keep answers in one durable transaction; the first answer under a key stays."""
+        """Store answers in one durable transaction; an existing answer is not replaced."""
         moment = now()
         rows = [
             (
@@ -57,17 +57,14 @@ class SqlJudgements:
             connection.insert("judgements", rows)
 
     def spent_on(self, run_id: str) -> Spent:
-        """What a run has paid so far."""
+        """The tokens and cost that a run has paid for so far."""
         query = "SELECT SUM(input_tokens), SUM(output_tokens), SUM(cost) FROM judgements WHERE run_id = ?"
         with self._database.reading() as connection:
             row = connection.run(query, (run_id,)).fetchone()
         return Spent(int(row[0] or 0), int(row[1] or 0), None if row[2] is None else float(row[2]))
 
 
-# ReviewQueue: the replies whose score a person should look at, because it is borderline or a judge disagrees.
-
-
-# Scores that could as well be on the other side of the pass mark.
+# Scores close to the pass mark.
 BORDERLINE = (0.40, 0.70)
 # A judge that is further from the score than this disagrees with it.
 DISAGREEMENT = 0.30
@@ -86,7 +83,7 @@ Order = Literal["sample", "disagreement"]
 
 
 class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One reply that waits for a person."""
+    """A reply to review."""
 
     question_id: str
     trial: int
@@ -99,7 +96,7 @@ class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewQueue:
-    """The queue of one run."""
+    """The replies of a run that a person should review: borderline scores, and disagreements with the judge."""
 
     def __init__(self, store: SqlStore, info: RunInfo) -> None:
         self._store = store
@@ -137,25 +134,27 @@ class ReviewQueue:
         return int(queue) - int(done), int(done)
 
     def verdicts(self) -> dict[str, dict[str, bool]]:
-        """Reply → reviewer → whether they trust it."""
+        """Reply → reviewer → whether they trust the reply."""
         found: dict[str, dict[str, bool]] = {}
-        for given in FeedbackBook(self._store).verdicts(self._info.id, source="review"):
+        for given in FeedbackStore(self._store).verdicts(self._info.id, source="review"):
             if given.reply is not None:
                 reply = f"{given.reply.ask_hash}:{given.reply.trial}"
                 found.setdefault(reply, {})[given.author or ""] = given.positive
         return found
 
-    def take_back(self, question_id: str, trial: int, *, author: str) -> bool:
-        """Forget a reviewer's verdict on a reply; whether there was one."""
+    def remove_verdict(self, question_id: str, trial: int, *, author: str) -> bool:
+        """Delete a reviewer's verdict on a reply; False if there was none."""
         key = find_reply_key(self._store, self._info, question_id, trial)
         with self._store.database.transaction() as connection:
             done = connection.run("DELETE FROM feedback WHERE idempotency_key = ?", (_key(author, key),))
             return bool(done.rowcount)
 
-    def judge(self, question_id: str, trial: int, *, trusted: bool, comment: str, author: str) -> Feedback:
-        """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
+    def record_verdict(
+        self, question_id: str, trial: int, *, trusted: bool, comment: str, author: str
+    ) -> Feedback:
+        """Store a reviewer's verdict; it replaces their earlier one on the same reply."""
         key = find_reply_key(self._store, self._info, question_id, trial)
-        kept, _ = FeedbackBook(self._store).add(
+        kept, _ = FeedbackStore(self._store).add(
             Feedback(
                 id=new_id(),
                 created_at=now(),
@@ -190,7 +189,7 @@ class ReviewQueue:
 
 
 def _key(author: str, key: ReplyKey) -> str:
-    """Of a reviewer's verdict on a reply: there is one."""
+    """The idempotency key: one verdict per reviewer and reply."""
     return f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}"
 
 

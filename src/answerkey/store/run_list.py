@@ -111,40 +111,40 @@ class RunTable(TableQuery[RunFilter, RunRow]):
         self._store = store
 
     def page(
-        self, wanted: RunFilter = _NEWEST, *, limit: int = 25, offset: int = 0
+        self, criteria: RunFilter = _NEWEST, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[RunRow], int]:
         """A page of runs, and how many match."""
-        return super().page(wanted, limit=limit, offset=offset)
+        return super().page(criteria, limit=limit, offset=offset)
 
-    def matching(self, wanted: RunFilter, value: str) -> Sql:
+    def matching(self, criteria: RunFilter, value: str) -> Sql:
         """SELECT the ids of the matching runs."""
         return sql(
             "SELECT {value} AS value, id, created_at FROM runs WHERE {where}",
             value=value,
-            where=self._where(wanted),
+            where=self._where(criteria),
         )
 
-    def _where(self, wanted: RunFilter) -> Sql:
+    def _where(self, criteria: RunFilter) -> Sql:
         conditions = [
             Sql(f"{_COLUMNS[name]} = ?", (value,))
-            for name, value in wanted.conditions.items()
+            for name, value in criteria.conditions.items()
             if name in ("set", "target", "status")
         ]
-        if wanted.text:
-            beginning = wanted.text.replace("\0", "")
-            matches = [self.database.contains(column, wanted.text) for column in ("name", "target")]
+        if criteria.text:
+            beginning = criteria.text.replace("\0", "")
+            matches = [self.database.contains(column, criteria.text) for column in ("name", "target")]
             matches.append(Sql("substr(id, 1, length(?)) = ?", (beginning, beginning)))
             conditions.append(any_of(matches))
-        if wanted.tag:
-            conditions.append(Sql(f"? IN ({self.database.json_texts('info', 'tags')})", (wanted.tag,)))
-        return all_of([*conditions, *self.range_conditions(wanted)])
+        if criteria.tag:
+            conditions.append(Sql(f"? IN ({self.database.json_texts('info', 'tags')})", (criteria.tag,)))
+        return all_of([*conditions, *self.range_conditions(criteria)])
 
     def measured(
-        self, connection: Connection, wanted: RunFilter, names: Sequence[str], keys: Sequence[Row]
+        self, connection: Connection, criteria: RunFilter, names: Sequence[str], keys: Sequence[Row]
     ) -> dict[str, Sequence[float | None]]:
         """Figures of the runs' summaries."""
         figures: dict[str, list[float | None]] = {}
-        query = sql("SELECT id, summary FROM runs WHERE {where}", where=self._where(wanted))
+        query = sql("SELECT id, summary FROM runs WHERE {where}", where=self._where(criteria))
         for run_id, summary in connection.run(*query):
             decoded = None if summary is None else _decode_figures(summary)
             figures[run_id] = [figure_of(decoded, name) for name in names]

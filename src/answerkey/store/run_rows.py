@@ -17,7 +17,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Score, Scorecard, Trial, total_latency
+from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
 from answerkey.model.summary import Summary
 from answerkey.store.database import Connection, Database, Sql, in_list, sql
 from answerkey.store.schema import TABLES, insert
@@ -138,6 +138,7 @@ class _Part(msgspec.Struct, array_like=True):
     reason: str
     weight: float | None
     details: dict[str, Any]
+    facts: Facts | None = None
 
 
 class _Details(msgspec.Struct, array_like=True):
@@ -170,7 +171,9 @@ CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.
 
 def pack_card(card: Scorecard) -> PackedCard:
     """A scorecard's numbers and its long rest."""
-    parts = [_Part(score.reason, score.weight, score.details) for score in card.components.values()]
+    parts = [
+        _Part(score.reason, score.weight, score.details, score.facts) for score in card.components.values()
+    ]
     message = None if card.error is None else card.error.message
     values = [*[score.value for score in card.components.values()], *card.metrics.values()]
     # Nobody can average with what is endless; JSON has no name for it either.
@@ -199,7 +202,7 @@ def unpack_card(
     details = _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
     return Scorecard(
         components={
-            name: Score(name, value, part.reason, part.weight, part.details)
+            name: Score(name, value, part.reason, part.weight, part.details, part.facts)
             for name, value, part in zip(names.components, values, details.components, strict=False)
         },
         total=score,
@@ -444,11 +447,11 @@ def name_key(connection: Connection, name: str) -> int:
 
 def _question_keys(connection: Connection, questions: Iterable[Question]) -> dict[str, int]:
     """Content hash → the question's number; those that are not kept yet are written."""
-    wanted = {bytes.fromhex(question.content_hash): question for question in questions}
-    found = known_questions(connection, list(wanted))
-    missing = [content for content in wanted if content not in found]
+    criteria = {bytes.fromhex(question.content_hash): question for question in questions}
+    found = known_questions(connection, list(criteria))
+    missing = [content for content in criteria if content not in found]
     if missing:
-        rows = [question_row(content, wanted[content]) for content in missing]
+        rows = [question_row(content, criteria[content]) for content in missing]
         connection.insert("questions", rows)
         found |= known_questions(connection, missing)
     return {content.hex(): key for content, key in found.items()}

@@ -14,6 +14,7 @@ from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import ScoreBatch, Trial
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise, summarise_log
+from answerkey.protocols import Store
 from answerkey.store.database import Connection, Database, Row, Sql, all_of, create_tables, now, sql
 from answerkey.store.ownership import with_true_status
 from answerkey.store.run_rows import (
@@ -78,7 +79,7 @@ class _Grouped(msgspec.Struct):
 _decode_grouped = msgspec.json.Decoder(_Grouped).decode
 
 
-class SqlStore(RunWriter):
+class SqlStore(RunWriter, Store):
     """A store in an SQL database. A run's own rows are written by RunWriter."""
 
     def __init__(self, database: Database) -> None:
@@ -157,13 +158,13 @@ class SqlStore(RunWriter):
         # No run has such a name, and no database takes it.
         reference = reference.replace("\0", "")
         baseline = connection.value("SELECT run_id FROM baselines WHERE name = ?", (reference,))
-        wanted = baseline or reference
+        criteria = baseline or reference
         for query in (
             "SELECT info FROM runs WHERE id = ?",
             f"SELECT info FROM runs WHERE name = ? {_NEWEST} LIMIT 1",
             "SELECT info FROM runs WHERE substr(id, 1, length(?)) = ? LIMIT 2",
         ):
-            values = (wanted, wanted) if "substr" in query else (wanted,)
+            values = (criteria, criteria) if "substr" in query else (criteria,)
             found = [info for (info,) in connection.run(query, values)]
             if found:
                 return found

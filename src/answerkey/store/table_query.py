@@ -153,7 +153,7 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
         self.columns = columns
 
     @abstractmethod
-    def matching(self, wanted: Filter, value: str) -> Sql:
+    def matching(self, criteria: Filter, value: str) -> Sql:
         """SELECT every matching row: `value` AS value, then the key columns."""
 
     @abstractmethod
@@ -161,58 +161,58 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
         """The rows with these keys, in their order."""
 
     def measured(
-        self, connection: Connection, wanted: Filter, names: Sequence[str], keys: Sequence[Row]
+        self, connection: Connection, criteria: Filter, names: Sequence[str], keys: Sequence[Row]
     ) -> dict[str, Sequence[float | None]]:
         """Column → its value for each key, for columns that the database cannot compute."""
         raise UsageError(f"cannot sort or filter by {names[0][:60]!r}; use one of {', '.join(self.columns)}")
 
-    def counts_with_page(self, wanted: Filter) -> bool:
+    def counts_with_page(self, criteria: Filter) -> bool:
         """Whether selecting is so expensive that rows are counted by the query that selects a page."""
         return False
 
-    def page(self, wanted: Filter, *, limit: int = 50, offset: int = 0) -> tuple[list[TableRow], int]:
+    def page(self, criteria: Filter, *, limit: int = 50, offset: int = 0) -> tuple[list[TableRow], int]:
         """A page of rows, and how many match in all."""
         with self.database.reading() as connection:
-            keys, total = self._page_keys(connection, wanted, limit, offset)
+            keys, total = self._page_keys(connection, criteria, limit, offset)
             return self.read(connection, keys), total
 
-    def every(self, wanted: Filter) -> Iterator[TableRow]:
+    def every(self, criteria: Filter) -> Iterator[TableRow]:
         """All matching rows in order, read in chunks."""
         with self.database.reading() as connection:
-            keys, _ = self._page_keys(connection, wanted, 2**31 - 1, 0)
+            keys, _ = self._page_keys(connection, criteria, 2**31 - 1, 0)
         for start in range(0, len(keys), _CHUNK):
             with self.database.reading() as connection:
                 rows = self.read(connection, keys[start : start + _CHUNK])
             yield from rows
 
-    def range_conditions(self, wanted: Filter) -> list[Sql]:
+    def range_conditions(self, criteria: Filter) -> list[Sql]:
         """The conditions of the ranges that the database can check."""
-        return [limit.condition(self.columns[limit.name]) for limit in self.sql_ranges(wanted)]
+        return [limit.condition(self.columns[limit.name]) for limit in self.sql_ranges(criteria)]
 
-    def sql_ranges(self, wanted: Filter) -> list[Range]:
+    def sql_ranges(self, criteria: Filter) -> list[Range]:
         """The ranges of columns that the database knows; raises UsageError for a range of texts."""
-        for limit in wanted.ranges:
+        for limit in criteria.ranges:
             if limit.name in self.text_columns:
                 raise UsageError(
                     f"range {str(limit)[:80]!r}: {limit.name} is a text; only numbers have ranges"
                 )
-        return [limit for limit in wanted.ranges if limit.name in self.columns]
+        return [limit for limit in criteria.ranges if limit.name in self.columns]
 
     def _page_keys(
-        self, connection: Connection, wanted: Filter, limit: int, offset: int
+        self, connection: Connection, criteria: Filter, limit: int, offset: int
     ) -> tuple[Sequence[Row], int]:
-        if any(name not in self.columns for name in wanted.value_names):
-            keys = self._keys_by_measures(connection, wanted)
+        if any(name not in self.columns for name in criteria.value_names):
+            keys = self._keys_by_measures(connection, criteria)
             return keys[offset : offset + limit], len(keys)
-        matching = self.matching(wanted, self.columns[wanted.sort_column])
-        counted = self.counts_with_page(wanted)
+        matching = self.matching(criteria, self.columns[criteria.sort_column])
+        counted = self.counts_with_page(criteria)
         query = sql(
             "SELECT {total}, t.* FROM ({matching}) AS t ORDER BY {order} LIMIT ? OFFSET ?",
             limit,
             offset,
             total="COUNT(*) OVER ()" if counted else "0",
             matching=matching,
-            order=self._order(wanted),
+            order=self._order(criteria),
         )
         rows = connection.run(*query).fetchall()
         if counted and rows:
@@ -221,24 +221,24 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
             total = connection.value(*sql("SELECT COUNT(*) FROM ({matching}) AS t", matching=matching))
         return [row[2:] for row in rows], int(total)
 
-    def _order(self, wanted: Filter) -> str:
-        direction = "DESC" if wanted.descending else "ASC"
-        missing = "IS NULL" if self.missing_last or wanted.descending else "IS NOT NULL"
+    def _order(self, criteria: Filter) -> str:
+        direction = "DESC" if criteria.descending else "ASC"
+        missing = "IS NULL" if self.missing_last or criteria.descending else "IS NOT NULL"
         return f"t.value {missing}, t.value {direction}, {self.tie_break}"
 
-    def _keys_by_measures(self, connection: Connection, wanted: Filter) -> list[Row]:
+    def _keys_by_measures(self, connection: Connection, criteria: Filter) -> list[Row]:
         """The keys of all matching rows, where the database cannot compute a value that decides."""
-        name = wanted.sort_column
+        name = criteria.sort_column
         query = sql(
             "SELECT * FROM ({matching}) AS t ORDER BY {order}",
-            matching=self.matching(wanted, self.columns.get(name, "NULL")),
+            matching=self.matching(criteria, self.columns.get(name, "NULL")),
             order=self.tie_break,
         )
         rows = connection.run(*query).fetchall()
         keys = [row[1:] for row in rows]
-        names = [each for each in wanted.value_names if each not in self.columns]
-        values = self.measured(connection, wanted, names, keys)
-        limits = [limit for limit in wanted.ranges if limit.name in values]
+        names = [each for each in criteria.value_names if each not in self.columns]
+        values = self.measured(connection, criteria, names, keys)
+        limits = [limit for limit in criteria.ranges if limit.name in values]
         sorted_by: Sequence[Any] = values.get(name) or [row[0] for row in rows]
         matches = [
             place
@@ -247,7 +247,7 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
         ]
         known = [place for place in matches if sorted_by[place] is not None]
         # Stable also in reverse: rows with equal values stay in the order of the tie-break.
-        known.sort(key=sorted_by.__getitem__, reverse=wanted.descending)
+        known.sort(key=sorted_by.__getitem__, reverse=criteria.descending)
         missing = [place for place in matches if sorted_by[place] is None]
-        in_order = known + missing if self.missing_last or wanted.descending else missing + known
+        in_order = known + missing if self.missing_last or criteria.descending else missing + known
         return [keys[place] for place in in_order]

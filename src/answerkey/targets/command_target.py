@@ -25,7 +25,7 @@ from answerkey.targets.conversations import PerConversation, compile_template, e
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.text.normalise import decode_text, one_line
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import classify_error, failure_message
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
@@ -529,7 +529,7 @@ class CommandTarget(BaseTarget):
             program.child.kill()
             reply = too_large(self._settings.max_reply_mb)
         else:
-            reply = self._read(line, Asked(ask.question, ask.turn, ask.turn > 0), identity)
+            reply = self._read(line, QuestionContext(ask.question, ask.turn, ask.turn > 0), identity)
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
@@ -550,7 +550,7 @@ class CommandTarget(BaseTarget):
             if child.process.returncode != 0:
                 reply = Reply(failure=await child.failure())
             else:
-                reply = self._read(bytes(output), Asked(ask.question, ask.turn, ask.turn > 0))
+                reply = self._read(bytes(output), QuestionContext(ask.question, ask.turn, ask.turn > 0))
             return msgspec.structs.replace(reply, timings=timings)
         finally:
             child.kill()
@@ -566,7 +566,7 @@ class CommandTarget(BaseTarget):
             child.stdin.write(encode_body(body) + b"\n")
             await child.stdin.drain()
 
-    def _read(self, raw: bytes, asked: Asked, identity: str | None = None) -> Reply:
+    def _read(self, raw: bytes, asked: QuestionContext, identity: str | None = None) -> Reply:
         """The reply in JSON; any other text is the answer itself."""
         text, wrong = decode_text(raw)
         text = text.strip("\r\n")

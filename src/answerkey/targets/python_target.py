@@ -27,7 +27,7 @@ from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
@@ -384,7 +384,7 @@ class PythonTarget(BaseTarget):
             return too_large(self._max_reply_mb)
         note_raw(lambda: result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
         reply = reply_from_object(
-            result, mapping=self._mapping, asked=Asked(ask.question, ask.turn, ask.turn > 0)
+            result, mapping=self._mapping, asked=QuestionContext(ask.question, ask.turn, ask.turn > 0)
         )
         return admit_reply(reply, self._max_reply_mb)
 

@@ -62,7 +62,7 @@ class Papers:
         which = re.search(r"\b(?:which|what|any|list|all|where)\b", reading.text)
         if which and reading.has("content", "mention"):
             return self._mentions(reading, turn)
-        words, document = self._topic(reading), self._named(reading)
+        words, document = self._topic(reading), self._document_in_question(reading)
         if document and not words:
             return self._contents(document, turn)
         query = " ".join([reading.original, *(_SYNONYMS[w] for w in words if w in _SYNONYMS)])
@@ -80,7 +80,7 @@ class Papers:
             f"about {topic}. I would rather not guess; if the paper exists, add it to the files."
         )
 
-    def _named(self, reading: Reading) -> dict[str, Any] | None:
+    def _document_in_question(self, reading: Reading) -> dict[str, Any] | None:
         """The one document that is meant: by title, or by type and the property, unit, tenant or year named too."""
         titled = [m for m in reading.mentions if m.kind == "document"]
         longest = max((m.end - m.first for m in titled), default=0)

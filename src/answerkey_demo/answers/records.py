@@ -12,14 +12,14 @@ import msgspec
 from answerkey_demo.answers.tables import TABLES, Field, Query, Table, details, lists_entries, view_of
 from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading, Vocabulary
-from answerkey_demo.language.words import capital, filled, join, money, plural, shown
+from answerkey_demo.language.words import capital, fill_template, format_value, join, money, plural
 from answerkey_demo.tools import Turn
 
 _MAX_EXTREME, _MANY_PAYMENTS = 5, 5
 # Asks for what has been done, not for what is still open.
 _DONE = re.compile(r"\b(?:did|have|has|was|were|is|are)\b.*\b(?:filed?|renewed|paid|done|completed|tested)\b")
 _SEVERAL = re.compile(r"\b(?:expenses|costs|payments|bills|transactions)\b")
-_NOBODY = "nobody or nothing in particular"
+_NO_PARTY = "no party in particular"
 
 
 class Records:
@@ -40,11 +40,11 @@ class Records:
             return _share(query, whole, turn)
         still_open = table.open and not _DONE.search(view.text)
         for chosen in [query.also(table.open), query] if still_open else [query]:
-            if said := self._said(chosen, view, turn):
-                return said
+            if text := self._describe(chosen, view, turn):
+                return text
         return _nothing(query, turn)
 
-    def _said(self, query: Query, reading: Reading, turn: Turn) -> str | None:
+    def _describe(self, query: Query, reading: Reading, turn: Turn) -> str | None:
         """What the rows say; None if there are none."""
         table, group = query.table, query.table.splits_by(reading)
         every = "month" if reading.has("op", "monthly") else "year" if reading.has("op", "yearly") else ""
@@ -73,11 +73,11 @@ class Records:
         counted += f" for {query.words}" if table.totals else ""
         head = counted if count > 1 or reading.has("op", "count") else ""
         if reading.has("op", "average") and mean:
-            head = f"On average {shown(mean, summed.form)} over {counted}"
+            head = f"On average {format_value(mean, summed.form)} over {counted}"
         elif table.totals and superlative and listed:
             head = f"The {'smallest' if reading.has('op', 'least') else 'largest'} of {query.words}"
         elif (count > 1 or not listed) and total and not superlative and not in_time:
-            head = f"{counted}, together {shown(total, summed.form)}"
+            head = f"{counted}, together {format_value(total, summed.form)}"
         if listed:
             return f"{head}: {_entries(query, rows)}" if head else _entries(query, rows)
         if reading.has("op", "average", "count"):
@@ -90,7 +90,7 @@ class Records:
     def _compare(self, table: Table, reading: Reading, words: list[int], turn: Turn) -> str | None:
         """Two periods, properties or categories set against each other; None if nothing is compared."""
         asked = reading.has("op", "change", "compare")
-        if not table.totals and not (asked and table.asked(reading)[0].form == "$"):
+        if not table.totals and not (asked and table.requested_fields(reading)[0].form == "$"):
             return None
         query = Query.of(table, reading, self._vocabulary, words)
         periods = sorted(reading.periods, key=lambda p: p.start)
@@ -124,7 +124,7 @@ class Records:
 
 def _entries(query: Query, rows: list[dict[str, Any]]) -> str:
     """A sentence for each row."""
-    facts = [(row["row_label"], join([filled(f.reads, row) for f in query.fields])) for row in rows]
+    facts = [(row["row_label"], join([fill_template(f.reads, row) for f in query.fields])) for row in rows]
     text, count = " ".join(f"{label} {fact}".strip() + "." for label, fact in facts), rows[0]["row_count"]
     return f"{text} These are the first {len(rows)} of {count}." if count > len(rows) else text
 
@@ -135,13 +135,13 @@ def _parts(query: Query, group: str, turn: Turn) -> list[tuple[str, int, float]]
     total = f"ROUND(SUM({query.measured.column}), 2) AS total"
     columns = f"{query.table.groups[group]} AS part, COUNT(*) AS n, {total}"
     rows = query.rows(turn, columns, f"GROUP BY part ORDER BY {order}")
-    return [(_named(group, row["part"]), row["n"], row["total"]) for row in rows]
+    return [(_part_name(group, row["part"]), row["n"], row["total"]) for row in rows]
 
 
-def _named(group: str, part: str | None) -> str:
+def _part_name(group: str, part: str | None) -> str:
     if part and group == "month":
-        return shown(f"{part}-01", "date").replace(" 1,", "")
-    return shown(part, "category" if group == "category" else "") if part else _NOBODY
+        return format_value(f"{part}-01", "date").replace(" 1,", "")
+    return format_value(part, "category" if group == "category" else "") if part else _NO_PARTY
 
 
 def _listed(parts: list[tuple[str, int, float]]) -> str:
@@ -160,15 +160,15 @@ def _split(query: Query, group: str, reading: Reading, turn: Turn) -> str | None
             return f"The average {group}ly amount of {query.words} is {mean}."
         return f"By {group}, {query.words}: {_listed(parts)}. Total {money(whole)}."
     least, often = reading.has("op", "least"), "often" in reading.text
-    known = [(n if often else total, part) for part, n, total in parts if part != _NOBODY]
+    known = [(n if often else total, part) for part, n, total in parts if part != _NO_PARTY]
     if not known:
         return None
     known.sort(key=lambda pair: pair[0] if least else -pair[0])
-    told = [(plural(int(value), "time") if often else money(value), part) for value, part in known]
-    best = [part for value, part in told if value == told[0][0]]
-    others = join([f"{part} with {value}" for value, part in told[len(best) : len(best) + 2]])
+    totals = [(plural(int(value), "time") if often else money(value), part) for value, part in known]
+    best = [part for value, part in totals if value == totals[0][0]]
+    others = join([f"{part} with {value}" for value, part in totals[len(best) : len(best) + 2]])
     rank = f"{'lowest' if least else 'highest'} {'count' if often else 'total'}"
-    first = f"{join(best)} with {told[0][0]}{' each' if len(best) > 1 else ''}"
+    first = f"{join(best)} with {totals[0][0]}{' each' if len(best) > 1 else ''}"
     return f"For {query.words}, the {group} with the {rank} is {first}{f'; next {others}' if others else ''}."
 
 
@@ -185,4 +185,4 @@ def _nothing(query: Query, turn: Turn) -> str:
     if not covers:
         return f"{text}."
     row = turn.rows(f"SELECT MIN({covers}) AS first, MAX({covers}) AS last FROM {query.table.rows}")[0]
-    return f"{text}; the records cover {shown(row['first'], 'date')} to {shown(row['last'], 'date')}."
+    return f"{text}; the records cover {format_value(row['first'], 'date')} to {format_value(row['last'], 'date')}."

@@ -24,7 +24,7 @@ _SMALL_TALK = {
     r"\byour (?:capabilities|purpose|name)\b": "",
     r"^(?:bye|goodbye|see you|good night)\b": "Goodbye. ",
 }
-# Words of somebody who asks about this business: those that outweigh another topic, and those that make a topic at all.
+# Words of a question about this business: those that outweigh another topic, and those that make a topic at all.
 _OWNS = re.compile(r"\b(?:our|we|us|tenants?|leases?|polic(?:y|ies)|agreement|minutes|property)\b")
 _OURS = re.compile(
     rf"{_OWNS.pattern}|\b(?:ours|my|mine|llc|company|landlord|manager|members?|insur\w+|form \d+|irs|1099\w*|k-1)\b"

@@ -78,7 +78,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     main: str = ""
     covers: str = ""
 
-    def asked(self, view: Reading) -> list[Field]:
+    def requested_fields(self, view: Reading) -> list[Field]:
         """The fields that are asked for, without those that a stronger one hides."""
         keys = [value.partition(".")[2] for value in view.all("field")]
         strong = [k for k in keys if not self.fields[k].weak]
@@ -146,7 +146,7 @@ def unexplained(name: str, reading: Reading) -> list[int] | None:
         return None
     if reading.has("unless", name) or (table.needs and not view.has(table.needs)):
         return None
-    asked = table.asked(view)
+    asked = table.requested_fields(view)
     if not asked or (view.periods and not any(f.date for f in asked)):
         return None
     return view.left(view.explained(*view.mentions))
@@ -162,7 +162,7 @@ def _asks_totals(table: Table, view: Reading) -> bool:
 
 
 def details(view: Reading) -> list[int]:
-    """The words that stand in a table's texts ("boiler", "roof") and mean nothing else."""
+    """The words that are in a table's texts ("boiler", "roof") and mean nothing else."""
     used = view.explained(*(m for m in view.mentions if m.kind not in ("text", "field", "filler")))
     return [i for i in dict.fromkeys(m.first for m in view.mentions if m.kind == "text") if i not in used]
 
@@ -193,13 +193,12 @@ class Query(msgspec.Struct, frozen=True):
         period: Period | None = None,
     ) -> "Query":
         """The rows that a question means. `words`: those that a row's text contains; `period`: in place of the question's."""
-        fields = table.asked(reading)
+        fields = table.requested_fields(reading)
         unnamed = not any(map(reading.has, ("kind", "category", "party", "field")))
         if table.balance and unnamed and table.splits_by(reading) not in ("", "vendor"):
             # "our worst month" is the one with the lowest net income
             fields = [table.fields[table.balance]]
         measured = next((f for f in fields if f.measure), fields[0])
-        limited = measured if measured.measure else table.fields[table.extreme or table.default]
         about = _about(table, measured, reading)
         if reading.has("op", "next", "first", "last") and (not table.totals or lists_entries(reading)):
             measured = next((f for f in [*fields, *table.fields.values()] if f.form == "date"), measured)
@@ -234,8 +233,6 @@ class Query(msgspec.Struct, frozen=True):
             where += [f"{table.columns['text']} LIKE ?"] * len(words)
             values += [f"%{reading.words[i].root}%" for i in words]
             said += f" for {join([f'“{reading.words[i].text}”' for i in words])}"
-        where += [f"{limited.column} {sign} ?" for sign, _, _ in reading.limits]
-        values += [amount for _, amount, _ in reading.limits]
         return cls(table, fields, measured, where, values, about, said, table.order)
 
     def sql(self, columns: str, rest: str = "") -> str:
@@ -254,7 +251,7 @@ class Query(msgspec.Struct, frozen=True):
             over, facts = " OVER ()", [f"{self.table.label} AS row_label", *slots]
             rest = f"ORDER BY {self.order} LIMIT {_MAX_ENTRIES if self.table.totals else _MAX_LISTED}"
         elif "address" in self.table.rows:
-            # A total is told with its place, which the tool must have said.
+            # The answer names the place of a total, so the tool must return it.
             facts = ["group_concat(DISTINCT address) AS row_places"]
         functions = {"COUNT(*)": "count", f"SUM({column})": "total", f"AVG({column})": "mean"}
         sums = [f"{function}{over} AS row_{name}" for function, name in functions.items()]
@@ -265,7 +262,7 @@ class Query(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, where=[*self.where, condition])
 
     def extreme(self, count: int, *, least: bool) -> "Query":
-        """Its first so many rows by the measure, and those that are level with the last of them."""
+        """The first `count` rows by the measure, and those that tie with the last of them."""
         column, order = self.measured.column, "ASC" if least else "DESC"
         few = self.sql(f"{column} AS m", f"AND {column} IS NOT NULL ORDER BY m {order} LIMIT {count}")
         edge = f"SELECT {'MAX' if least else 'MIN'}(m) FROM ({few})"
@@ -294,7 +291,7 @@ def _kinds(reading: Reading, vocabulary: Vocabulary, words: list[int]) -> list[s
     if reading.has("field"):
         return ["income", "expense"]
     if kinds == ["expense"] and words:
-        # what was bought may be an improvement, which is no expense
+        # what was bought may be an improvement, which is not an expense
         return ["expense", "transfer"]
     return kinds or (["expense"] if reading.has("by", "vendor") else [])
 

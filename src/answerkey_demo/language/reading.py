@@ -1,4 +1,4 @@
-"""Reading a question: everything in it that the records or the lexicon know, its periods and its limits.
+"""Reading a question: everything in it that the records or the lexicon know, and its periods.
 
 The vocabulary has every phrase that means something, from the names in the database and from the lexicon.
 """
@@ -33,10 +33,6 @@ _PARTIES = (
     "SELECT DISTINCT party FROM (SELECT party FROM transactions UNION SELECT tenant FROM units UNION "
     "SELECT lender FROM properties UNION SELECT authority FROM obligations) WHERE party IS NOT NULL"
 )
-_SIGNS = dict.fromkeys(["over", "above", "more than", "exceeding", "greater than", "higher than"], ">")
-_SIGNS |= dict.fromkeys(["under", "below", "less than", "lower than", "cheaper than"], "<")
-_SIGNS |= {"at least": ">=", "at most": "<=", "no more than": "<="}
-_LIMIT = re.compile(rf"\b(?P<word>{'|'.join(_SIGNS)}) \$?(?P<n>\d[\d,]*(?:\.\d+)?)(?P<k>k\b)?")
 _SINGULAR = re.compile(
     r"\b(?:our|my|the|main|this) (?:\w+ )?(?:property|building|house|place|real estate)\b(?! (?:tax|manage|insur))"
 )
@@ -71,7 +67,7 @@ class Vocabulary:
         self._parties = [str(row["party"]) for row in knowledge.read(_PARTIES)]
         # first stem → (stems, kind, value)
         self._phrases: dict[str, list[tuple[tuple[str, ...], str, str]]] = defaultdict(list)
-        for phrase, kind, value in [*phrases, *_lexicon(knowledge), *self._places(), *self._papers()]:
+        for phrase, kind, value in [*phrases, *_lexicon(knowledge), *self._addresses(), *self._papers()]:
             for part in phrase.split(","):
                 self._add(stems(part), kind, value)
         for name in self._parties:
@@ -99,7 +95,7 @@ class Vocabulary:
         texts = [f"{p['title']} {p['heading']} {p['text']}" for p in self.knowledge.passages]
         return Counter(word for text in texts for word in content_stems(text))
 
-    def _places(self) -> Iterator[_Phrase]:
+    def _addresses(self) -> Iterator[_Phrase]:
         """Properties by address, name, kind and town; units by label."""
         for row in self.properties:
             number, *street = stems(row["address"])
@@ -128,7 +124,7 @@ class Vocabulary:
             yield ",".join(names), "document", row["id"]
 
     def _aliases(self, name: str) -> Iterator[tuple[str, ...]]:
-        """A party goes by its whole name, its first or last two words, or one word that is no other's and nothing else."""
+        """A party goes by its whole name, its first or last two words, or one word that no other name has."""
         words = stems(name)
         yield words
         if len(words) > 2:
@@ -141,7 +137,7 @@ class Vocabulary:
 
     @cached_property
     def _ordinary(self) -> set[str]:
-        """Stems that are no names: what documents write small or begin a sentence with, and what the lexicon has."""
+        """Stems of ordinary words: lower case in documents, at the start of a sentence, or in the lexicon."""
         found = {word for phrases in self._phrases.values() for words, *_ in phrases for word in words}
         for passage in self.knowledge.passages:
             for sentence in [passage["heading"], *sentences(passage["text"])]:
@@ -174,15 +170,13 @@ def _lexicon(knowledge: Knowledge) -> Iterator[_Phrase]:
 class Reading(msgspec.Struct, frozen=True):
     """A question, or a clause of one, and what it names."""
 
-    # as it was written
+    # as the user wrote it
     original: str
     # normalised
     text: str
     words: list[Word]
     mentions: list[Mention]
     periods: list[Period]
-    # amounts that something is above or below: the sign, the amount, and the characters that said so
-    limits: list[tuple[str, float, tuple[int, int]]]
 
     def all(self, kind: str) -> list[str]:
         """What is named of a kind, in the order of the question, each once."""
@@ -211,8 +205,8 @@ class Reading(msgspec.Struct, frozen=True):
         return self.words[mention.first].start, self.words[mention.end - 1].end
 
     def explained(self, *mentions: Mention) -> set[int]:
-        """The words that these mentions consist of, and those of periods and limits."""
-        spans = [p.span for p in self.periods] + [span for _, _, span in self.limits]
+        """The words that these mentions consist of, and those of periods."""
+        spans = [p.span for p in self.periods]
         return {i for m in mentions for i in range(m.first, m.end)} | _inside(self.words, spans)
 
     def left(self, explained: set[int]) -> list[int]:
@@ -235,23 +229,17 @@ def read(question: str, vocabulary: Vocabulary, base: Period | None = None) -> R
     for name in {m.value for m in mentions if m.kind == "party"}:
         own = stems(name)
         mentions += [Mention("party", name, i, i + 1) for i, w in enumerate(words) if w.stem in own]
-    # a house number is no year, and the year of "Tax Notes for 2024" is part of a name
+    # a house number is not a year, and the year of "Tax Notes for 2024" is part of a name
     masked = text
     for mention in [m for m in mentions if m.kind in ("property", "document")]:
         start, end = words[mention.first].start, words[mention.end - 1].end
         masked = masked[:start] + "#" * (end - start) + masked[end:]
     periods = find_periods(masked, vocabulary.knowledge.as_of, base)
     in_periods = _inside(words, [p.span for p in periods])
-    limits = []
-    for found in _LIMIT.finditer(masked):
-        amount = float(found["n"].replace(",", "")) * (1000 if found["k"] else 1)
-        if not in_periods & _inside(words, [found.span("n")]):
-            limits.append((_SIGNS[found["word"]], amount, found.span()))
-    taken = in_periods | _inside(words, [span for _, _, span in limits])
-    kept = [m for m in mentions if not set(range(m.first, m.end)) <= taken]
-    return Reading(question.strip(), text, words, kept, periods, limits)
+    outside = [m for m in mentions if not set(range(m.first, m.end)) <= in_periods]
+    return Reading(question.strip(), text, words, outside, periods)
 
 
 def _inside(words: list[Word], spans: list[tuple[int, int]]) -> set[int]:
-    """The words that stand, at least in part, between some characters of the text."""
+    """The words that overlap some spans of characters."""
     return {i for i, w in enumerate(words) if any(w.start < end and w.end > start for start, end in spans)}

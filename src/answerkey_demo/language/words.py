@@ -26,7 +26,7 @@ _stemmer = Stemmer.Stemmer("english")
 
 
 class Word(msgspec.Struct, frozen=True):
-    """One word of a question and where it stands in the normalised text."""
+    """One word of a question and its span in the normalised text."""
 
     text: str
     stem: str
@@ -99,7 +99,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def shown(value: Any, form: str) -> str:
+def format_value(value: Any, form: str) -> str:
     """A value as "$", "date", "number" or "category", or as it is."""
     if form == "$":
         return money(value)
@@ -111,7 +111,7 @@ def shown(value: Any, form: str) -> str:
     return f"{value:,.10g}" if form == "number" else str(value)
 
 
-def filled(template: str, row: dict[str, Any]) -> str:
+def fill_template(template: str, row: dict[str, Any]) -> str:
     """Fill in a row: {column}, {column:$}, or {column:, for $}, which is left out where there is no value."""
 
     def fill(match: re.Match[str]) -> str:
@@ -122,6 +122,6 @@ def filled(template: str, row: dict[str, Any]) -> str:
             return form if value and str(value) in form else ""
         if value is None:
             return "" if form.startswith(",") else "nothing on record"
-        return form.replace(kind, shown(value, kind)) if kind else str(value)
+        return form.replace(kind, format_value(value, kind)) if kind else str(value)
 
     return re.sub(r"\b1 units\b", "1 unit", _SLOT.sub(fill, " ".join(template.split())))

@@ -12,7 +12,7 @@ from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Summary
-from answerkey.report.row_files import Table
+from answerkey.report.tables import Table
 from answerkey.report.view import component_words
 from answerkey.report.wording import (
     change_text,

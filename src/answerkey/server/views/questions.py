@@ -18,7 +18,7 @@ from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.runs import RunQuery
 from answerkey.stats.agreement import krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackStore
 from answerkey.store.questions import HistoryPoint, QuestionTable, question_history
 from answerkey.store.review import Order, ReviewItem, ReviewQueue
 from answerkey.store.sql import SqlStore
@@ -94,7 +94,7 @@ def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str
     """Read the page."""
     info = store.find_run(run)
     results = store.results_of(info, question)
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     asked = results[0].question
     history = question_history(store, question, limit=_HISTORY)
     mine = next((point for point in history if point.run_id == info.id), None)
@@ -288,7 +288,9 @@ def save_verdict(store: SqlStore, given: ReviewVerdict, author: str) -> Feedback
     """Save a reviewer's verdict, in the place of their earlier one, or take that back: then there is none."""
     queue = ReviewQueue(store, store.find_run(given.run))
     if given.verdict == "undo":
-        queue.take_back(given.question, given.trial, author=author)
+        queue.remove_verdict(given.question, given.trial, author=author)
         return None
     trusted = given.verdict == "trust"
-    return queue.judge(given.question, given.trial, trusted=trusted, comment=given.comment, author=author)
+    return queue.record_verdict(
+        given.question, given.trial, trusted=trusted, comment=given.comment, author=author
+    )

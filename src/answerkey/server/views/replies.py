@@ -12,7 +12,7 @@ from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.detail import TrialDetail, trial_detail
-from answerkey.report.row_files import Table
+from answerkey.report.tables import Table
 from answerkey.runs.production import TAG, case_id, why_proposed
 from answerkey.server.rendering import feedback_figures
 from answerkey.server.views.tables import (
@@ -24,7 +24,7 @@ from answerkey.server.views.tables import (
     reply_row,
     reply_table,
 )
-from answerkey.store.feedback import FeedbackBook, FeedbackFilter
+from answerkey.store.feedback import FeedbackFilter, FeedbackStore
 from answerkey.store.production import MAX_COUNTED, ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 
@@ -203,7 +203,7 @@ class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
     """Read the page."""
-    book = FeedbackBook(store)
+    book = FeedbackStore(store)
     items, total = book.page(query, limit=_PAGE_FEEDBACK, offset=(query.page - 1) * _PAGE_FEEDBACK)
     down = FeedbackFilter(value="down", since=query.since, until=query.until)
     _, downvoted = book.page(down, limit=1)

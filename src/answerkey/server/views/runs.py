@@ -13,7 +13,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
-from answerkey.report.row_files import Table
+from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
 from answerkey.report.wording import count, percent, points_change
 from answerkey.runs.stored import run_warnings

@@ -12,7 +12,7 @@ from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Loss
-from answerkey.report.row_files import Column, Kind, Table, TableRow
+from answerkey.report.tables import Column, Kind, Table, TableRow
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words
 from answerkey.store.database import BATCH

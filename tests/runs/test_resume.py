@@ -58,7 +58,7 @@ def test_a_run_whose_parts_have_changed_is_refused_untouched(
     done = command("resume", "it")
     assert done.code == 2
     run_id = asked["run"]["id"]
-    assert f"run {run_id}: {what} changed since; " in done.err
+    assert f"run {run_id}: {what} changed; " in done.err
     assert done.err.rstrip().endswith(f"answerkey resume {run_id} --accept-changes")
     assert command("show", run_id, "--json").document == asked
 

@@ -1,18 +1,19 @@
-"""A log cut into blocks of rows: lines of JSON as they stand, rows of other formats as they were read."""
+"""Files of a log: which they are, the blocks of rows that they are read in, and the side file for rows that cannot be scored."""
 
 import glob
 import io
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from answerkey.errors import BinaryFileError, InputError
-from answerkey.runs.bad_rows import is_side_file
-from answerkey.runs.shard import Block, FilePart
+from answerkey.model.summary import BAD_ROW
 from answerkey.transcripts.files import (
     STANDARD_INPUT,
     find_remote,
@@ -23,17 +24,77 @@ from answerkey.transcripts.files import (
 )
 from answerkey.transcripts.row_files import Row, RowFile, open_rows
 
-# Bytes of lines, or rows, that go together: large enough that handing them over costs nothing, small enough for memory.
+# Bytes of lines, or rows, that go together: large enough that handing them over costs little, small enough for memory.
 _BYTES = 2 * 1024 * 1024
 _ROWS = 4000
-
-
+SIDE_FILE_ENDING = ".bad.jsonl"
+# What differs between reasons that are the same otherwise: a position in the bytes, an id.
+_BYTE = re.compile(r" \(byte \d+\)")
+_UNKNOWN_ID = re.compile(
+    r"(?<=^the golden set has no question with )id .*(?=; check --questions$)", re.DOTALL
+)
+# Characters of a bad row that the side file shows.
+_ROW_SHOWN = 2000
 # A row that could not be read: line, reason and the row.
 _Bad = tuple[int | None, str, bytes]
 
 
+class FilePart(msgspec.Struct, frozen=True):
+    """Where some lines are in a file, so that a process that can read the file needs only this."""
+
+    path: str
+    # Identify the file, should another one have been put in its place.
+    device: int
+    inode: int
+    start: int
+    length: int
+
+    def read(self) -> bytes | None:
+        """The lines; None if they are no longer there."""
+        try:
+            with open(self.path, "rb", buffering=0) as file:  # noqa: PTH123  # a third of the time of Path.open
+                found = os.fstat(file.fileno())
+                if (found.st_dev, found.st_ino) != (self.device, self.inode):
+                    return None
+                lines = os.pread(file.fileno(), self.length, self.start)
+        except OSError:
+            return None
+        return lines if len(lines) == self.length else None
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """Some rows of a log, one after the other."""
+
+    # Its number among all blocks, and the place of its first row among all rows of the log.
+    number: int
+    first: int
+    # The file as messages name it, and the line before its first; None: its rows have no lines.
+    path: str
+    line: int | None = None
+    # JSON Lines, or rows of another format, each with its line.
+    lines: bytes = b""
+    # Where the lines are, if they are in a plain file.
+    part: FilePart | None = None
+    rows: list[tuple[int | None, dict[str, Any]]] = []
+    # Rows that could not be read: line, reason and the row.
+    bad: list[tuple[int | None, str, bytes]] = []
+    # What is wrong with the file after these rows.
+    problem: str = ""
+    # The places of rows whose scoring exceeded its time limit before.
+    too_costly: tuple[int, ...] = ()
+
+    def sent(self) -> "Block":
+        """For another process: without lines that it can read itself."""
+        return self if self.part is None else msgspec.structs.replace(self, lines=b"")
+
+    def arrived(self) -> "Block | None":
+        """In the other process: with its lines; None if they cannot be read there and must be sent."""
+        lines = self.lines if self.part is None else self.part.read()
+        return None if lines is None else msgspec.structs.replace(self, lines=lines)
+
+
 def log_files(paths: Iterable[str | Path]) -> list[Path]:
-    """The files that are meant by files, folders and patterns, each once."""
+    """The files that paths, folders and patterns name, each once."""
     found: dict[Path, None] = {}
     for given in map(Path, paths):
         url = remote_url(given)
@@ -57,7 +118,7 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
 
 
 def _passed_over(path: Path, folder: Path) -> bool:
-    """Hidden files, what writers of tables leave beside their parts (_SUCCESS), and the bad rows of an earlier scoring."""
+    """Hidden files, markers such as _SUCCESS, and side files of an earlier scoring."""
     if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
         return True
     return ".bad." in path.name and is_side_file(path)
@@ -73,12 +134,12 @@ class LogBlocks:
         named: Iterable[Path] | None = None,
     ) -> None:
         self.paths = list(paths)
-        # Those that were given by name, not found in a folder or by a pattern; None: all.
+        # Files given by name, not found in a folder or by a pattern.
         self._named = set(self.paths if named is None else named)
         self._fields = fields
-        # What was guessed to read a file, for the user to know.
+        # What was guessed in order to read a file.
         self.notes: list[str] = []
-        # Bytes on disk in all, and how many of these have been read; None: not known.
+        # Bytes on disk, None if unknown, and how many of them have been read.
         self.size = _size(self.paths)
         self.bytes_read = 0
         self._number = self._place = 0
@@ -93,19 +154,19 @@ class LogBlocks:
             try:
                 yield from self._of_file(path)
             except BinaryFileError as error:
-                # A picture beside the logs is none of them.
+                # A picture in a folder of logs is skipped.
                 if path in self._named:
                     raise
-                self.notes.append(f"{error}: it was left out")
+                self.notes.append(f"{error}; skipped")
             except InputError as error:
-                # Of several files one that is damaged is told among the bad rows; one that is not there ends it.
+                # A damaged file counts as a bad row; a missing one ends the scoring.
                 if not path.is_file():
                     raise
                 yield self._block(str(path), 0, line=error.line, problem=_reason(error))
 
     def _of_file(self, path: Path) -> Iterator[Block]:
         bad: list[_Bad] = []
-        file = open_rows(path, "replies", self._fields, lambda error, row: bad.append(_told(error, row)))
+        file = open_rows(path, "replies", self._fields, lambda error, row: bad.append(_bad_row(error, row)))
         shown = remote_url(path) or str(shown_path(path))
         if file.read_as:
             self.notes.append(f"{shown} was read as: {file.read_as}")
@@ -122,7 +183,7 @@ class LogBlocks:
         with stream:
             while not problem:
                 pieces, length, piece = [rest], len(rest), b"."
-                # Piece by piece, so that what can be read before the place where an archive is damaged is not lost.
+                # Piece by piece, so that what precedes the damage in an archive is not lost.
                 try:
                     with reading_errors(Path(shown)):
                         while length < _BYTES and piece:
@@ -130,10 +191,10 @@ class LogBlocks:
                             length += len(piece)
                 except InputError as error:
                     problem, piece = str(error).removeprefix(f"{shown}: "), b""
-                    problem = f"the file ends before its end, and how much is missing is not known: {problem}"
-                    self.notes.append(f"{shown}: {problem}; coverage cannot count it")
+                    problem = f"the file is truncated; the amount of missing data is unknown: {problem}"
+                    self.notes.append(f"{shown}: {problem}; the coverage does not include it")
                 lines = b"".join(pieces)
-                # What follows the last line break belongs to the next block, if there is one.
+                # What follows the last line break belongs to the next block.
                 end = lines.rfind(b"\n") + 1 if piece else len(lines)
                 lines, rest = lines[:end], lines[end:]
                 if lines:
@@ -145,17 +206,17 @@ class LogBlocks:
                         file_part = msgspec.structs.replace(file_part, start=file_part.start + len(lines))
                     line += count
                 if problem:
-                    # On no line: nobody knows on which.
+                    # The line is unknown.
                     yield self._block(shown, 0, problem=problem)
                 if not piece:
                     return
 
     def _of_rows(self, rows: Iterator[Row], bad: list[_Bad], shown: str) -> Iterator[Block]:
-        """Blocks of rows; `bad` gets those that cannot be read while the others are."""
+        """Blocks of rows; `bad` receives those that cannot be read."""
         damage: InputError | None = None
         while damage is None:
             some: list[Row] = []
-            # One by one, so that what can be read before a place that is damaged is not lost.
+            # One by one, so that what precedes damage is not lost.
             try:
                 for row in islice(rows, _ROWS):
                     some.append(row)
@@ -175,7 +236,7 @@ class LogBlocks:
         return block
 
     def stamps(self) -> list[tuple[str, int | None, str]] | None:
-        """By what the files are known: path, size, time of change; None where that of one of them is not known."""
+        """Path, size and modification time of each file; None if one of them is unknown."""
         found = []
         for path in self.paths:
             url = remote_url(path)
@@ -184,7 +245,7 @@ class LogBlocks:
             elif path.is_file():
                 stamp = (str(path.resolve()), path.stat().st_size, str(path.stat().st_mtime_ns))
             else:
-                # Standard input, a pipe, or a file that is not there, which opening it will tell.
+                # Standard input, a pipe, or a missing file, which fails when it is opened.
                 return None
             if not all(stamp):
                 return None
@@ -197,7 +258,7 @@ class LogBlocks:
         return self._place
 
 
-def _told(error: InputError, row: object) -> _Bad:
+def _bad_row(error: InputError, row: object) -> _Bad:
     try:
         shown = row if isinstance(row, bytes) else msgspec.json.encode(row, enc_hook=str)
     except UnicodeEncodeError:
@@ -206,12 +267,12 @@ def _told(error: InputError, row: object) -> _Bad:
 
 
 def _reason(error: InputError) -> str:
-    """What is wrong, without the place."""
+    """What is wrong, without file and line."""
     return str(error).removeprefix(f"{error.path}: ").removeprefix(f"{error.path}:{error.line}: ")
 
 
 def _file_part(stream: io.BufferedReader, read: int) -> FilePart | None:
-    """Where a stream is in its file without the bytes that were read last; None: others cannot read it there."""
+    """Where a stream is in its file, before the last `read` bytes; None if other processes cannot read it there."""
     raw = getattr(stream, "raw", None)
     if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
         # An archive, or standard input.
@@ -231,5 +292,84 @@ def _size_of(path: Path) -> int | None:
     url = remote_url(path)
     if url is not None:
         return remote_stamp(url)[1]
-    # Else standard input, or a file that is not there, which opening it will tell.
+    # Else standard input, or a missing file, which fails when it is opened.
     return path.stat().st_size if path.exists() else None
+
+
+# Rows that cannot be scored go to a side file, each with its line and reason.
+
+
+def general_reason(reason: str) -> str:
+    """What is wrong with a row, in words that are the same for all rows with this problem."""
+    return _UNKNOWN_ID.sub("its id", _BYTE.sub("", reason))
+
+
+class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row that could not be scored."""
+
+    file: str
+    line: int | None
+    reason: str
+    # The row as it is in the file, or its beginning.
+    row: str = ""
+
+    @classmethod
+    def of(cls, path: str, line: int | None, reason: str, raw: bytes | dict[str, Any]) -> "BadRow":
+        """A row as it is in the file, shortened."""
+        try:
+            shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
+        except (RecursionError, UnicodeEncodeError):
+            # Its reason says what is wrong with it.
+            shown = b""
+        return cls(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN])
+
+    @property
+    def counted_as(self) -> str:
+        """The reason under which summaries count it."""
+        return BAD_ROW + general_reason(self.reason)
+
+
+class _SideFileRow(BadRow, frozen=True, forbid_unknown_fields=True):
+    """A row of a side file, which has no other fields."""
+
+
+_decode_bad = msgspec.json.Decoder(_SideFileRow).decode
+
+
+def is_side_file(path: Path) -> bool:
+    """Whether answerkey wrote this file as a side file: each of its lines is a bad row."""
+    written = False
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                _decode_bad(line)
+                written = True
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return written
+
+
+def write_bad_rows(path: Path, lines: bytes, read: Iterable[Path]) -> Path | None:
+    """Write the side file of a log whose files were `read`, and return its path; without bad rows, remove an old one.
+
+    A file of that name that is not a side file, or is itself part of the log, is left alone: the next free name is used.
+    """
+    path = _free_name(path, list(read))
+    if lines:
+        path.write_bytes(lines)
+        return path
+    path.unlink(missing_ok=True)
+    return None
+
+
+def _free_name(path: Path, read: list[Path]) -> Path:
+    stem = path.name.removesuffix(SIDE_FILE_ENDING)
+    others = (path.with_name(f"{stem}.bad.{number}.jsonl") for number in count(2))
+    return next(chosen for chosen in chain([path], others) if _may_be_written(chosen, read))
+
+
+def _may_be_written(path: Path, read: list[Path]) -> bool:
+    if not path.exists():
+        # A dangling link belongs to somebody.
+        return not path.is_symlink()
+    return is_side_file(path) and not any(given.exists() and path.samefile(given) for given in read)

@@ -1,4 +1,4 @@
-"""Scored logs: shards in any order, processes, bad rows, going on after an interruption, logs kept as runs."""
+"""Scored logs: blocks in any order, processes, bad rows, resuming, stored logs."""
 
 import csv
 import gzip
@@ -14,19 +14,16 @@ import pytest
 
 from answerkey.errors import InputError, InterruptedRunError
 from answerkey.model.options import Scoring
-from answerkey.model.question_lines import add_up
 from answerkey.model.run import LoggedResults, Run
 from answerkey.model.summary import Summary
 from answerkey.model.tally import Tally, summarise
 from answerkey.report.files import write_report
 from answerkey.runs.api import score_replies
-from answerkey.runs.log_blocks import LogBlocks
-from answerkey.runs.plain_rows import PlainRows
+from answerkey.runs.log_files import Block, LogBlocks
+from answerkey.runs.log_table import LogTable
+from answerkey.runs.logs import BlockScorer, LogPlan, LogScoring
 from answerkey.runs.progress import NoProgress, RunningScore
-from answerkey.runs.recorded import LogScoring
-from answerkey.runs.shard import Block, ShardPlan, ShardScorer
-from answerkey.runs.shard_processes import OtherProcesses
-from answerkey.runs.shard_tally import PARTITIONS
+from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.plan import make_grader
 
 
@@ -62,18 +59,18 @@ def rows(count: int, questions: int = 7) -> list[dict[str, Any]]:
     ]
 
 
-def plan_and_blocks(log: list[dict[str, Any]], sizes: Iterator[int]) -> tuple[ShardPlan, list[Block]]:
+def plan_and_blocks(log: list[dict[str, Any]], sizes: Iterator[int]) -> tuple[LogPlan, list[Block]]:
     blocks, first = list[Block](), 0
     while first < len(log):
         some = log[first : first + next(sizes)]
         lines = "".join(json.dumps(row) + "\n" for row in some).encode()
         blocks.append(Block(number=len(blocks), first=first, path="log", line=first, lines=lines))
         first += len(some)
-    return ShardPlan(recipe=make_grader().recipe, pass_mark=0.7), blocks
+    return LogPlan(recipe=make_grader().recipe, pass_mark=0.7), blocks
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_shards_of_any_size_in_any_order_give_one_summary(seed: int) -> None:
+def test_blocks_of_any_size_in_any_order_give_one_summary(seed: int) -> None:
     log = rows(200)
     whole_plan, whole_blocks = plan_and_blocks(log, iter([1000]))
     expected = put_together(whole_plan, whole_blocks, random.Random(0))
@@ -82,14 +79,16 @@ def test_shards_of_any_size_in_any_order_give_one_summary(seed: int) -> None:
     assert put_together(plan, blocks, chosen) == expected
 
 
-def put_together(plan: ShardPlan, blocks: list[Block], chosen: random.Random) -> Any:
+def put_together(plan: LogPlan, blocks: list[Block], chosen: random.Random) -> Any:
     chosen.shuffle(blocks)
-    parts = [ShardScorer(plan).score(block) for block in blocks]
-    tally = Tally(plan.pass_mark)
-    for part in parts:
-        tally.merge(part.tally)
-    for number in chosen.sample(range(PARTITIONS), PARTITIONS):
-        tally.merge(add_up([part.records[number] for part in parts if part.records[number]], 0.7).tally)
+    table, tally = LogTable(), Tally(plan.pass_mark)
+    for block in blocks:
+        part = BlockScorer(plan, make_grader()).score(block)
+        table.add(part)
+        tally.merge(part.summary.tally)
+    for questions in table.questions():
+        for totals in questions:
+            tally.add_question(totals)
     return tally.summary(None)
 
 
@@ -99,7 +98,6 @@ _CALLED = {"tools_used": None, "tool_calls": [{"name": "query_database", "durati
 @pytest.mark.parametrize("kept", ["trials", "nothing"])
 @pytest.mark.parametrize("beside", [{}, {"group": "all"}, _CALLED], ids=["plain", "grouped", "timed calls"])
 def test_a_log_is_summed_up_as_a_run_is(write_rows: Any, beside: dict[str, Any], kept: Any) -> None:
-    # Some rows of a question are plain, others not.
     log = [row | (beside if n % 3 else {}) for n, row in enumerate(rows(150))]
     run = score_replies(path := write_rows("log.jsonl", *log))
     if kept == "nothing":
@@ -130,7 +128,7 @@ def test_several_processes_give_the_same_document(write_rows: Any) -> None:
     ],
     ids=["standard", "literal", "smart", "other weights"],
 )
-def test_measuring_gives_what_grading_gives(write_rows: Any, scoring: Scoring) -> None:
+def test_a_summary_alone_is_that_of_all_results(write_rows: Any, scoring: Scoring) -> None:
     odd = [
         {"id": "no text", "answer": None, "expected_keywords": ["a"]},
         {"id": "forbidden", "question": "Who?", "answer": "Ann", "forbidden_keywords": ["ann"]},
@@ -152,159 +150,17 @@ def test_measuring_gives_what_grading_gives(write_rows: Any, scoring: Scoring) -
         {"id": "umlaut", "answer": "Die Miete beträgt 1.200 €.", "expected_keywords": ["1200", "miete"]},
     ]
     log = write_rows("log.jsonl", *rows(60), *odd)
-    kept, measured = (
+    kept, summed = (
         score_replies(log, scoring=scoring, how=LogScoring(kept=kept)) for kept in ("trials", "nothing")
     )
-    assert measured.summary == kept.summary
+    assert summed.summary == kept.summary
     lowest = sorted(
         (-1.0 if trial.scorecard.total is None else trial.scorecard.total) for trial in kept.results
     )
-    assert isinstance(measured.results, LoggedResults)
-    assert [trial.scorecard.total for trial in measured.results.worst] == lowest[:20]
+    assert isinstance(summed.results, LoggedResults)
+    assert [trial.scorecard.total for trial in summed.results.worst] == lowest[:20]
     with pytest.raises(InputError, match="were not kept"):
-        list(measured.results)
-
-
-@pytest.mark.parametrize("name", ["answer", "response", "output_text"])
-def test_calls_and_other_names_are_plain_too(write_rows: Any, name: str) -> None:
-    called = [{"name": "db", "arguments": {"q": 1}}]
-    log = [
-        {
-            "id": f"q{n}",
-            "expected_content": ["1200"],
-            "expected_tools": ["db"],
-            name: "It is 1100.",
-            "tool_calls": called,
-        }
-        for n in range(30)
-    ]
-    path = write_rows("log.jsonl", *log)
-    kept, measured = (score_replies(path, how=LogScoring(kept=kept)) for kept in ("trials", "nothing"))
-    assert kept.summary == measured.summary
-    assert kept.summary.components["tool_usage"] == 1.0
-    assert measured.results.worst == sorted(kept.results, key=lambda trial: trial.position)[:20]  # type: ignore[attr-defined]
-    learned = PlainRows(["response", "output_text", "expected_content"])
-    learned.learn(log[0])
-    assert learned.decode(json.dumps(log[1]).encode()).answer == "It is 1100."
-    assert learned.convert(log[1]).expected_keywords == ("1200",)
-
-
-def random_rows(seed: int, count: int) -> Iterator[dict[str, Any]]:
-    """Rows that are plain, or nearly so."""
-    chosen = random.Random(seed)
-    for n in range(count):
-        row: dict[str, Any] = {"answer": chosen.choice(_ANSWERS)}
-        q = chosen.randrange(30)
-        row["question"] = chosen.choice(["Who?", f"What is the rent of unit {q}?", f"{'very ' * q}long?"])
-        row["id"] = chosen.choice([f"q{q}", f"q{q}", q, f"own {n}"])
-        row["category"] = chosen.choice(["A", "B", "", None])
-        row["expected_tools"] = chosen.choice([[], ["db"], ["db", "web"], ["db", "db"]])
-        row["expected_keywords"] = chosen.choice(
-            [[], ["rent"], ["1200", "Rent"], ["1,200.00", "zürich", "7%"], ["a \\", '","', "%b", 'x",']]
-        )
-        row["tools_used"] = chosen.choice([None, [], ["db"], ["web", "db"], ["süd"], ["100%b"], ["db"] * 30])
-        row["latency_ms"] = chosen.choice([None, 5, 17.25, round(chosen.uniform(1, 9e4), 2), -1, 1e300])
-        row["trial"] = chosen.choice([None, None, None, 0, 1, 7])
-        row["error"] = chosen.choice([None] * 9 + ["TimeoutError: late"])
-        row |= chosen.choice([{}, {}, {"at": "2026-11-01", "user": {"name": "Ann"}}, {"shop no.": [n]}])
-        row |= chosen.choice([{}, {}, *_BESIDE])
-        for name in chosen.sample(sorted(row.keys() - {"question", "answer"}), chosen.randrange(4)):
-            del row[name]
-        if chosen.random() < 0.2 and "id" in row:
-            del row["question"]
-        # Some logs have other names, and some of their rows ours.
-        if seed % 3 == 1 and n % 10:
-            row = {
-                {"answer": "response", "expected_keywords": "expected_content"}.get(k, k): row[k] for k in row
-            }
-        yield row
-
-
-_BESIDE: list[dict[str, Any]] = [
-    {"sources": []},
-    {"sources": None, "error": "", "conversation_id": "c 1"},
-    {"sources": ["a.pdf"]},
-    {"conversation_id": "süd"},
-    {"conversation_id": 7},
-    {"usage": {"input_tokens": 7, "completion_tokens": 2}},
-    {"usage": {"input_tokens": 7, "cost": 1}},
-    {"usage": {"input_tokens": 7, "output_tokens_details": {"reasoning_tokens": 1}}},
-    {"usage": {}, "reference_answer": "The rent is 1200."},
-    {"reference_answer": "The rent is 1200.", "expected_keywords": []},
-    {"tool_calls": []},
-    {"tool_calls": [{"name": "db", "arguments": {"q": 1}, "result": "x"}, "web"]},
-    {"tool_calls": [{"name": "db", "error": "refused"}]},
-    {"tool_calls": [{"name": "db", "duration_ms": 12.5}]},
-    {"evidence": {"kind": "log", "completeness": "partial", "tools_observed": False}},
-]
-
-
-_ANSWERS = [
-    *(
-        None,
-        "",
-        "  ",
-        "The rent is $1,200.",
-        "Die Miete in Zürich beträgt 1.200,00 €, also 7 %.",
-        "nul\0 1200",
-    ),
-    *(
-        "Something went wrong.",
-        "I do not know.",
-        "家賃は1,200ドルです。",
-        "Traceback (most recent call last):\n  x",
-    ),
-]
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("golden", [False, True], ids=["told", "golden"])
-def test_plain_rows_are_scored_as_any_others(write_rows: Any, seed: int, golden: bool) -> None:
-    log = list(random_rows(seed, 150))
-    plain = write_rows("plain.jsonl", *log)
-    # A field of a golden case makes them go the long way; empty, it says nothing.
-    others = write_rows("others.jsonl", *({**row, "group": None} for row in log))
-    questions = None
-    if golden:
-        told = {f"q{n}": f"What is the rent of unit {n}?" for n in range(0, 30, 2)}
-        expected = [[], ["rent"], [["1200", "CHF"], "zürich"], [{"number": 1200, "tolerance": 5}]]
-        cases = [
-            {
-                "id": name,
-                "question": text,
-                "expected_keywords": expected[place % 4],
-                "group": f"g{place // 9}",
-            }
-            for place, (name, text) in enumerate(told.items())
-        ]
-        cases[-1] |= {"checks": [{"contains": "rent"}]}
-        questions = write_rows("golden.jsonl", *cases)
-    kept = [document(score_replies(log, questions)) for log in (plain, others)]
-    for found in kept:
-        found["run"]["name"] = found["run"]["target"] = ""
-        found["run"]["question_set"] = ""
-    assert kept[0] == kept[1]
-    measured = [score_replies(log, questions, how=LogScoring(kept="nothing")) for log in (plain, others)]
-    summary = score_replies(plain, questions).summary
-    assert [run.summary for run in measured] == [summary, summary]
-    assert list(measured[0].results.worst) == list(measured[1].results.worst)  # type: ignore[attr-defined]
-    for scoring in (
-        Scoring(),
-        Scoring(match="literal", weights={"response_quality": 0.5, "tool_f1": 0.3, "error_handling": 0.2}),
-    ):
-        for kept, ending in (("lines", "jsonl"), ("lines", "json"), ("table lines", "parquet")):
-            one_by_one, lines = (written(plain, questions, scoring, way, ending) for way in ("trials", kept))
-            assert one_by_one == lines
-
-
-def written(log: Path, questions: Path | None, scoring: Scoring, kept: Any, ending: str) -> Any:
-    run = score_replies(log, questions, scoring, how=LogScoring(kept=kept))
-    path = log.parent / f"out.{ending}"
-    write_report(run, path)
-    if ending == "parquet":
-        return pyarrow.parquet.read_table(path).to_pylist()
-    # The document begins with what the run is, its time among it.
-    return path.read_bytes().split(b',"results":[')[-1].splitlines()
+        list(summed.results)
 
 
 def document(run: Run) -> Any:
@@ -382,7 +238,7 @@ def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path
     blocks = len(text) // 2 // 131072 * 131072 if ending == "zst" else 0
     assert max(text[:blocks].count(b"\n"), 1200) <= len(done.document["results"]) < 1700
     told = [json.loads(line) for line in (folder / "log.bad.jsonl").read_text().splitlines()]
-    missing = "the file ends before its end, and how much is missing is not known"
+    missing = "the file is truncated; the amount of missing data is unknown"
     assert missing in told[-1]["reason"]
     assert told[-1]["line"] is None
     assert any(missing in line for line in done.document["warnings"])
@@ -399,7 +255,7 @@ def test_a_damaged_file_among_others_goes_to_the_side_file(
     assert (done.code, done.document["summary"]["replies"]) == (0, 5)
     told = [json.loads(line) for line in (folder / "a.bad.jsonl").read_text().splitlines()]
     assert [(row["file"], row["line"]) for row in told] == [("b.jsonl.gz", None), ("c.json", 2)]
-    assert "cut off" in told[0]["reason"]
+    assert "truncated" in told[0]["reason"]
     assert command("score", "b.jsonl.gz").code == 2
 
 
@@ -514,7 +370,7 @@ def test_a_binary_file_is_no_log(command: Any, folder: Path, write_rows: Any, co
     (folder / "logs" / "chart.dat").write_bytes(content)
     done = command("score", "logs", "--json").document
     assert (done["summary"]["replies"], done["summary"]["coverage"]) == (4, 1.0)
-    assert any("chart.dat: is a binary file" in line and "left out" in line for line in done["warnings"])
+    assert any("chart.dat: is a binary file" in line and "skipped" in line for line in done["warnings"])
     outcome = command("score", "logs/a.jsonl", "logs/chart.dat")
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
     assert "chart.dat: is a binary file, not text or a table" in outcome.err
@@ -558,9 +414,7 @@ def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None
     write_rows("b.jsonl", {"id": "1", "question": "Where?", "answer": "Rome"})
     done = command("score", "a.jsonl", "b.jsonl", "--json")
     assert len(done.document["results"]) == 2
-    assert any(
-        "1 ids stand for more than one question each (1)" in line for line in done.document["warnings"]
-    )
+    assert any("1 ids are used for more than one question (1)" in line for line in done.document["warnings"])
 
 
 class StopsAfter(NoProgress):
@@ -575,17 +429,19 @@ class StopsAfter(NoProgress):
             raise KeyboardInterrupt
 
 
-def test_interrupted_it_goes_on_where_it_stopped(folder: Path, write_rows: Callable[..., Path]) -> None:
+def test_an_interrupted_scoring_resumes(folder: Path, write_rows: Callable[..., Path]) -> None:
     log = write_rows("log.jsonl", *({**row, "context": "x" * 40_000} for row in rows(200)))
     how = LogScoring(processes=1, resumable=True)
-    with pytest.raises(InterruptedRunError, match="goes on where it stopped"):
+    with pytest.raises(InterruptedRunError, match="run the same command again to continue"):
         score_replies(log, how=how, progress=StopsAfter(3))
+    blocks = len(list(LogBlocks([log])))
     (journal,) = (folder / "cache" / "answerkey" / "scoring").iterdir()
     # As if the machine had stopped in the middle of writing.
     with journal.open("ab") as file:
         file.write(b"\x07" * 100)
-    going_on = StopsAfter(0)
-    again = score_replies(log, how=how, progress=going_on)
+    resumed = StopsAfter(0)
+    again = score_replies(log, how=how, progress=resumed)
+    assert resumed.parts < blocks
     assert not journal.exists()
     assert document(again) == document(score_replies(log, how=LogScoring(processes=1)))
 
@@ -607,18 +463,17 @@ def test_lines_that_cannot_be_read_where_they_were_are_sent(folder: Path, write_
     (block,) = LogBlocks([path])
     assert block.part is not None
     assert block.part.read() == block.lines == path.read_bytes()
-    plan, grader = ShardPlan(recipe=make_grader().recipe, pass_mark=0.7), make_grader()
-    alone = ShardScorer(plan, grader).score(block)
+    plan = LogPlan(recipe=make_grader().recipe, pass_mark=0.7)
     # Another file has the name now, as after the rotation of a log.
     path.rename("log.jsonl.1")
     path.write_bytes(b"x" * len(block.lines))
     assert block.part.read() is None
-    others = OtherProcesses(plan, 1, grader)
+    pool = ProcessPool(plan, 1)
     try:
-        (part,) = others.score([block])
+        (part,) = pool.score([block])
     finally:
-        others.close()
-    assert (part.trials, part.records, part.bad) == (30, alone.records, [])
+        pool.close()
+    assert (part.summary.trials, part.summary.bad) == (30, [])
 
 
 def test_a_reply_that_is_too_costly_is_unscored_and_the_rest_is_scored(folder: Path, write_rows: Any) -> None:

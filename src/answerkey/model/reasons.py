@@ -1,0 +1,145 @@
+"""The wording of scores: the one place where the facts of a score become a reason and the fields of a document."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from answerkey.model.scorecard import (
+    ErrorFacts,
+    HarnessFacts,
+    KeywordFacts,
+    Score,
+    Scorecard,
+    ToolFacts,
+    TurnFacts,
+)
+
+
+def reason(score: Score) -> str:
+    """Why a score has its value, in words.
+
+    >>> reason(Score("response_quality", 0.5, facts=KeywordFacts(found=("900",), missing=("CO",))))
+    '1 of 2 keywords found; missing CO'
+    """
+    facts = score.facts
+    if score.reason or facts is None:
+        return score.reason
+    if isinstance(facts, ToolFacts):
+        return _tool_reason(facts, score.value)
+    if isinstance(facts, KeywordFacts):
+        return _quality_reason(facts)
+    if isinstance(facts, ErrorFacts):
+        return f"{facts.kind}: {facts.message}"
+    if isinstance(facts, HarnessFacts):
+        return facts.message
+    lost = [f"turn {number}: {reason(turn)}" for number, turn in _numbered(facts) if turn.value != 1.0]
+    return "; ".join(lost) or reason(facts.turns[0])
+
+
+def details(score: Score) -> dict[str, Any]:
+    """What a document lists of a score beside its value, weight and reason."""
+    facts = score.facts
+    if facts is None:
+        return score.details
+    if isinstance(facts, ToolFacts):
+        listed: dict[str, Any] = {"missing": list(facts.missing), "extra": list(facts.extra)}
+        if facts.forbidden:
+            listed["forbidden"] = list(facts.forbidden)
+    elif isinstance(facts, KeywordFacts):
+        listed = _quality_details(facts)
+    elif isinstance(facts, ErrorFacts):
+        listed = {"kind": facts.kind, "message": facts.message}
+        if facts.because is not None:
+            listed |= {"because": list(facts.because), "span": facts.span and list(facts.span)}
+    elif isinstance(facts, HarnessFacts):
+        listed = {"unscored": facts.message, "harness": facts.problem}
+    else:
+        listed = _joined(details(turn) for turn in facts.turns)
+    return {**listed, **score.details}
+
+
+def worded(score: Score) -> Score:
+    """The same score with its reason and details filled in, for readers outside."""
+    if score.facts is None:
+        return score
+    return Score(score.name, score.value, reason(score), score.weight, details(score), score.facts)
+
+
+def worded_card(card: Scorecard) -> Scorecard:
+    """The same scorecard with every reason filled in."""
+    return msgspec.structs.replace(
+        card,
+        components={name: worded(score) for name, score in card.components.items()},
+        turns=tuple(map(worded_card, card.turns)),
+    )
+
+
+def _tool_reason(facts: ToolFacts, value: float | None) -> str:
+    if facts.unwanted:
+        return f"called {_names(facts.unwanted)} where no tool should be used"
+    if facts.forbidden:
+        return f"called {_names(facts.forbidden)}, which is forbidden"
+    if not facts.expects_tools:
+        return "no tool expected"
+    if facts.missing:
+        unseen = "" if facts.observed else " (tool calls were not observed)"
+        words = f"did not call {_names(facts.missing)}{unseen}"
+    else:
+        words = "called every expected tool"
+    return words if facts.mode == "standard" else f"{words}; {facts.mode} credit {value or 0.0:.2f}"
+
+
+def _quality_reason(facts: KeywordFacts) -> str:
+    words = _keyword_reason(facts)
+    judged = facts.judged
+    if judged is None:
+        return words
+    if judged.by_judge is None:
+        return f"not judged: {judged.reason}"
+    return f"judge: {judged.reason}; {words}" if judged.blended else f"judge: {judged.reason}"
+
+
+def _keyword_reason(facts: KeywordFacts) -> str:
+    if facts.forbidden:
+        return f"says {_names(match.keyword for match in facts.forbidden)}, which is forbidden"
+    if facts.conveys_reference is not None:
+        verb = "conveys" if facts.conveys_reference else "does not convey"
+        return f"{verb} the reference answer (no keyword is expected, so it was matched by smart)"
+    expected = len(facts.found) + len(facts.missing)
+    if not expected:
+        return "no keyword expected"
+    words = f"{len(facts.found)} of {expected} keywords found"
+    return f"{words}; missing {_names(facts.missing)}" if facts.missing else words
+
+
+def _quality_details(facts: KeywordFacts) -> dict[str, Any]:
+    listed: dict[str, Any] = {
+        "found": list(facts.found),
+        "missing": list(facts.missing),
+        "matches": [msgspec.structs.asdict(match) for match in facts.matches],
+    }
+    if facts.forbidden:
+        listed["forbidden"] = [match.keyword for match in facts.forbidden]
+        listed["forbidden_matches"] = [msgspec.structs.asdict(match) for match in facts.forbidden]
+    if facts.judged is not None:
+        listed["keywords"], listed["judge"] = facts.judged.by_keywords, facts.judged.by_judge
+    return listed
+
+
+def _numbered(facts: TurnFacts) -> Iterable[tuple[int, Score]]:
+    return enumerate(facts.turns, start=1)
+
+
+def _joined(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The turns' lists of names, one after the other; spans stay with their turn."""
+    joined: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.items():
+            if isinstance(value, list) and all(isinstance(item, str) for item in value):
+                joined.setdefault(name, []).extend(value)
+    return joined
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,245 @@
+"""A comparison or a ranking as a sheet: a title, lines and tables, rendered as Markdown, HTML or JSON."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from answerkey.errors import UsageError
+from answerkey.model.comparison import Comparison, Flip, Measure
+from answerkey.model.result_rows import encode
+from answerkey.model.run import EarlierRun, Run, RunInfo
+from answerkey.model.summary import Summary
+from answerkey.report.files import atomic_file
+from answerkey.report.markup import policy_hash, report_style, report_template
+from answerkey.report.wording import (
+    comparison_facts,
+    comparison_headline,
+    confirmation_lines,
+    count,
+    gate_words,
+    measure_words,
+    metric_range_text,
+    metric_text,
+    milliseconds,
+    money,
+    name_words,
+    percent,
+    range_text,
+    score_text,
+)
+from answerkey.stats.intervals import Interval
+from answerkey.text.dates import local_time
+from answerkey.text.normalise import for_markdown, one_line
+
+if TYPE_CHECKING:
+    from answerkey.comparison.run_ranking import Mean, Ranked, Ranking
+
+
+_ENDINGS = (".html", ".md", ".json")
+_FLIPS_SHOWN = 50
+_NAME = 40
+# Of a reply that flipped.
+_REPLY = 400
+
+
+class SheetTable(msgspec.Struct, frozen=True):
+    """A table of texts; the first column names the rows."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    # Whether its cells are sentences rather than figures.
+    wordy: bool = False
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    """What a comparison says."""
+
+    title: str
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]
+    tables: tuple[SheetTable, ...]
+
+
+def comparison_sheet(comparison: Comparison) -> Sheet:
+    """Two runs."""
+    base, candidate = comparison.base, comparison.candidate
+    lines = (
+        f"{base.name} ({base.id}) → {candidate.name} ({candidate.id})",
+        *comparison_facts(comparison),
+        *comparison.reasons,
+        *confirmation_lines(comparison),
+    )
+    heads = ("", "base → candidate", "points", "95% interval", "p", "corrected verdict")
+    measures = (comparison.score, *comparison.components, *comparison.categories)
+    tables = [SheetTable("", heads, tuple(map(_measure_row, measures)))]
+    if comparison.flips:
+        tables.append(flips_table(comparison, _FLIPS_SHOWN, _REPLY))
+    if comparison.metrics:
+        rows = tuple(map(_measure_row, comparison.metrics))
+        tables.append(SheetTable("Beside the score", (*heads[:2], "change", *heads[3:]), rows))
+    title = comparison_headline(comparison)
+    if comparison.regression and comparison.verdict != "worse":
+        title = f"worse: {count(comparison.broken, 'question')} broken for sure; of the mean {title}"
+    return Sheet(title, lines, comparison.notes, tuple(tables))
+
+
+def _measure_row(measure: Measure) -> tuple[str, ...]:
+    """The interval and the p-value are of this measure alone; the verdict is corrected for all of its kind."""
+    return (one_line(measure.name, _NAME), *measure_words(measure), measure.verdict)
+
+
+def flips_table(comparison: Comparison, most: int, width: int) -> SheetTable:
+    """Questions that flipped, with both replies side by side, so much of each."""
+    broken = len(comparison.flips) - comparison.fixed
+    title = f"{broken} broken, {comparison.fixed} fixed"
+    said = (f"{comparison.base.name} said", f"{comparison.candidate.name} says")
+    rows = tuple(_flip_row(flip, width) for flip in comparison.flips[:most])
+    return SheetTable(title, ("question", "", "score", *said, "because"), rows, wordy=True)
+
+
+def trend_table(run: Run) -> SheetTable | None:
+    """The runs before this one and itself, the oldest first; None where it is the first."""
+    if not run.earlier:
+        return None
+    runs: list[tuple[RunInfo | EarlierRun, Summary | EarlierRun]] = [(one, one) for one in run.earlier]
+    rows = tuple(
+        (
+            f"{one_line(one.name, _NAME)} ({one.id})",
+            local_time(one.created_at),
+            f"{score_text(figures.score)} {figures.grade or ''}".rstrip(),
+            range_text(figures.interval),
+            f"{figures.passed:,}/{figures.questions:,}",
+            milliseconds(figures.latency_ms.p95 if figures.latency_ms else None),
+            ""
+            if one.question_set_hash == run.info.question_set_hash
+            else "another version of the golden set",
+        )
+        for one, figures in [*runs, (run.info, run.summary)]
+    )
+    return SheetTable("The runs before", ("run", "", "score", "95% interval", "passed", "p95", ""), rows)
+
+
+def _flip_row(flip: Flip, width: int) -> tuple[str, ...]:
+    asks = f"{flip.id}: {flip.question}" if flip.question else flip.id
+    change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
+    said = (one_line(text, width) for text in (flip.reply_from, flip.reply_to, flip.because))
+    return (one_line(asks, 120), flip.kind, change, *said)
+
+
+def ranking_sheet(ranking: "Ranking") -> Sheet:
+    """Many runs: a column for each, the best first."""
+    left_out = f", {ranking.left_out:,} left out because a run lacks them" if ranking.left_out else ""
+    grouped = f" in {ranking.units:,} units" if ranking.units < ranking.questions else ""
+    lines = (
+        f"{count(ranking.questions, 'question')}{grouped} in all runs{left_out}.",
+        "Runs that share a letter cannot be told apart; ● no other run is clearly better in score, latency or cost "
+        "without being clearly worse in another of these. Intervals of 95% in brackets.",
+    )
+    heads = ("", *(f"{run.rank}. {one_line(run.name, 24)}" for run in ranking.runs))
+    return Sheet(
+        f"{len(ranking.runs)} runs, best first",
+        lines,
+        (*ranking.notes, *_failed_gates(ranking.runs)),
+        (SheetTable("", heads, tuple(_matrix(ranking.runs))),),
+    )
+
+
+def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
+    """A row for everything that is known of a run."""
+
+    def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
+        return (one_line(name, _NAME), *cells)
+
+    yield row("run", [run.id for run in runs])
+    yield row("score", [f"{score_text(run.score)} ({range_text(run.interval)})" for run in runs])
+    yield row("grade", [run.grade for run in runs])
+    yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
+    yield row("p50 a question", [milliseconds(run.latency_p50_ms) for run in runs])
+    yield row("p95 a question", [milliseconds(run.latency_p95_ms) for run in runs])
+    yield row("errors", [f"{percent(run.error_rate)}{_rates(run.error_interval)}" for run in runs])
+    if any(run.cost is not None for run in runs):
+        yield row("cost a question", [_cost_text(run.cost) for run in runs])
+        yield row("cost a point", [_cost_text(run.cost_per_point) for run in runs])
+    for name in dict.fromkeys(name for run in runs for name in run.categories):
+        yield row(f"· {name}", [_mean_text(run.categories.get(name)) for run in runs])
+    for name in dict.fromkeys(name for run in runs for name in run.measures):
+        yield row(name_words(name), [_mean_text(run.measures.get(name)) for run in runs])
+    if any(run.judge_reliable is not None for run in runs):
+        words = {True: "reliable", False: "UNRELIABLE", None: "–"}
+        yield row("the judge is", [words[run.judge_reliable] for run in runs])
+    for gate in dict.fromkeys(result.gate for run in runs for result in run.gates):
+        passed = [{result.gate: result.passed for result in run.gates}.get(gate) for run in runs]
+        yield row(f"gate {gate}", [{True: "passed", False: "FAILED", None: "–"}[result] for result in passed])
+
+
+def _failed_gates(runs: "Sequence[Ranked]") -> Iterator[str]:
+    """Why a gate failed on which run."""
+    for run in runs:
+        for result in run.gates:
+            if not result.passed:
+                yield f"gate FAILED on {one_line(run.name, 24)}: {gate_words(result)}"
+
+
+def _rates(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({percent(interval.low)}–{percent(interval.high)})"
+
+
+def _cost_text(cost: "Mean | None") -> str:
+    if cost is None:
+        return "–"
+    if cost.interval is None:
+        return money(cost.mean)
+    return f"{money(cost.mean)} ({money(max(0.0, cost.interval.low))}–{money(cost.interval.high)})"
+
+
+def _mean_text(mean: "Mean | None") -> str:
+    return "–" if mean is None else f"{metric_text(mean.mean)}{metric_range_text(mean.interval)}"
+
+
+def check_sheet_output(path: Path) -> None:
+    """Refuse a file whose ending no comparison can be written in."""
+    if path.suffix.lower() not in _ENDINGS:
+        raise UsageError(f"{path}: a comparison is written as one of {' '.join(_ENDINGS)}")
+
+
+def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = None) -> None:
+    """Write a sheet, or the document it is of, in the format of the path's ending; `home` is the page of all runs."""
+    check_sheet_output(path)
+    ending = path.suffix.lower()
+    if ending == ".json":
+        content = encode(document) + b"\n"
+    elif ending == ".md":
+        content = sheet_markdown(sheet).encode()
+    else:
+        style = report_style()
+        page = report_template("comparison.html.j2").render(
+            sheet=sheet, style=style, style_hash=policy_hash(style), home=home
+        )
+        content = page.encode()
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+def sheet_markdown(sheet: Sheet) -> str:
+    """The sheet for job summaries and pull requests."""
+    lines = [sheet_heading(sheet)]
+    lines += [f"\n{for_markdown(line)}" for line in (*sheet.lines, *sheet.warnings)]
+    for table in sheet.tables:
+        lines += ["", f"**{for_markdown(table.title)}**"] if table.title else []
+        lines += table_markdown(table)
+    return "\n".join(lines) + "\n"
+
+
+def sheet_heading(sheet: Sheet) -> str:
+    """The verdict with a sign that can be seen from afar."""
+    signs = {"better": "🟢 ", "worse": "🔴 ", "same": "🟰 ", "no clear difference": "⚪ "}
+    return f"### {signs.get(sheet.title.partition(':')[0], '')}{for_markdown(sheet.title)}"
+
+
+def table_markdown(table: SheetTable) -> Iterator[str]:
+    """A table's lines, the first one empty."""
+    yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|")
+    yield from (f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows)

@@ -1,0 +1,239 @@
+"""The table in which a log is added up: what its blocks came to, on disk when it is large, resumable when it has a path."""
+
+import pickle
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from answerkey.errors import StoreFullError
+from answerkey.model.scorecard import Trial
+from answerkey.model.tally import QuestionTotals, Tally
+from answerkey.runs.log_files import BadRow
+
+# Questions are partitioned by their unit, so that no more than one partition is in memory at a time.
+_PARTITIONS = 64
+# Journals older than this are deleted.
+_MAX_AGE_SECONDS = 7 * 24 * 3600
+_TABLES = """
+CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS results (block INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+"""
+
+
+class LowScore(msgspec.Struct, frozen=True, order=True):
+    """A reply that lost points: its score, -1 if unscored, its place in the log, and the trial, packed."""
+
+    score: float
+    place: int
+    packed: bytes
+
+    def trial(self) -> Trial:
+        """The trial itself."""
+        return msgspec.msgpack.decode(self.packed, type=Trial)
+
+
+class BlockSummary(msgspec.Struct, kw_only=True):
+    """What one block of a log came to, besides its questions and results."""
+
+    number: int
+    # Trials that were graded, errors among them, and the sum of their scores, for progress.
+    trials: int = 0
+    errors: int = 0
+    points: float = 0.0
+    tally: Tally
+    worst: list[LowScore] = []
+    # Replies that lost points, and replies that did not pass.
+    imperfect: int = 0
+    failed: int = 0
+    bad: list[BadRow] = []
+    # The file whose rows answerkey wrote itself; empty: none.
+    scored_before: str = ""
+
+
+class BlockPart(msgspec.Struct):
+    """All that comes of one block; plain data, so that any process can make it."""
+
+    summary: BlockSummary
+    questions: list[QuestionTotals]
+    # Place and row or packed trial of each result, where results are kept.
+    rows: list[tuple[int, bytes]]
+
+
+class LogTable:
+    """Parts of a log, added in any order.
+
+    Without a path the table is temporary: SQLite keeps it in memory and moves it to disk when it grows. With one it is also the
+    journal from which an interrupted scoring resumes.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        # Why an interrupted scoring could not be resumed, although it should be.
+        self.not_resumable = ""
+        self.path: Path | None = None
+        journal = None if path is None else self._open_journal(path)
+        self._database = _connect("", "OFF") if journal is None else journal
+        # Blocks that were added, in this scoring or before.
+        self.done: set[int] = set()
+
+    def _open_journal(self, path: Path) -> sqlite3.Connection | None:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _delete_old(path.parent)
+            # Only its owner may read replies, or write what is read again.
+            path.touch(mode=0o600)
+            database = _open_checked(path)
+        except OSError as error:
+            self.not_resumable = f"{path.parent} cannot be written ({error.strerror})"
+            return None
+        except sqlite3.Error as error:
+            locked = "locked" in str(error)
+            self.not_resumable = "another command is scoring the same log" if locked else str(error)
+            return None
+        self.path = path
+        return database
+
+    def recover(self) -> Iterator[BlockSummary]:
+        """The blocks that an interrupted scoring has left."""
+        for number, packed, checksum in self._rows("SELECT number, summary, checksum FROM blocks"):
+            summary = _unpickle(packed) if crc32(packed) == checksum else None
+            if not isinstance(summary, BlockSummary):
+                self._delete_block(number)
+                continue
+            self.done.add(number)
+            yield summary
+
+    def _delete_block(self, number: int) -> None:
+        with self._database as database:
+            for table, column in (("blocks", "number"), ("totals", "block"), ("results", "block")):
+                database.execute(f"DELETE FROM {table} WHERE {column} = ?", (number,))  # noqa: S608  # our own names
+
+    def add(self, part: BlockPart) -> None:
+        """Add what came of a block; all of it or nothing is stored."""
+        number = part.summary.number
+        summary = pickle.dumps(part.summary, protocol=pickle.HIGHEST_PROTOCOL)
+        partitions: dict[int, list[QuestionTotals]] = {}
+        for totals in part.questions:
+            unit = crc32(totals.unit.encode("utf-8", "replace")) % _PARTITIONS
+            partitions.setdefault(unit, []).append(totals)
+        try:
+            with self._database as database:
+                database.executemany(
+                    "INSERT INTO totals VALUES (?, ?, ?)",
+                    [
+                        (unit, number, pickle.dumps(questions, protocol=pickle.HIGHEST_PROTOCOL))
+                        for unit, questions in partitions.items()
+                    ],
+                )
+                if part.rows:
+                    database.execute(
+                        "INSERT INTO results VALUES (?, ?)", (number, msgspec.msgpack.encode(part.rows))
+                    )
+                database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
+        except sqlite3.OperationalError as error:
+            if "full" in str(error):
+                raise StoreFullError(f"no space left for the log's table: {error}") from None
+            raise
+        self.done.add(number)
+
+    def questions(self) -> Iterator[list[QuestionTotals]]:
+        """Every question with all of its trials, in lists that hold whole units."""
+        for (partition,) in self._rows("SELECT DISTINCT partition FROM totals ORDER BY partition"):
+            merged: dict[tuple[str, str], QuestionTotals] = {}
+            for (packed,) in self._rows("SELECT questions FROM totals WHERE partition = ?", partition):
+                for totals in pickle.loads(packed):  # noqa: S301  # our own table, which only its owner can write
+                    known = merged.get((totals.unit, totals.id))
+                    if known is None:
+                        merged[totals.unit, totals.id] = totals
+                    else:
+                        known.merge(totals)
+            yield list(merged.values())
+
+    def results(self) -> Iterator[tuple[int, bytes]]:
+        """Place and packed result, in the order of the log."""
+        for (packed,) in self._rows("SELECT rows FROM results ORDER BY block"):
+            yield from _decode_rows(packed)
+
+    def _rows(self, query: str, *values: int) -> Iterable[tuple[Any, ...]]:
+        return self._database.execute(query, values)
+
+    def discard(self) -> None:
+        """Nothing will resume from here; what it holds can be read until it is closed."""
+        if self.path is not None:
+            _delete(self.path)
+
+    def close(self) -> None:
+        """Let another command have it."""
+        with suppress(sqlite3.Error):
+            self._database.close()
+
+
+_decode_rows = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
+
+
+def _connect(name: str, journal_mode: str) -> sqlite3.Connection:
+    # Lines of a log that is being watched may be added from a thread of the progress display's.
+    database = sqlite3.connect(name, timeout=0, check_same_thread=False)
+    try:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute(f"PRAGMA journal_mode = {journal_mode}")
+        # A killed process loses nothing; after a power failure, checksums find what is missing.
+        database.execute("PRAGMA synchronous = OFF")
+        database.executescript(_TABLES)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _open_checked(path: Path) -> sqlite3.Connection:
+    """The journal at a path; a damaged one is started again."""
+    try:
+        database = _connect(str(path), "WAL")
+        (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict == "ok":
+            return database
+        database.close()
+    except sqlite3.OperationalError:
+        # Another command has it.
+        raise
+    except sqlite3.DatabaseError:
+        pass
+    _delete(path)
+    path.touch(mode=0o600)
+    return _connect(str(path), "WAL")
+
+
+def _unpickle(packed: bytes) -> object:
+    try:
+        return pickle.loads(packed)  # noqa: S301  # our own file, which only its owner can write
+    except Exception:  # noqa: BLE001  # written by another version of the code, which may fail in any way
+        return None
+
+
+def _delete_old(folder: Path) -> None:
+    for path in folder.glob("*.journal"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _MAX_AGE_SECONDS and not _is_in_use(path):
+                _delete(path)
+
+
+def _is_in_use(path: Path) -> bool:
+    try:
+        _connect(str(path), "WAL").close()
+    except sqlite3.OperationalError:
+        return True
+    except sqlite3.DatabaseError:
+        pass  # Not a database: nothing can use it.
+    return False
+
+
+def _delete(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)

@@ -1,0 +1,680 @@
+"""Recorded logs: files are read in blocks, each block is graded by the grader of a live run, and all blocks are added up.
+
+A log may be larger than memory, and its blocks may be scored in any order, by any process: `BlockScorer.score` turns a block into
+plain data, and `LogRun` adds the parts up.
+"""
+
+import asyncio
+import errno
+import gc
+import os
+from array import array
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from hashlib import blake2b
+from heapq import nsmallest
+from itertools import chain, count, islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreError, UsageError
+from answerkey.model.options import Options
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.result_rows import row_line
+from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedResults
+from answerkey.model.scorecard import UNNUMBERED, Trial
+from answerkey.model.tally import QuestionSlices, QuestionTotals, Tally
+from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
+from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
+from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
+from answerkey.runs.progress import Progress, RunningScore
+from answerkey.runs.stored import new_run_id, run_warnings
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import GraderRecipe
+
+if TYPE_CHECKING:
+    from answerkey.judge.session import Judge, JudgingSession
+    from answerkey.store.sql import SqlStore
+
+# What is kept of each result: nothing, the trial, or the row of the run document as a line of JSON.
+Kept = Literal["nothing", "trials", "lines"]
+# A log of no more blocks than these is scored before another process has started.
+_FEW_BLOCKS = 3
+# A smaller log is scored again faster than a journal is read.
+_WORTH_A_JOURNAL = 4 * 1024 * 1024
+# Raised when journals of earlier code cannot be read.
+_JOURNAL_VERSION = 8
+# The lowest replies, which reports list.
+_WORST_LISTED = 20
+_IDS_NAMED = 3
+# Replies read ahead of the one whose judgement is awaited.
+_MOST_AHEAD = 2000
+_STORE_BATCH = 1000
+
+
+class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
+    """How a log is scored."""
+
+    # Where rows have their fields: field → JMESPath.
+    fields: dict[str, str] = {}
+    # Other columns that results keep.
+    keep: tuple[str, ...] = ()
+    # Processes that score; None: one per core.
+    processes: int | None = None
+    # What is kept of each result, besides the summary and the lowest replies.
+    kept: Kept = "trials"
+    # Where bad rows are written; None: they are only counted.
+    bad_rows: Path | None = None
+    # CPU seconds that one reply may take in a scoring process; a reply that takes longer is unscored. None: as for a run.
+    scoring_seconds: float | None = None
+    # Whether the same command resumes an interrupted scoring.
+    resumable: bool = False
+    # Where the scoring happens, and the address of the Ray cluster, HOST:PORT.
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str | None = None
+
+
+class LogPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """All that scoring a block takes, besides the block."""
+
+    # None where the grader exists in this process only.
+    recipe: GraderRecipe | None
+    # The golden set; None: expectations are in the rows.
+    questions: tuple[Question, ...] | None = None
+    pass_mark: float
+    kept: Kept = "nothing"
+    # Columns that results keep.
+    keep: tuple[str, ...] = ()
+    scoring_seconds: float = Options().scoring_seconds
+
+
+class BlockScorer:
+    """Scores blocks, one after the other."""
+
+    def __init__(self, plan: LogPlan, grader: Grader) -> None:
+        self._plan, self._grader = plan, grader
+        # Where a keyword was found is only looked at in results.
+        grader.set_spans(plan.kept != "nothing")
+        self._reader = RowReader(plan.questions, keep=plan.keep, registry=grader.registry)
+
+    def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
+        """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the place of each row."""
+        # Rows make no reference cycles: looking for them in all that a block holds would take a third of the time.
+        collects_garbage = gc.isenabled()
+        gc.disable()
+        try:
+            collector = BlockCollector(self._plan, block)
+            for logged in self.trials(block, collector):
+                if before_row is not None:
+                    before_row(logged.place)
+                collector.add(self._scored(logged, block), logged.place)
+            return collector.part()
+        finally:
+            if collects_garbage:
+                gc.enable()
+
+    def trials(self, block: Block, collector: "BlockCollector") -> Iterator[LoggedTrial]:
+        """The block's trials, not yet scored; rows that cannot be read go to the collector."""
+        for row in self._reader.read(block):
+            if isinstance(row, UnreadableRow):
+                collector.add_bad(BadRow.of(block.path, row.line, row.reason, row.raw))
+            else:
+                collector.scored_before |= row.scored_before
+                yield row
+
+    def _scored(self, logged: LoggedTrial, block: Block) -> Trial:
+        trial = logged.trial
+        if logged.place in block.too_costly:
+            return trial.scored(
+                self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
+            )
+        return trial.scored(self._grader.grade(trial.question, trial.replies))
+
+
+class BlockCollector:
+    """Collects the scored trials of a block."""
+
+    def __init__(self, plan: LogPlan, block: Block) -> None:
+        self._plan, self._block = plan, block
+        self._tally = Tally(plan.pass_mark)
+        self._questions: dict[str, tuple[Question, QuestionTotals]] = {}
+        self._low: list[tuple[float, int, Trial]] = []
+        self._low_limit = 2.0
+        self._trials = self._errors = self._imperfect = self._failed = 0
+        self._points = 0.0
+        self._bad: list[BadRow] = []
+        self._rows: list[tuple[int, bytes]] = []
+        self.scored_before = False
+
+    def add(self, trial: Trial, place: int) -> None:
+        """Count a scored trial."""
+        card, question = trial.scorecard, trial.question
+        known = self._questions.get(question.id)
+        if known is None:
+            totals, slices = QuestionTotals(question, trial.position), None
+            self._questions[question.id] = question, totals
+        else:
+            first, totals = known
+            # Rows mostly repeat the very same question.
+            slices = None if question is first else QuestionSlices.of(question)
+            totals.has_several_texts |= question.question != first.question
+        totals.add(trial, place if self._plan.kept != "nothing" else None)
+        self._tally.add_reply(trial, slices or totals.slices)
+        self._trials += 1
+        self._errors += card.error is not None
+        self._points += card.total or 0.0
+        if card.total is None or card.total < 1:
+            self._imperfect += 1
+            self._failed += not card.passed
+            self._add_low(-1.0 if card.total is None else card.total, place, trial)
+        if self._plan.kept == "lines":
+            self._rows.append((place, row_line(trial)))
+        elif self._plan.kept == "trials":
+            self._rows.append((place, _encode_trial(trial)))
+
+    def _add_low(self, score: float, place: int, trial: Trial) -> None:
+        if score > self._low_limit:
+            return
+        self._low.append((score, place, trial))
+        if len(self._low) >= 2 * _WORST_LISTED:
+            self._low = nsmallest(_WORST_LISTED, self._low, key=lambda low: low[:2])
+            self._low_limit = self._low[-1][0]
+
+    def add_bad(self, row: BadRow) -> None:
+        """Count a row that cannot be scored."""
+        self._bad.append(row)
+        self._tally.whole.add_unscored(row.counted_as)
+
+    def part(self) -> BlockPart:
+        """What the block came to."""
+        low = nsmallest(_WORST_LISTED, self._low, key=lambda low: low[:2])
+        summary = BlockSummary(
+            number=self._block.number,
+            trials=self._trials,
+            errors=self._errors,
+            points=self._points,
+            tally=self._tally,
+            worst=[LowScore(score, place, _encode_trial(trial)) for score, place, trial in low],
+            imperfect=self._imperfect,
+            failed=self._failed,
+            bad=self._bad,
+            scored_before=self._block.path if self.scored_before else "",
+        )
+        return BlockPart(summary, [totals for _, totals in self._questions.values()], self._rows)
+
+
+_encode_trial = msgspec.msgpack.Encoder(enc_hook=repr).encode
+_decode_trial = msgspec.msgpack.Decoder(Trial).decode
+
+
+class BlockPool(Protocol):
+    """Scores blocks, in any order."""
+
+    def score(self, blocks: Iterable[Block]) -> Iterator[BlockPart]:
+        """The parts as they are done; blocks are taken only as fast as they are scored."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class InlinePool:
+    """Scores blocks in this process."""
+
+    def __init__(self, plan: LogPlan, grader: Grader) -> None:
+        self._scorer = BlockScorer(plan, grader)
+
+    def score(self, blocks: Iterable[Block]) -> Iterator[BlockPart]:
+        """One after the other."""
+        return map(self._scorer.score, blocks)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def score_log(
+    paths: Sequence[Path],
+    *,
+    grader: Grader,
+    questions: QuestionSet | None = None,
+    how: LogScoring,
+    progress: Progress,
+) -> Run:
+    """Grade recorded replies, in this process, in several on this machine, or on a cluster."""
+    log = LogRun(paths, grader, questions, how, progress)
+    try:
+        log.recover()
+        pool, blocks = _choose_pool(log, grader, how)
+        with closing(pool):
+            log.begin()
+            for part in pool.score(blocks):
+                log.add(part)
+        return log.run()
+    except KeyboardInterrupt as error:
+        log.stop(error)
+        if log.table.path is None and not log.table.not_resumable:
+            raise
+        raise InterruptedRunError(
+            f"interrupted after {log.running.done:,} replies; {log.next_time}"
+        ) from None
+    except BaseException as error:
+        log.stop(error)
+        raise
+    finally:
+        progress.end()
+
+
+def _choose_pool(log: "LogRun", grader: Grader, how: LogScoring) -> tuple[BlockPool, Iterator[Block]]:
+    plan, blocks = log.plan, log.blocks_to_do()
+    if how.engine == "ray":
+        from answerkey.runs.ray_pool import RayPool  # few logs are scored on a cluster
+
+        return RayPool(plan, how.ray_address), blocks
+    first = list(islice(blocks, _FEW_BLOCKS + 1))
+    processes = how.processes or _cores()
+    alone = plan.recipe is None or processes == 1 or (how.processes is None and len(first) <= _FEW_BLOCKS)
+    if alone:
+        return InlinePool(plan, grader), chain(first, blocks)
+    from answerkey.runs.workers import ProcessPool  # small logs need none
+
+    return ProcessPool(plan, processes), chain(first, blocks)
+
+
+def _cores() -> int:
+    # Those that this process may use, where the system says so.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LogRun:
+    """The parts of a log, put together to a run."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        grader: Grader,
+        questions: QuestionSet | None,
+        how: LogScoring,
+        progress: Progress,
+    ) -> None:
+        self._blocks = LogBlocks(log_files(paths), how.fields, paths)
+        self._how, self._progress = how, progress
+        self.info = _log_info(grader, paths, questions)
+        self.plan = LogPlan(
+            recipe=grader.recipe,
+            questions=None if questions is None else questions.questions,
+            pass_mark=grader.scoring.pass_mark,
+            kept=how.kept,
+            keep=how.keep,
+            scoring_seconds=how.scoring_seconds or Options().scoring_seconds,
+        )
+        path = _journal_path(self._blocks, grader.hash, questions, how) if how.resumable else None
+        self.table = LogTable(path)
+        self.running = RunningScore()
+        self._tally = Tally(self.plan.pass_mark)
+        self._worst: list[LowScore] = []
+        # Block → the bytes that had been read up to its end.
+        self._bytes_read: dict[int, int] = {}
+        self._imperfect = self._failed = 0
+        self._bad: list[tuple[int, list[BadRow]]] = []
+        # Files with rows that answerkey wrote itself.
+        self._scored_before: set[str] = set()
+
+    def recover(self) -> None:
+        """Resume from what an interrupted scoring of the same log has left."""
+        for summary in self.table.recover():
+            self._count(summary)
+
+    def stop(self, error: BaseException) -> None:
+        """It ended early: leave the journal for the next command, unless that would fail in the same way."""
+        if _would_repeat(error):
+            self.table.discard()
+        self.table.close()
+
+    @property
+    def next_time(self) -> str:
+        """What the same command does after this one was interrupted."""
+        if self.table.not_resumable:
+            return f"the same command starts from the beginning, since {self.table.not_resumable}"
+        return "run the same command again to continue"
+
+    def begin(self) -> None:
+        """Start the progress display."""
+        self._progress.begin(self.info, planned=None, done=self.running.done)
+
+    def blocks_to_do(self) -> Iterator[Block]:
+        """The blocks that have not been scored yet."""
+        done = frozenset(self.table.done)
+        for block in self._blocks:
+            if block.number not in done:
+                self._bytes_read[block.number] = self._blocks.bytes_read
+                yield block
+
+    def add(self, part: BlockPart) -> None:
+        """Store a part and count it."""
+        self.table.add(part)
+        self._count(part.summary)
+        # Blocks are read before they are scored, so that the total can be estimated.
+        read, size = self._bytes_read.pop(part.summary.number), self._blocks.size
+        self.running.expected = round(self.running.done * size / read) if size and read else None
+        self._progress.advance(self.running)
+
+    def _count(self, summary: BlockSummary) -> None:
+        self._tally.merge(summary.tally)
+        self._worst = nsmallest(_WORST_LISTED, [*self._worst, *summary.worst])
+        self._imperfect += summary.imperfect
+        self._failed += summary.failed
+        if summary.scored_before:
+            self._scored_before.add(summary.scored_before)
+        if summary.bad:
+            self._bad.append((summary.number, summary.bad))
+        self.running.add_part(summary.trials, summary.errors, summary.points)
+
+    def run(self) -> Run:
+        """The run that all parts make."""
+        self._bad.sort(key=lambda block: block[0])
+        if not self.running.done:
+            if self._bad:
+                bad = self._bad[0][1][0]
+                where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+                raise InputError(f"{where}: {bad.reason}")
+            raise InputError("holds no reply", path=self.info.name)
+        questions = _QuestionCount(self.plan, self._blocks.places)
+        for some in self.table.questions():
+            for totals in some:
+                self._tally.add_question(totals)
+                questions.add(totals)
+            self._tally.close_groups()
+        unanswered = len(self.plan.questions or ()) - questions.answered
+        summary = self._tally.summary(None, unanswered=unanswered)
+        info = msgspec.structs.replace(self.info, repeat=questions.repeat, bad_rows=self._bad_reasons())
+        self.table.discard()
+        warnings = run_warnings(info, summary, where_bad_rows_are=self._write_bad_rows())
+        notes = [*warnings, *questions.notes(), *self._scored_before_notes(), *self._blocks.notes]
+        results = self._results(questions.numbers)
+        return Run(info=info, summary=summary, warnings=tuple(notes), results=results)
+
+    def _bad_reasons(self) -> dict[str, int]:
+        whole = Tally(self.plan.pass_mark).whole
+        for _, rows in self._bad:
+            for row in rows:
+                whole.add_unscored(row.counted_as)
+        return whole.unscored_reasons()
+
+    def _results(self, numbers: "array[int]") -> LoggedResults:
+        kept, has_golden_set, table = self._how.kept, self.plan.questions is not None, self.table
+
+        def trials() -> Iterator[Trial]:
+            if kept != "trials":
+                raise InputError(
+                    "the results of this log were not kept one by one (kept='trials' keeps them)"
+                )
+            for place, packed in table.results():
+                trial = _numbered(_decode_trial(packed), numbers[place])
+                yield trial if has_golden_set else msgspec.structs.replace(trial, position=place)
+
+        def lines() -> Iterator[bytes]:
+            return (_numbered_line(line, numbers[place]) for place, line in table.results())
+
+        worst = [_numbered(low.trial(), numbers[low.place] if numbers else 1) for low in self._worst]
+        return LoggedResults(
+            trials,
+            lines=lines if kept == "lines" else None,
+            worst=worst,
+            imperfect=self._imperfect,
+            failed=self._failed,
+        )
+
+    def _write_bad_rows(self) -> str:
+        """Write the side file; returns where the rows are, in words."""
+        if self._how.bad_rows is None:
+            return ""
+        lines = b"".join(msgspec.json.encode(row) + b"\n" for _, rows in self._bad for row in rows)
+        try:
+            path = write_bad_rows(self._how.bad_rows, lines, self._blocks.paths)
+        except OSError as error:
+            # The scores are worth more than the list of what has none.
+            return f"they are only counted, since {self._how.bad_rows} cannot be written ({error.strerror})"
+        return f"they are in {path} with line and reason" if lines else ""
+
+    def _scored_before_notes(self) -> Iterator[str]:
+        if self._scored_before and len(self._scored_before) < self._blocks.files:
+            yield (
+                f"{_first_few(self._scored_before)}: rows that answerkey wrote itself, with the replies of an earlier "
+                "scoring. If the log they came from is scored too, these replies count twice: leave such files out."
+            )
+
+
+class _QuestionCount:
+    """What is counted over all questions of a log, besides their values."""
+
+    def __init__(self, plan: LogPlan, places: int) -> None:
+        self._golden = len(plan.questions or ())
+        # Place in the log → the trial number of the reply there, where results are kept.
+        self.numbers = array("i", [1]) * places if plan.kept != "nothing" else array("i")
+        # The most replies of any question, and how many questions of the golden set have one.
+        self.repeat = 1
+        self.answered = 0
+        self._ambiguous: list[str] = []
+        # Questions with a trial number that several replies have, and how many replies that is.
+        self._repeated: list[str] = []
+        self._repeated_numbers = 0
+
+    def add(self, totals: QuestionTotals) -> None:
+        """Count a question with all of its trials."""
+        self.repeat = max(self.repeat, totals.replies)
+        self.answered += totals.first < self._golden
+        if totals.has_several_texts:
+            self._ambiguous.append(totals.id)
+        given = sorted(totals.numbers)
+        repeated = sum(one == other for one, other in pairwise(given))
+        if repeated:
+            self._repeated_numbers += repeated
+            self._repeated.append(totals.id)
+        for place, number in zip(sorted(totals.places), _free_numbers(given), strict=False):
+            self.numbers[place] = number
+
+    def notes(self) -> Iterator[str]:
+        """What a reader must know of the log's ids and trial numbers."""
+        if self._ambiguous:
+            yield (
+                f"{len(self._ambiguous)} ids are used for more than one question ({_first_few(self._ambiguous)}); their "
+                "replies count as trials of one. Give each question its own id."
+            )
+        if self._repeated:
+            yield (
+                f"{self._repeated_numbers} replies ({len(self._repeated)} questions: {_first_few(self._repeated)}) share a "
+                "trial number with another reply; all are counted. Check for duplicates."
+            )
+
+
+def _free_numbers(given: Sequence[int]) -> Iterator[int]:
+    """The numbers from 1 that are not among the given ones, which are sorted."""
+    number = 1
+    for taken in given:
+        yield from range(number, taken)
+        number = max(number, taken + 1)
+    yield from count(number)
+
+
+def _first_few(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)[:_IDS_NAMED]) + (", …" if len(names) > _IDS_NAMED else "")
+
+
+def _would_repeat(error: BaseException) -> bool:
+    """Whether the same command would fail in the same way: because of its input, a full disk, or a mistake of ours.
+
+    A lost cluster or connection, or a process that had too little memory, may work next time.
+    """
+    if isinstance(error, AnswerkeyError):
+        return isinstance(error, UsageError) and not isinstance(error, StoreError)
+    if isinstance(error, OSError):
+        # A journal that fills the disk is part of the problem.
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, Exception)
+
+
+def _numbered(trial: Trial, number: int) -> Trial:
+    return msgspec.structs.replace(trial, number=number) if trial.number == UNNUMBERED else trial
+
+
+def _numbered_line(line: bytes, number: int) -> bytes:
+    """A row's line with its trial number; lines of unnumbered rows are written with a 1.
+
+    The first such bytes are the field itself: in a text before it, the quotes would be escaped.
+    """
+    return line if number == 1 else line.replace(b'"trial":1,', b'"trial":%d,' % number, 1)
+
+
+def _journal_path(
+    blocks: LogBlocks, scoring: str, questions: QuestionSet | None, how: LogScoring
+) -> Path | None:
+    """The journal of scoring these files in this way; None: there is none."""
+    stamps = blocks.stamps()
+    if stamps is None or (blocks.size or 0) < _WORTH_A_JOURNAL:
+        return None
+    key = [_JOURNAL_VERSION, stamps, scoring, questions and questions.hash, how.fields, how.kept, how.keep]
+    name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
+    # Where there is no home folder, "~" stays as it is and cannot be written: then there is no journal.
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    return Path(cache) / "answerkey" / "scoring" / f"{name}.journal"
+
+
+def _log_info(grader: Grader, paths: Sequence[Path], questions: QuestionSet | None) -> RunInfo:
+    """What a scored log is, in the terms of a run."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    source = paths[0].stem
+    return RunInfo(
+        id="recorded",
+        name=source,
+        status="complete",
+        created_at=now,
+        target=f"{RECORDED}{source}",
+        target_hash="",
+        question_set=source if questions is None else questions.name,
+        question_set_hash="" if questions is None else questions.hash,
+        options=Options(scoring=grader.scoring),
+        finished_at=now,
+        **grader.run_fields,
+    )
+
+
+# A log whose replies a judge grades too: in this process, with many judgements at once.
+
+
+async def score_judged_log(
+    paths: Sequence[Path],
+    *,
+    grader: Grader,
+    judge: "Judge",
+    store: "SqlStore",
+    questions: QuestionSet | None = None,
+    how: LogScoring,
+    progress: Progress,
+) -> Run:
+    """Grade recorded replies with a judge. The store caches its answers, so that each is paid for once."""
+    from answerkey.runs.recorder import open_judge, store_executor  # for judged logs only
+
+    log = LogRun(paths, grader, questions, how, progress)
+    try:
+        log.recover()
+        log.begin()
+        scorer = BlockScorer(log.plan, grader)
+        with store_executor() as writer:
+            async with open_judge(store, judge, new_run_id(), writer, canaries_in_background=True) as judging:
+                if judging is None:
+                    raise TypeError("a judge that cannot be opened")
+                for block in log.blocks_to_do():
+                    collector = BlockCollector(log.plan, block)
+                    async for trial, place in _judged(scorer.trials(block, collector), grader, judging):
+                        collector.add(trial, place)
+                    log.add(collector.part())
+                    if judging.failure is not None:
+                        break
+                await judging.checked()
+                log.info = msgspec.structs.replace(log.info, judge=judging.record())
+        return log.run()
+    except BaseException as error:
+        log.stop(error)
+        raise
+    finally:
+        progress.end()
+
+
+async def _judged(
+    logged: Iterable[LoggedTrial], grader: Grader, judging: "JudgingSession"
+) -> AsyncIterator[tuple[Trial, int]]:
+    """The trials, scored, in the log's order."""
+
+    async def score(one: LoggedTrial) -> tuple[Trial, int]:
+        trial = one.trial
+        judged = await judging.judge(trial.question, trial.replies)
+        return trial.scored(grader.grade(trial.question, trial.replies, judged)), one.place
+
+    waiting: deque[asyncio.Task[tuple[Trial, int]]] = deque()
+    try:
+        for one in logged:
+            if judging.failure is not None:
+                break
+            waiting.append(asyncio.create_task(score(one)))
+            if len(waiting) >= _MOST_AHEAD:
+                yield await waiting.popleft()
+        while waiting:
+            yield await waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+# A scored log in the store, where it can be shown and compared like a run that was asked.
+
+
+def store_log(run: Run, store: "SqlStore", name: str | None, questions: QuestionSet | None) -> Run:
+    """Store a scored log as a run. Its questions and trial numbers take memory, its replies do not."""
+    listed = {} if questions is None else {question.id: question for question in questions}
+    numbers: dict[str, set[int]] = {}
+    for trial in run.results:
+        listed.setdefault(trial.question.id, trial.question)
+        numbers.setdefault(trial.question.id, set()).add(trial.number)
+    # Rows may bring questions that the golden set does not have.
+    if questions is None or len(listed) > len(questions):
+        questions = QuestionSet(questions=tuple(listed.values()), name=run.info.question_set)
+    info = msgspec.structs.replace(
+        run.info,
+        id=new_run_id(),
+        name=name or run.info.name,
+        # A log's target is known by its file alone: replies of two logs are never taken for each other's.
+        target_hash=run.info.target,
+        question_set_hash=questions.hash,
+    )
+    store.create_run(msgspec.structs.replace(info, status="running", finished_at=None), questions)
+    trials = _with_free_numbers(run.results, questions, numbers)
+    while batch := list(islice(trials, _STORE_BATCH)):
+        store.add(info, batch)
+    store.finish_run(info, run.summary)
+    return msgspec.structs.replace(run, info=info, results=StreamedResults(lambda: store.results(info)))
+
+
+def _with_free_numbers(
+    results: Iterable[Trial], questions: QuestionSet, numbers: dict[str, set[int]]
+) -> Iterator[Trial]:
+    """The trials at their question's position in the set.
+
+    The store has one reply for each trial number: of replies that share one, the first keeps it and the others get free ones.
+    """
+    positions = {question.id: (position, question) for position, question in enumerate(questions)}
+    used: dict[str, set[int]] = {}
+    free: dict[str, Iterator[int]] = {}
+    for trial in results:
+        position, question = positions[trial.question.id]
+        number, taken = trial.number, used.setdefault(question.id, set())
+        if number in taken:
+            others = free.setdefault(question.id, count(1))
+            number = next(other for other in others if other not in numbers[question.id])
+        taken.add(number)
+        yield msgspec.structs.replace(trial, question=question, number=number, position=position)

@@ -1,0 +1,68 @@
+"""How many function calls of answerkey one further question costs: the path of a question stays short."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# Bounds of `answerkey run` over HTTP. Lower them when the path gets shorter; 342 calls in 44 files on 18 Nov 2026.
+MOST_CALLS = 330
+MOST_FILES = 44
+# Questions of the longer run: the mean over many evens out how replies are batched.
+MORE = 20
+
+COUNTER = """
+import json, sys, threading
+from collections import Counter
+from pathlib import Path
+import answerkey
+from answerkey.cli.main import run_command
+
+SOURCE = str(Path(answerkey.__file__).parent) + "/"
+calls = Counter()
+
+
+def count(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_flags & 1 and code.co_filename.startswith(SOURCE):
+        calls[code.co_filename.removeprefix(SOURCE) + ":" + code.co_qualname] += 1
+
+
+threading.setprofile(count)
+sys.setprofile(count)
+code = run_command(sys.argv[1:])
+sys.setprofile(None)
+threading.setprofile(None)
+sys.stderr.write("\\n" + json.dumps(calls))
+sys.exit(code)
+"""
+
+
+def counted(folder: Path, url: str, questions: int) -> dict[str, int]:
+    """Function → its calls in a run."""
+    golden = folder / f"golden-{questions}.jsonl"
+    rows = [
+        {"id": f"q{number}", "question": f"What is {number}?", "expected_keywords": [str(number)]}
+        for number in range(questions)
+    ]
+    golden.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ["run", golden.name, "--target", url, "--concurrency", "1", "--store", "runs.db"]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTER, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    calls: dict[str, int] = json.loads(done.stderr.splitlines()[-1])
+    return calls
+
+
+def test_a_further_question_needs_few_calls_in_few_files(tmp_path: Path, chatbot: Any) -> None:
+    bot = chatbot(lambda body: {"answer": body["question"], "tools_used": []})
+    counted(tmp_path, bot.url, 1)
+    few, many = counted(tmp_path, bot.url, 1), counted(tmp_path, bot.url, 1 + MORE)
+    further = {name: (calls - few.get(name, 0)) / MORE for name, calls in many.items()}
+    # What happens less often than with every question is not part of its path.
+    path = {name: calls for name, calls in further.items() if calls >= 0.9}
+    files = sorted({name.partition(":")[0] for name in path})
+    shown = "\n".join(f"{calls:6.1f} {name}" for name, calls in sorted(path.items(), key=lambda one: -one[1]))
+    assert sum(further.values()) <= MOST_CALLS, shown
+    assert len(files) <= MOST_FILES, files
