@@ -151,7 +151,7 @@ def resume(
         context,
         info,
         opened_store,
-        lambda asked, opened: _with_verdicts(asked, context, opened_store, opened, baseline),
+        lambda finished, opened: _with_verdicts(finished, context, opened_store, opened, baseline),
         target=target,
         wait=wait,
         accept_changes=accept_changes,
@@ -180,7 +180,7 @@ def rescore(
         info.options,
         scoring=scoring or settings.scoring,
         judge=_changed_judge(judge, own if own.models else settings.judge),
-        # Gates and outputs were for the run as it was scored before.
+        # Gates and outputs belong to the earlier scoring.
         gates=(),
         outputs=(),
     )
