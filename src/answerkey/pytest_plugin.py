@@ -1,8 +1,8 @@
-"""The pytest plugin: `pytest --answerkey golden.jsonl --answerkey-target T`, each question a test item; a marker and fixtures.
+"""The pytest plugin: `pytest --answerkey golden.jsonl --answerkey-target T`, one test item per question; a marker and fixtures.
 
-Results travel from xdist's workers to the controller inside the test reports; there they become one ordinary run in the
-store, and each gate becomes one more test that passed or failed. pytest loads this module in every project that has
-answerkey installed, so it imports nothing of ours until it is used.
+Results of xdist workers reach the controller inside the test reports. There they are stored as one run, and each gate
+is reported as one more test. pytest loads this module in every project with answerkey installed, so it imports nothing
+of answerkey until it is used.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from answerkey.runs.context import RunContext
 
 _PROPERTY = "answerkey-result"
-# What is wrong with the run of a test, by its gates.
+# Message about the failed gates of a test's run.
 _FAILED_GATES = pytest.StashKey[str]()
 _MARKER = "answerkey(questions, target=None, gates=(), **options): the golden set of a test with answerkey_case or answerkey_run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our options, in a group of their own."""
+    """The options of the plugin."""
     group = parser.getgroup("answerkey", "grade a chatbot against a golden set")
     group.addoption("--answerkey", metavar="QUESTIONS", help="golden set whose questions become test items")
     group.addoption("--answerkey-target", metavar="T", help="the chatbot: http://…, file.py:function, demo …")
@@ -35,15 +35,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="EXPR",
         action="append",
         default=[],
-        help='a condition such as "score >= 0.85", a test of its own; with gates, single questions below the pass mark xfail',
+        help='a gate, e.g. "score >= 0.85", reported as a test; with gates, questions below the pass mark are xfail',
     )
     group.addoption("--answerkey-baseline", metavar="RUN", help="a run to compare with")
     group.addoption("--answerkey-name", metavar="N", default="pytest", help="name of the run in the store")
-    group.addoption("--answerkey-store", metavar="URL", help="where the run is kept")
+    group.addoption("--answerkey-store", metavar="URL", help="URL of the store")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin only if a golden set is given; a mistake ends pytest with one line."""
+    """Start only if a golden set is given; an error ends pytest with one line."""
     config.addinivalue_line("markers", _MARKER)
     path = config.getoption("--answerkey", default=None)
     if path is None:
@@ -79,7 +79,7 @@ class _Grading:
         self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
         self.target: BaseTarget = self.context.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
-        # Position → result, in the process that reports: the only one, or xdist's controller.
+        # Position → result, in the reporting process: the only one, or the controller of xdist.
         self.results: dict[int, Trial] = {}
         self.unreachable: str | None = None
         self.run: Run | None = None
@@ -96,7 +96,7 @@ class _Grading:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Append the questions before `-k` and `-m` choose among all items."""
+        """Append the questions before `-k` and `-m` select items."""
         collector = _Questions.from_parent(session, name=str(self.config.getoption("--answerkey")))
         seen: dict[str, int] = {}
         for position, question in enumerate(self.questions):
@@ -149,7 +149,7 @@ class _Grading:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Close the target; in the reporting process keep the run, judge it and set the exit code."""
+        """Close the target; in the reporting process store the run, evaluate its gates and set the exit code."""
         if self.loop is not None:
             self.loop.run_until_complete(self.target.__aexit__(None, None, None))
             self.loop.close()
@@ -163,7 +163,7 @@ class _Grading:
         except AnswerkeyError as error:
             self.summary = [f"answerkey: {error}"]
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        # The properties carried whole replies; nobody else wants them, least of all a JUnit file.
+        # Whole replies, which would end up in a JUnit file.
         self.results.clear()
 
     def _conclude(self, session: pytest.Session) -> None:
@@ -174,7 +174,7 @@ class _Grading:
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.context.settings, self.context.options.store) as store:
-            # An ordinary run, which `compare` and `show` find.
+            # An ordinary run, for `compare` and `show`.
             run = store_results(self.context, store, results, self.questions, self.target, self.target_spec)
             if self.baseline is not None:
                 run = compare_with_baseline(run, self.baseline, store)
@@ -197,8 +197,8 @@ class _Grading:
             session.testsfailed += 1
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _report_gate(self, gate: str, wrong: str) -> None:
-        """A gate as a test among the others, in pytest's counts and in JUnit files."""
+    def _report_gate(self, gate: str, failure: str) -> None:
+        """Report a gate as a test, for the counts of pytest and for JUnit files."""
         from answerkey.text.normalise import one_line
 
         name = f"gate {one_line(gate, 100)}"
@@ -206,14 +206,14 @@ class _Grading:
             nodeid=f"{self.config.getoption('--answerkey')}::{name}",
             location=(str(self.config.getoption("--answerkey")), None, name),
             keywords={},
-            outcome="failed" if wrong else "passed",
-            longrepr=wrong or None,
+            outcome="failed" if failure else "passed",
+            longrepr=failure or None,
             when="call",
         )
         self.config.hook.pytest_runtest_logreport(report=report)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """The score and the gates at the end of pytest's own report."""
+        """Add the score and the gates to the summary of pytest."""
         from answerkey.text.normalise import one_line
 
         if self.summary:
@@ -223,7 +223,7 @@ class _Grading:
 
 
 class _Questions(pytest.Collector):
-    """The golden set as a node, so that items have a parent with the set's name."""
+    """The golden set as the parent node of its questions."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """The items are made by the plugin."""
@@ -231,7 +231,7 @@ class _Questions(pytest.Collector):
 
 
 class _BelowPassMarkError(Exception):
-    """A question that did not pass, with what to print."""
+    """A question below the pass mark, with the message to print."""
 
 
 class _QuestionItem(pytest.Item):
@@ -249,13 +249,13 @@ class _QuestionItem(pytest.Item):
 
         result = self.grading.ask(self.question, self.position)
         self.user_properties.append((_PROPERTY, f"{self.position}:{msgspec.json.encode(result).decode()}"))
-        if not _reaches(result.score, self.grading.context.options.scoring.pass_mark):
+        if not result.passed:
             if self.grading.context.gates:
                 pytest.xfail("below the pass mark; the gates decide")
             raise _BelowPassMarkError("\n".join(_explain(result)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """What went wrong in a few lines; a traceback would show our code, not the chatbot's."""
+        """The reasons in a few lines instead of a traceback of answerkey's code."""
         from answerkey.errors import AnswerkeyError
 
         if isinstance(excinfo.value, _BelowPassMarkError | AnswerkeyError):
@@ -263,7 +263,7 @@ class _QuestionItem(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the question stands."""
+        """The line of the question in the golden set."""
         line = None if self.question.line is None else self.question.line - 1
         return Path(str(self.config.getoption("--answerkey"))), line, self.name
 
@@ -283,26 +283,19 @@ def _explain(result: "Trial") -> Sequence[str]:
     return lines
 
 
-def _reaches(score: float | None, pass_mark: float) -> bool:
-    from answerkey.model.scorecard import passes
-
-    return passes(score, pass_mark)
-
-
-# A golden set in tests of one's own
+# Marker and fixtures for custom tests
 
 
 class AnswerkeyCase:
-    """One golden case, in a test that asks the chatbot in its own way."""
+    """A golden case for a test that asks the chatbot itself."""
 
     def __init__(self, case: "Question") -> None:
         self.case = case
         self.id = case.id
-        # What to ask.
         self.question = case.question
 
     def score(self, reply: Any) -> "Trial":
-        """What a reply is worth: text, a dict, a Reply, or whatever a target may give."""
+        """Score a reply: text, a dict, a Reply, or anything that a target may return."""
         from answerkey.config import load_settings
         from answerkey.model.scorecard import Trial
         from answerkey.scorers.plan import make_grader
@@ -314,17 +307,17 @@ class AnswerkeyCase:
         return Trial(self.case, replies=replies, scorecard=card)
 
     def check(self, reply: Any, pass_mark: float | None = None) -> "Trial":
-        """The same; fails the test, with the reasons, below the pass mark."""
-        from answerkey.config import load_settings
+        """Score a reply; below the pass mark, fail the test with the reasons."""
+        from answerkey.model.scorecard import passes
 
         result = self.score(reply)
-        if not _reaches(result.score, load_settings().scoring.pass_mark if pass_mark is None else pass_mark):
+        if not (result.passed if pass_mark is None else passes(result.score, pass_mark)):
             pytest.fail("\n".join(_explain(result)), pytrace=False)
         return result
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `answerkey_case` runs once for every question of its marker's golden set."""
+    """Run a test with `answerkey_case` once for every question of its marker's golden set."""
     if "answerkey_case" not in metafunc.fixturenames:
         return
     from answerkey.errors import AnswerkeyError
@@ -339,7 +332,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def answerkey_case(request: pytest.FixtureRequest) -> AnswerkeyCase:
-    """One golden case of the marker's set: `answerkey_case.check(my_bot(answerkey_case.question))`."""
+    """A golden case of the marker's set: `answerkey_case.check(my_bot(answerkey_case.question))`."""
     case: AnswerkeyCase = request.param
     return case
 
@@ -366,7 +359,7 @@ def answerkey_run(request: pytest.FixtureRequest) -> "Run":
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
-    """A test whose gates failed is a failed test; failing in the fixture, it would be an error."""
+    """Fail a test whose gates failed; failing in the fixture would be an error, not a failure."""
     said = pyfuncitem.stash.get(_FAILED_GATES, None)
     if said is not None:
         pytest.fail(said, pytrace=False)
@@ -380,7 +373,7 @@ def _marker(node: pytest.Item | pytest.Collector) -> pytest.Mark:
 
 
 def _marked_questions(node: Any) -> "QuestionSet":
-    """The marker's golden set; a path starts from the test's folder, or else from where pytest is."""
+    """The marker's golden set; a path is relative to the test's folder, or else to the current one."""
     from answerkey.config import load_settings
     from answerkey.runs.context import golden_set
 

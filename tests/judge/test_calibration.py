@@ -82,7 +82,7 @@ def test_a_judge_at_chance_is_called_one() -> None:
     assert found.kappa is not None
     assert found.kappa.value == 0.0
     assert found.rogan_gladen is None
-    assert any("no better than chance" in line for line in found.warnings)
+    assert any("only by chance" in line for line in found.warnings)
 
 
 def test_intervals_that_do_not_know_groups_say_so() -> None:
@@ -95,7 +95,7 @@ def test_intervals_that_do_not_know_groups_say_so() -> None:
 
 def test_few_labels_say_so() -> None:
     values, labels = labelled(3, 0, 0, 3, (10, 10))
-    assert "6 labels say little" in calibrate(values, labels, pass_mark=0.7).warnings[0]
+    assert "6 labels are too few" in calibrate(values, labels, pass_mark=0.7).warnings[0]
     with pytest.raises(UsageError, match="no reply has both"):
         calibrate(values, Labels(right={}), pass_mark=0.7)
 
@@ -130,10 +130,10 @@ def test_labels_are_read_in_the_usual_words(tmp_path: Path) -> None:
     [
         ({"correct": True}, "labels.jsonl:1: has no 'id'"),
         ({"id": "zz", "correct": True}, "no reply to a question with id 'zz'"),
-        ({"id": "a"}, "has no verdict; give one as 'correct', 'verdict' or 'score'"),
+        ({"id": "a"}, "has no label; add one as 'correct', 'verdict' or 'score'"),
         ({"id": "a", "correct": "perhaps"}, "'correct' is 'perhaps'; write true or false"),
         ({"id": "a", "score": 4}, "'score' is '4'"),
-        ({"id": "d", "correct": True}, "asked 'd' several times; say which with 'trial'"),
+        ({"id": "d", "correct": True}, "asked 'd' several times; add 'trial'"),
         ({"id": "d", "trial": 9, "correct": True}, "no trial 9 of 'd'"),
         ({"id": "d", "trial": "x", "correct": True}, "'trial' must be a whole number"),
     ],

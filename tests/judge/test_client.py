@@ -3,7 +3,7 @@ import time
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.judge.client import JudgeClient, Seat
+from answerkey.judge.client import JudgeClient, PanelMember
 from answerkey.model.options import JudgeSettings, Price
 from answerkey.targets.secrets import Secrets
 
@@ -44,9 +44,9 @@ def test_the_request_constrains_the_answer_and_fixes_the_sampling(scripted: Scri
         ("twice", "malformed JSON"),
         ("lacking", "lacks 'accuracy'"),
         ("refuse", "the judge refused: I'm sorry"),
-        ("filtered", "the judge refused: the provider's content filter held the answer back"),
+        ("filtered", "the judge refused: the provider's content filter blocked the answer"),
         ("long", "cut off"),
-        ("html", "no chat completion; is base_url right?"),
+        ("html", "did not answer with a chat completion; check base_url"),
         ("no-such-model", "HTTP 404: The model `no-such-model` does not exist; check the model's name"),
         ("quota", "HTTP 429: You exceeded your current quota"),
         ("broken", "HTTP 500: the server had an error"),
@@ -96,7 +96,7 @@ def test_an_endpoint_without_schemas_is_asked_otherwise(
 
 def test_one_name_under_two_paths_of_a_gateway_is_two_judges() -> None:
     def endpoint(base_url: str) -> str:
-        return Seat("m", JudgeSettings(model="m", base_url=base_url), {}, Secrets()).endpoint
+        return PanelMember("m", JudgeSettings(model="m", base_url=base_url), {}, Secrets()).endpoint
 
     assert endpoint("http://127.0.0.1:9/v1") == endpoint("http://127.0.0.1:9/v1/") == "127.0.0.1:9"
     assert endpoint("http://127.0.0.1:9/team-a/v1") != endpoint("http://127.0.0.1:9/team-b/v1")
@@ -120,7 +120,7 @@ def test_nothing_listens_and_after_some_tries_nothing_more_is_asked(scripted: Sc
     scores, document = judge_all(settings, *pairs)
     assert all(score[0].value is None for score in scores)
     assert "cannot be reached: connection refused" in scores[0][0].reason
-    assert "calls in a row failed" in scores[-1][0].reason
+    assert "consecutive failed calls" in scores[-1][0].reason
     assert document["unscored"] == 30
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import answerkey
 from answerkey.errors import ConfigError
-from answerkey.judge.client import Completion, keep_with_probabilities, read_with_probabilities
-from answerkey.judge.prompt import check_rubric
+from answerkey.judge.prompt import rubric_of_check
 from answerkey.judge.session import Judge
-from answerkey.model.judgement import ProbabilityCounts, Spent
+from answerkey.judge.verdict import encode_weighed, parse_weighed
+from answerkey.model.judgement import ProbabilityCounts
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Check, Question
 from answerkey.model.reply import Json, Reply, Source
@@ -116,7 +116,7 @@ def test_a_rubric_of_ten_grades_is_refused(scripted: ScriptedJudge, tmp_path: Pa
     rubric.write_text(
         'scale = {1 = "bad", 10 = "good"}\n[[criteria]]\nname = "tone"\nweight = 1\nquestion = "Kind?"\n'
     )
-    with pytest.raises(ConfigError, match=r"grades from 1 to 10 .* are not told apart by their first digit"):
+    with pytest.raises(ConfigError, match=r"grades from 1 to 10 .* share first digits"):
         Judge(scripted.settings(rubric=str(rubric), probabilities=True))
 
 
@@ -131,11 +131,13 @@ def test_a_golden_cases_scale_of_ten_grades_counts_as_written(scripted: Scripted
 
 
 def test_an_api_that_tells_none_is_refused(scripted: ScriptedJudge) -> None:
-    with pytest.raises(ConfigError, match="the Anthropic API, which anthropic:good is asked by, tells none"):
+    with pytest.raises(
+        ConfigError, match="the Anthropic API of anthropic:good does not return token probabilities"
+    ):
         Judge(JudgeSettings(model="anthropic:good", base_url=scripted.address, probabilities=True))
 
 
-RUBRIC = check_rubric({"question": "Right?", "scale": "pass/fail"})
+RUBRIC = rubric_of_check({"question": "Right?", "scale": "pass/fail"})
 TEXT = '{"rubric": {"reason": "the \\"score\\": 0, }", "score": 1}}'
 
 
@@ -162,15 +164,15 @@ def test_the_grades_token_is_the_one_that_covers_its_place(
         said(text, {text: 0.6, text.replace("1", "0"): 0.2, "10": 0.2} if "1" in text else {})
         for text in tokens
     )
-    kept = keep_with_probabilities(Completion(TEXT, None, "stop", Spent(), told), RUBRIC)
-    graded = read_with_probabilities(kept, RUBRIC)["rubric"]
+    kept = encode_weighed(TEXT, told, RUBRIC)
+    graded = parse_weighed(kept, RUBRIC)["rubric"]
     assert (graded.score, graded.probabilities) == (1, probabilities)
     assert graded.mean == (0.75 if probabilities else 1)
 
 
 def test_tokens_that_do_not_know_the_written_grade_tell_nothing() -> None:
     told = (said(TEXT[:-3], {}), said("1", {"0": 0.9, "5": 0.1}), said("}}", {}))
-    kept = keep_with_probabilities(Completion(TEXT, None, "stop", Spent(), told), RUBRIC)
+    kept = encode_weighed(TEXT, told, RUBRIC)
     assert json.loads(kept)["probabilities"] == {}
 
 

@@ -29,7 +29,7 @@ def test_local_settings_fit_the_small_model() -> None:
     settings = local_settings(JudgeSettings(model="local", concurrency=50), "http://127.0.0.1:1/v1")
     assert (settings.concurrency, settings.api_key_env, settings.max_tokens) == (1, "", 400)
     assert settings.max_chars <= 8000
-    with pytest.raises(ConfigError, match="cannot sit on a panel"):
+    with pytest.raises(ConfigError, match="cannot be part of a panel"):
         Judge(JudgeSettings(model=("local", "gpt-4o")))
 
 

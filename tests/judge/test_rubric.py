@@ -6,12 +6,11 @@ from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import ConfigError
 from answerkey.judge.prompt import (
     Item,
-    UnjudgedError,
     judge_messages,
     load_pair_rubric,
     load_rubric,
-    parse_verdict,
 )
+from answerkey.judge.verdict import UnjudgedError, parse_verdict
 from answerkey.model.question import rubric_name
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all
@@ -42,7 +41,7 @@ def test_weights_add_up_to_100_or_1(tmp_path: Path, weights: tuple[float, ...]) 
         (criteria(40, 30), "the weights add up to 70; change them so that they add up to 100 (or 1)"),
         (criteria(150, -50), "weight -50 must not be negative"),
         (criteria(50, 50, names="aa"), "two criteria have the same name"),
-        ('[[criteria]]\nname = "a b"\nweight = 1\nquestion = "?"', "a name is letters, digits and _"),
+        ('[[criteria]]\nname = "a b"\nweight = 1\nquestion = "?"', "use at most 40 letters, digits and _"),
         ("criteria = []", "has no criteria"),
         ('[[criteria]]\nname = "a"\nweight = 1', "not a rubric: Object missing required field `question`"),
         (criteria(1) + '\n[scale]\n6 = "more"', "scale: name at least the lowest and the highest grade"),

@@ -154,7 +154,7 @@ def test_quality_by_a_judge_without_one_is_one_line(project: Path) -> None:
     ended = command("run", "golden.jsonl", "--target", "bot.py:answer", check=False)
     assert ended.returncode == 2
     assert ended.stderr == (
-        "answerkey: the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model\n"
+        "answerkey: the scoring makes a judge part of the score; set --judge MODEL or [judge] model\n"
     )
 
 
@@ -184,7 +184,7 @@ def test_the_configuration_names_judge_and_rubric(project: Path, scripted: Scrip
         ("model = 'x'\nrubric = 'bad.toml'", "bad.toml: the weights add up to 90; change them"),
         ("model = 'x'\nrubric = 'broken.toml'", "broken.toml: not valid TOML"),
         ("model = ['x', 'x']", "every judge of a panel needs a name of its own"),
-        ("model = ['local', 'x']", "the local judge cannot sit on a panel"),
+        ("model = ['local', 'x']", "the local judge cannot be part of a panel"),
         ("model = 'x'\nbudget = 1.0", "a judge's budget needs its prices"),
         ("model = 'x'\nprices = {input = 1}", "a price without `output`"),
         ("model = 'x'\nbase_url = 'nowhere'", "base_url = 'nowhere' is not an http:// or https:// address"),

@@ -50,7 +50,7 @@ def test_few_durations_are_exact_and_many_are_within_a_tenth_of_a_percent(
     taken = [chosen.lognormvariate(6, 1) for _ in range(3000)]
     exact = percentiles(taken, (50, 90, 99))
     assert filled(taken).percentiles((50, 90, 99)) == exact
-    monkeypatch.setattr(durations, "MOST_EXACT", 1000)
+    monkeypatch.setattr(durations, "MAX_EXACT", 1000)
     one, two = filled(taken[:1500]), filled(taken[1500:])
     one.merge(two)
     other = filled(list(reversed(taken)))

@@ -47,7 +47,7 @@ def test_edges() -> None:
     ties = AnytimeTest([0.0] * 50)
     assert ties.p_value == 1.0
     assert ties.interval().high < 0.2
-    with pytest.raises(ValueError, match="within -1 and 1"):
+    with pytest.raises(ValueError, match="between -1 and 1"):
         AnytimeTest([1.5])
 
 

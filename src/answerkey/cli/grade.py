@@ -268,7 +268,7 @@ def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:
 
 
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
-    from answerkey.runs.trec_run import TREC_MEASURES, evaluate_trec_run
+    from answerkey.runs.api import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
         raise UsageError("--metrics needs relevance judgements; add --qrels FILE")

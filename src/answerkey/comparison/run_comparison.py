@@ -21,7 +21,7 @@ from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.scorecard import ScoreBatch, Trial, lowest_score, round_score
 from answerkey.protocols import Direction, Store
 from answerkey.stats.distributions import t_quantile
-from answerkey.stats.paired import LEAST_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
+from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -551,7 +551,7 @@ def compare_runs(
 
 def _detectable(difference: Difference) -> float | None:
     """The smallest true difference that would have been found four times in five, from the interval's width."""
-    if difference.units < LEAST_UNITS:
+    if difference.units < MIN_UNITS:
         return None
     df = difference.units - 1
     quantile = t_quantile(0.5 + difference.level / 2.0, df)

@@ -1,15 +1,11 @@
-"""Seat: one judge of a panel: which API it is asked by, where, with which key, at what price, and what it understands."""
+"""The HTTP client of a panel: endpoints, keys and prices of its judges, the budget, pacing and retries."""
 
 import asyncio
-import json
 import os
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import accumulate
-from math import fsum
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +13,7 @@ import msgspec
 
 from answerkey.engine.local_engine import LONGEST_WAIT, RateLimiter, backoff
 from answerkey.errors import ConfigError
-from answerkey.judge.prompt import Graded, Rubric, UnjudgedError, Verdict, json_body, parse_verdict
+from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judgement import Spent
 from answerkey.model.options import JudgeModel, JudgeSettings, Price, price_of
 from answerkey.model.reply import Reply, Usage
@@ -28,25 +24,40 @@ from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import as_dict
 
-# Ways to ask for JSON, strictest first; an endpoint that refuses one is asked in the next.
+# Ways to ask for JSON, strictest first; an endpoint that rejects one is asked in the next.
 FORMS = ("json_schema", "json_object", "plain")
-_OF_FORM = (
-    *("response_format", "json_schema", "json_object", "structured output"),
-    *("output_config", "responsejsonschema", "responsemimetype", "response_mime_type"),
+# Words of an error message about the form.
+_FORM_WORDS = (
+    "response_format",
+    "json_schema",
+    "json_object",
+    "structured output",
+    "output_config",
+    "responsejsonschema",
+    "responsemimetype",
+    "response_mime_type",
 )
-_UNWANTED = (
-    *("unsupported", "not support", "unknown", "not permitted", "only"),
-    *("not allowed", "not enabled", "not available"),
+# Words of an error message about a parameter that is not accepted.
+_REJECTION_WORDS = (
+    "unsupported",
+    "not support",
+    "unknown",
+    "not permitted",
+    "only",
+    "not allowed",
+    "not enabled",
+    "not available",
 )
-# Parameters that a model may not take; it is then asked without. The last stands for its settings of all APIs.
+# The parameter for token probabilities, whatever an API calls it.
 _PROBABILITIES = "logprobs"
-_SPARED = ("temperature", "seed", "max_tokens", _PROBABILITIES)
-# Tokens told at each place of a verdict: as many as a scale of single digits has grades.
-_LIKELIEST = 10
+# Parameters that a model may reject; it is then asked without them.
+_OPTIONAL = ("temperature", "seed", "max_tokens", _PROBABILITIES)
+# Alternatives to request for each token: as many as a scale of single digits has grades.
+_ALTERNATIVES = 10
 
 
-class Seat:
-    """One judge."""
+class PanelMember:
+    """One judge of a panel: its API, address, key and price, and the parameters that it accepts."""
 
     def __init__(
         self,
@@ -63,7 +74,7 @@ class Seat:
         self.model = own.model or (name.partition(":")[2] if prefixed and ":" in name else name)
         if settings.probabilities and api.tokens is None:
             raise ConfigError(
-                f"[judge] probabilities: the {api.name} API, which {name} is asked by, tells none; leave it off, "
+                f"[judge] probabilities: the {api.name} API of {name} does not return token probabilities; turn them off, "
                 "or set samples = 5 and a temperature"
             )
         self._api = api
@@ -72,14 +83,14 @@ class Seat:
         parts = urlsplit(self.base_url)
         self.address = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        # What a judgement's key knows of it: a gateway has several models of one name under several paths. The local judge has
-        # another port each time it is started.
-        place = parts.netloc + parts.path.rstrip("/").removesuffix("/v1")
-        self.endpoint = endpoint or (place if kind == "openai" else f"{kind} {place}")
+        # Part of a judgement's key: a gateway may have models of the same name under several paths. The local judge has a
+        # different port at each start, so that its name is used instead.
+        address = parts.netloc + parts.path.rstrip("/").removesuffix("/v1")
+        self.endpoint = endpoint or (address if kind == "openai" else f"{kind} {address}")
         self._key_env = _key_env(own, settings, api)
         self._key = self._read_key(secrets, optional=loopback)
         self.price = own.prices or settings.prices or price_of(self.model, prices, base_url=self.base_url)
-        # Which of FORMS it takes, and parameters that it does not.
+        # Index of the form that it accepts, and parameters that it rejects.
         self.form = 0
         self.dropped: set[str] = set(api.without)
 
@@ -88,7 +99,7 @@ class Seat:
         key = os.environ.get(name, "").strip() if name else ""
         if key:
             if any(char in key for char in "\r\n\0"):
-                raise ConfigError(f"the judge's key in {name} has a line break in it")
+                raise ConfigError(f"the judge's key in {name} contains a line break")
             secrets.add(name, key)
             return key
         if name and not optional:
@@ -99,7 +110,7 @@ class Seat:
         return None
 
     def target(self) -> tuple[Endpoint, dict[str, str]]:
-        """Where it is asked, and with which headers."""
+        """Return the endpoint and the headers of its requests."""
         headers = {
             "User-Agent": "answerkey",
             "Accept": "application/json",
@@ -116,13 +127,13 @@ class Seat:
         *,
         probabilities: bool = False,
     ) -> dict[str, Any]:
-        """What is sent; with `probabilities`, the answer's tokens are wanted with theirs."""
+        """Return the request body; with `probabilities`, it asks for those of the answer's tokens."""
         settings = self._settings
         parameters: dict[str, Any] = {"temperature": settings.temperature, "seed": seed}
         if settings.max_tokens is not None:
             name = "max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"
             parameters[name] = settings.max_tokens
-        kept = {name: value for name, value in parameters.items() if name not in self.dropped}
+        accepted = {name: value for name, value in parameters.items() if name not in self.dropped}
         form = FORMS[self.form]
         prompt = Prompt(
             model=self.model,
@@ -134,46 +145,46 @@ class Seat:
             ],
             schema=schema if form == "json_schema" else None,
             as_json=form == "json_object",
-            parameters=kept,
-            likeliest=_LIKELIEST if probabilities and _PROBABILITIES not in self.dropped else None,
+            parameters=accepted,
+            likeliest=_ALTERNATIVES if probabilities and _PROBABILITIES not in self.dropped else None,
         )
         return {**self._api.body(prompt), **settings.extra}
 
     def read(self, raw: Any) -> Reply | None:
-        """What an answer says; None if it is none."""
+        """Read an answer; None if it is not one of this API."""
         return read_step(self._api, raw).reply if self._api.answers(as_dict(raw)) else None
 
     def tokens(self, raw: Any) -> tuple[SaidToken, ...]:
-        """An answer's tokens with their probabilities, where it has them."""
+        """Return an answer's tokens with their probabilities, if it has them."""
         return () if self._api.tokens is None else self._api.tokens(as_dict(raw))
 
     def adapt(self, message: str, param: str) -> bool:
-        """Ask otherwise where the endpoint said which part of the request it does not take."""
-        told = f"{param} {message}".lower()
-        if self.form < len(FORMS) - 1 and any(word in told for word in _OF_FORM):
+        """Drop the part of the request that an error message names; returns whether anything changed."""
+        text = f"{param} {message}".lower()
+        if self.form < len(FORMS) - 1 and any(word in text for word in _FORM_WORDS):
             self.form += 1
             return True
-        for name in _SPARED:
-            unwanted = any(word in told for word in _UNWANTED)
-            if name not in self.dropped and (param in (name, f"top_{name}") or (name in told and unwanted)):
+        rejected = any(word in text for word in _REJECTION_WORDS)
+        for name in _OPTIONAL:
+            if name not in self.dropped and (param in (name, f"top_{name}") or (name in text and rejected)):
                 self.dropped.add(name)
                 return True
         return False
 
     def with_remedy(self, status: int, reason: str) -> str:
-        """A refusal, with what can be done about it."""
+        """Add what to do about an HTTP error."""
         if 300 <= status < 400:
             return f"the judge at {self.base_url} redirects (HTTP {status}); use the address it redirects to"
         remedies = {
             401: f"; check the key in {self._key_env or 'the endpoint'}",
-            403: "; check what the key is allowed",
+            403: "; check the permissions of the key",
             404: f"; check the model's name ({self.model}) and base_url ({self.base_url})",
         }
         return reason + remedies.get(status, "")
 
 
 def provider_of(name: str, own: JudgeModel) -> tuple[str, ModelApi]:
-    """The provider of a judge: as configured, as its name begins (`anthropic:MODEL`), or else OpenAI's API."""
+    """Return a judge's provider: as configured, by its prefix (`anthropic:MODEL`), or else OpenAI's API."""
     prefix = name.partition(":")[0]
     kind = own.provider or (prefix if ":" in name and prefix in KNOWN_APIS else "openai")
     return kind, KNOWN_APIS[kind]
@@ -181,7 +192,7 @@ def provider_of(name: str, own: JudgeModel) -> tuple[str, ModelApi]:
 
 def _base_url(name: str, own: JudgeModel, settings: JudgeSettings, kind: str, api: ModelApi) -> str:
     others = {provider_of(one, settings.judges.get(one, JudgeModel()))[0] for one in settings.models}
-    # The panel's address is that of judges of one kind; of several kinds, it is OpenAI's.
+    # In a panel of several providers, the shared address is for OpenAI's API only.
     shared = settings.base_url if kind == "openai" or others == {kind} else None
     base = own.base_url or shared or os.environ.get(api.base_url_env) or api.base_url
     where = f"[judge.judges.{name}]" if own.base_url else "[judge]"
@@ -190,8 +201,8 @@ def _base_url(name: str, own: JudgeModel, settings: JudgeSettings, kind: str, ap
         raise ConfigError(f"{where} base_url = {base!r} is not an http:// or https:// address")
     if parts.username or parts.password or parts.query:
         raise ConfigError(
-            f"{where} base_url holds a name, password or query; put the key into an environment variable "
-            "and name that with api_key_env"
+            f"{where} base_url contains a name, password or query; put the key into an environment variable "
+            "and name that in api_key_env"
         )
     return base.rstrip("/")
 
@@ -204,45 +215,45 @@ def _key_env(own: JudgeModel, settings: JudgeSettings, api: ModelApi) -> str:
     return next((name for name in api.key_env if name in os.environ), api.key_env[0])
 
 
-# Ledger: what judging has cost, and whether the budget allows another call.
+# Budget.
 
 
-# Before the first verdict nobody knows how long they are; later the longest seen counts.
+# Estimated output tokens of the first call; later, the longest answer so far counts.
 _OUTPUT_GUESS = 600
-# Fewer characters per token than any usual tokenizer, so that the guess is on the safe side.
+# Fewer than of any common tokenizer, so that estimates are high.
 _CHARS_PER_TOKEN = 2.5
 
 
 def spent_on(usage: Usage | None, price: Price | None) -> Spent:
-    """What a completion's usage comes to; a cost that the provider states itself counts without a price."""
+    """Return tokens and cost of a call; without a price, the cost that the provider states counts."""
     used = usage or Usage()
     cost = used.cost if price is None else price.cost(used)
     return Spent(used.input_tokens or 0, used.output_tokens or 0, cost)
 
 
 class Ledger:
-    """Counts calls. A call begins only if the budget still covers it and all others under way."""
+    """Counts calls and their cost. A call starts only if the budget covers it and all calls in flight."""
 
     def __init__(self, budget: float | None, before: Spent, *, priced: bool) -> None:
         self._budget = budget
-        # What calls under way may cost, each.
+        # Estimated cost of each call in flight.
         self._reserved: list[float] = []
         self._ended = asyncio.Event()
         self._longest_output = 0
         self.input_tokens = before.input_tokens
         self.output_tokens = before.output_tokens
         self.cost = before.cost or 0.0
-        # False: some call's cost is unknown, and so is the sum.
+        # False: the cost of some call is unknown, and so is the sum.
         self.cost_known = priced
         self.calls = 0
-        # Calls that the budget did not allow.
+        # Calls refused because of the budget.
         self.refused = 0
 
     @asynccontextmanager
     async def reserved(self, characters: int, price: Price | None) -> AsyncIterator[None]:
-        """Set aside what a call may cost while it is under way.
+        """Reserve the estimated cost of a call while it is in flight.
 
-        Raises UnjudgedError if the budget does not cover it once all other calls have ended.
+        Raises UnjudgedError if the budget does not cover it after all other calls have ended.
         """
         if self._budget is None or price is None:
             yield
@@ -256,7 +267,7 @@ class Ledger:
             if not self._reserved:
                 self.refused += 1
                 raise UnjudgedError(f"the judge's budget of {self._budget:g} is used up", "budget")
-            # Those under way may turn out cheaper than was set aside for them.
+            # Calls in flight may turn out cheaper than reserved.
             await self._ended.wait()
         self._reserved.append(guess)
         try:
@@ -267,7 +278,7 @@ class Ledger:
             self._ended = asyncio.Event()
 
     def add(self, spent: Spent) -> None:
-        """Count a call that was answered."""
+        """Count an answered call."""
         self.calls += 1
         self.input_tokens += spent.input_tokens
         self.output_tokens += spent.output_tokens
@@ -279,67 +290,67 @@ class Ledger:
             self.cost_known = False
 
 
-# JudgeClient: the judges of a panel asked over HTTP, with pacing, retries and what each of them understands.
+# HTTP client.
 
 
-_MOST_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 _RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
-# So many calls in a row that found nobody there: the endpoint is down, and nothing more is asked of it.
+# Consecutive failed calls after which an endpoint counts as down and gets no more requests.
 _DOWN_AFTER = 10
-# Calls under way at once where nobody says how many.
-_AT_ONCE = 10
-# How long a connection may take to be made, and what a refusal takes beyond the trips of its messages.
+_DEFAULT_CONCURRENCY = 10
+# Time limit of a connection, and the time of a refusal beyond its round trips.
 _CONNECT_S = 5.0
 _REFUSAL_S = 0.01
-_REFUSAL_TRIPS = 5
+_REFUSAL_ROUND_TRIPS = 5
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What a model answered."""
+    """A model's answer."""
 
     text: str
-    # What it said instead, if it refused.
+    # The text of a refusal.
     refusal: str | None
     finish: str | None
     spent: Spent
-    # What it said token by token, with probabilities, if it was asked for them and told them.
+    # With probabilities, if they were asked for and returned.
     tokens: tuple[SaidToken, ...] = ()
 
 
 class _FailedCallError(Exception):
-    """A request without a completion that may be made again."""
+    """A request that failed and may be repeated."""
 
     def __init__(self, reason: str, wait: float | None = 0.0) -> None:
         super().__init__(reason)
-        # Seconds; 0 for the usual. None: it will be put differently, which is no retry.
+        # Seconds; 0: the usual back-off; None: repeat at once with a changed request, which does not count as a retry.
         self.wait = wait
 
 
 class JudgeClient:
-    """Asks judges."""
+    """Sends requests to the judges of a panel."""
 
     def __init__(
         self, settings: JudgeSettings, prices: Mapping[str, Price], *, endpoint: str | None = None
     ) -> None:
         self._settings = settings
         self._secrets = Secrets()
-        self.seats = {
-            name: Seat(name, settings, prices, self._secrets, endpoint=endpoint) for name in settings.models
+        self.members = {
+            name: PanelMember(name, settings, prices, self._secrets, endpoint=endpoint)
+            for name in settings.models
         }
-        # One for each call that may be under way; whoever calls takes one first.
-        self.at_once = settings.concurrency or _AT_ONCE
-        self.slots = asyncio.Semaphore(self.at_once)
+        self.concurrency = settings.concurrency or _DEFAULT_CONCURRENCY
+        # Callers acquire a slot before a call.
+        self.slots = asyncio.Semaphore(self.concurrency)
         self._client: HttpClient | None = None
-        # Of each judge, read once and not for every call.
+        # Judge → its endpoint and headers, computed once.
         self._targets: dict[str, tuple[Endpoint, dict[str, str]]] = {}
-        # Base address → what paces the calls to it, and how many in a row found nobody there.
-        self._pacers = {seat.base_url: RateLimiter(settings.rate) for seat in self.seats.values()}
-        self._nobody_there = Counter[str]()
-        # A judge or a base address → why nothing more is asked of it.
+        # Base address → its rate limiter, and its consecutive failed calls.
+        self._pacers = {member.base_url: RateLimiter(settings.rate) for member in self.members.values()}
+        self._failures = Counter[str]()
+        # Judge or base address → why it gets no more requests.
         self._down: dict[str, str] = {}
 
     async def __aenter__(self) -> "JudgeClient":
-        self._targets = {name: seat.target() for name, seat in self.seats.items()}
+        self._targets = {name: member.target() for name, member in self.members.items()}
         self._client = HttpClient()
         return self
 
@@ -349,14 +360,14 @@ class JudgeClient:
             self._client = None
 
     async def time_to_refuse(self) -> float | None:
-        """Seconds within which the endpoint would have refused a wrong key or model; None if nobody is there.
+        """Return the seconds in which the endpoints would refuse a wrong key or model; None if one is unreachable.
 
-        A refusal takes a few trips to and fro (connecting, TLS, the request), a verdict much longer.
+        A refusal takes a few round trips (connection, TLS, request); a verdict takes much longer.
         """
-        addresses = {seat.address for seat in self.seats.values()}
-        trips = await asyncio.gather(*(_trip(address) for address in addresses))
-        slowest = max((trip for trip in trips if trip is not None), default=0.0)
-        return None if None in trips else _REFUSAL_S + _REFUSAL_TRIPS * slowest
+        addresses = {member.address for member in self.members.values()}
+        times = await asyncio.gather(*(_connection_time(address) for address in addresses))
+        slowest = max((time for time in times if time is not None), default=0.0)
+        return None if None in times else _REFUSAL_S + _REFUSAL_ROUND_TRIPS * slowest
 
     async def complete(
         self,
@@ -367,10 +378,10 @@ class JudgeClient:
         seed: int,
         probabilities: bool = False,
     ) -> Completion:
-        """Ask a model; raises UnjudgedError when it cannot be asked, after the retries that may help."""
-        seat = self.seats[model]
-        base_url = seat.base_url
-        body = partial(seat.body, messages, schema, seed, probabilities=probabilities)
+        """Ask a model; raises UnjudgedError if it cannot be reached after the retries."""
+        member = self.members[model]
+        base_url = member.base_url
+        body = partial(member.body, messages, schema, seed, probabilities=probabilities)
         attempt = 1
         while True:
             down = self._down.get(base_url) or self._down.get(model)
@@ -383,72 +394,70 @@ class JudgeClient:
                 if failed.wait is None:
                     continue
                 if attempt > self._settings.retries or failed.wait > LONGEST_WAIT:
-                    self._note_absence(base_url, str(failed))
+                    self._count_failure(base_url, str(failed))
                     raise _unreachable(str(failed)) from None
                 await asyncio.sleep(failed.wait or backoff(attempt))
                 attempt += 1
             else:
-                self._nobody_there[base_url] = 0
+                self._failures[base_url] = 0
                 return completion
 
     async def _attempt(self, model: str, make_body: Callable[[], dict[str, Any]]) -> Completion:
-        """One request. What it says changes with what is learnt of the model."""
+        """Send one request; the body depends on the parameters that the model has rejected so far."""
         if self._client is None:
             raise _unreachable("the judge is not open")
-        seat, (endpoint, headers) = self.seats[model], self._targets[model]
+        member, (endpoint, headers) = self.members[model], self._targets[model]
         body = make_body()
         try:
-            # A redirect could carry the key to another server, and is not followed.
+            # Redirects are not followed: one could carry the key to another server.
             async with (
                 asyncio.timeout(self._settings.timeout),
                 await self._client.request(
                     "POST", endpoint, headers=headers, body=msgspec.json.encode(body)
                 ) as response,
             ):
-                content = await response.read(_MOST_BYTES)
+                content = await response.read(_MAX_BYTES)
                 status, retry_after = response.status, response.headers.get("retry-after")
         except TimeoutError:
             raise _FailedCallError(f"the judge gave no answer within {self._settings.timeout:g} s") from None
         except (OSError, NotHttpError) as error:
-            said = self._said(f"the judge at {seat.base_url} cannot be reached: {_cause(error)}")
-            raise _FailedCallError(said) from None
+            raise _FailedCallError(
+                self._clean(f"the judge at {member.base_url} cannot be reached: {_cause(error)}")
+            ) from None
         if status == 200:
-            return self._completion(content, seat)
+            return self._completion(content, member)
         message, param, code = _error(content)
-        reason = self._said(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
+        reason = self._clean(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
         if status in (400, 422):
-            # Another call may have learnt meanwhile what this model does not take.
-            learnt = make_body() != body
-            if learnt or seat.adapt(message, param):
+            # Another call may have adapted the parameters meanwhile.
+            adapted = make_body() != body
+            if adapted or member.adapt(message, param):
                 raise _FailedCallError(reason, wait=None)
             if code == "content_filter":
                 return Completion("", message or "content filter", "content_filter", Spent())
             raise _unreachable(reason)
         if status in _RETRIED and code != "insufficient_quota":
-            raise self._paused(seat, reason, retry_after_seconds(retry_after))
-        self._down[model] = reason = seat.with_remedy(status, reason)
+            raise self._paused(member, reason, retry_after_seconds(retry_after))
+        self._down[model] = reason = member.with_remedy(status, reason)
         raise _unreachable(reason)
 
-    def _paused(self, seat: Seat, reason: str, asked: float | None) -> _FailedCallError:
-        """A refusal that may pass, after the time that the endpoint asked for, which the other calls wait for too."""
-        if asked is None:
+    def _paused(self, member: PanelMember, reason: str, retry_after: float | None) -> _FailedCallError:
+        """Return a temporary failure; all calls to the endpoint wait for the time that it asks for."""
+        if retry_after is None:
             return _FailedCallError(reason)
-        if asked > LONGEST_WAIT:
-            # Nobody waits so long; the others need not wait either to learn it.
-            return _FailedCallError(f"{reason}; it asks to wait {asked:g} s", asked)
-        self._pacers[seat.base_url].pause(asked)
-        return _FailedCallError(reason, asked or 0.01)
+        if retry_after > LONGEST_WAIT:
+            return _FailedCallError(f"{reason}; it asks to wait {retry_after:g} s", retry_after)
+        self._pacers[member.base_url].pause(retry_after)
+        return _FailedCallError(reason, retry_after or 0.01)
 
-    def _completion(self, content: bytes, seat: Seat) -> Completion:
+    def _completion(self, content: bytes, member: PanelMember) -> Completion:
         try:
             raw = msgspec.json.decode(content)
-            answered = seat.read(raw)
+            answered = member.read(raw)
         except (msgspec.DecodeError, UnicodeDecodeError):
             answered = None
         if answered is None:
-            raise _unreachable(
-                f"{seat.base_url} answered something that is no chat completion; is base_url right?"
-            )
+            raise _unreachable(f"{member.base_url} did not answer with a chat completion; check base_url")
         refusal = None
         if answered.finish == "refusal":
             refusal = answered.text or "it gave no reason"
@@ -458,31 +467,31 @@ class JudgeClient:
             self._secrets.redact(answered.text or ""),
             refusal,
             "content_filter" if answered.finish == "filter" else answered.finish,
-            spent_on(answered.usage, seat.price),
-            seat.tokens(raw),
+            spent_on(answered.usage, member.price),
+            member.tokens(raw),
         )
 
-    def _note_absence(self, base_url: str, reason: str) -> None:
-        self._nobody_there[base_url] += 1
-        missed = self._nobody_there[base_url]
-        if missed >= _DOWN_AFTER:
-            self._down[base_url] = f"{reason} ({missed} calls in a row failed, so no more were made)"
+    def _count_failure(self, base_url: str, reason: str) -> None:
+        self._failures[base_url] += 1
+        failures = self._failures[base_url]
+        if failures >= _DOWN_AFTER:
+            self._down[base_url] = f"{reason} (stopped after {failures} consecutive failed calls)"
 
-    def _said(self, text: str) -> str:
+    def _clean(self, text: str) -> str:
         return failure_message(self._secrets.redact(text), 300)
 
 
-async def _trip(address: tuple[str, int]) -> float | None:
-    """Seconds that connecting takes; None if nobody is there."""
+async def _connection_time(address: tuple[str, int]) -> float | None:
+    """Return the seconds that a connection takes; None if there is none."""
     loop = asyncio.get_running_loop()
-    begun = loop.time()
+    start = loop.time()
     try:
         async with asyncio.timeout(_CONNECT_S):
             _, writer = await asyncio.open_connection(*address)
     except OSError:
         return None
     writer.close()
-    return loop.time() - begun
+    return loop.time() - start
 
 
 def _unreachable(reason: str) -> UnjudgedError:
@@ -496,7 +505,7 @@ def _cause(error: Exception) -> str:
 
 
 def _error(content: bytes) -> tuple[str, str, str]:
-    """Message, parameter and code of an error body, as far as it has them."""
+    """Return message, parameter and code of an error body; empty if missing."""
     try:
         raw = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -506,107 +515,3 @@ def _error(content: bytes) -> tuple[str, str, str]:
         return str(error), "", ""
     message = error.get("message") or error.get("detail") or ""
     return str(message), str(error.get("param") or ""), str(error.get("code") or "")
-
-
-# Grades weighed by probability: how probable a judge found each grade of the scale where it wrote one.
-#
-# The probabilities are those of the tokens at the grade's place in the verdict, so a grade must be told by its first
-# character. What is kept of an answer is its text and, by criterion, the probabilities of the grades.
-
-
-_LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
-# A token may begin before its grade: with a space, or with what ends the name.
-_GRADE = re.compile(r'[\s":]*(-?\d*)')
-
-
-class _Kept(msgspec.Struct, frozen=True):
-    """An answer as it is kept."""
-
-    text: str
-    # Criterion → grade → its probability among the grades; a criterion is missing where none were told.
-    probabilities: dict[str, dict[int, float]] = {}
-
-
-def is_told_by_first_token(rubric: Rubric) -> bool:
-    """Whether each grade of the scale begins with another character."""
-    grades = range(rubric.lowest, rubric.top + 1)
-    return len({str(grade)[0] for grade in grades}) == len(grades)
-
-
-def check_scale(rubric: Rubric) -> None:
-    """Refuse a scale whose grades begin alike, as 1 and 10 do."""
-    if not is_told_by_first_token(rubric):
-        raise ConfigError(
-            f"[judge] probabilities: grades from {rubric.lowest} to {rubric.top} (rubric {rubric.name!r}) are not told "
-            "apart by their first digit; use a scale within 0 to 9, or leave probabilities off"
-        )
-
-
-def keep_with_probabilities(completion: Completion, rubric: Rubric) -> str:
-    """What is kept of an answer; raises UnjudgedError if it is no verdict."""
-    text = completion.text
-    verdict = parse_verdict(text, rubric)
-    ends = list(accumulate(len(token.said) for token in completion.tokens))
-    # What was thought before, or a mark at the end, may be among the tokens and not in the text.
-    start = b"".join(token.said for token in completion.tokens).rfind(_octets(text)) if ends else -1
-    found = {}
-    for name, place in (_grade_places(text) if start >= 0 else {}).items():
-        octet = start + len(_octets(text[:place]))
-        token = completion.tokens[next(number for number, end in enumerate(ends) if octet < end)]
-        probabilities = _of_grades(token, range(rubric.lowest, rubric.top + 1))
-        if name in verdict and verdict[name].score in probabilities:
-            found[name] = probabilities
-    return msgspec.json.encode(_Kept(text, found)).decode()
-
-
-def read_with_probabilities(kept: str, rubric: Rubric) -> Verdict:
-    """The verdict in what was kept, as strict as any, with each grade's probabilities."""
-    try:
-        answer = msgspec.json.decode(kept, type=_Kept)
-    except msgspec.DecodeError as error:
-        raise UnjudgedError(f"what was kept of the judge's answer cannot be read: {error}") from None
-    return {
-        name: Graded(graded.score, graded.reason, answer.probabilities.get(name))
-        for name, graded in parse_verdict(answer.text, rubric).items()
-    }
-
-
-def _grade_places(text: str) -> dict[str, int]:
-    """Criterion → where its grade begins in a text that is a verdict."""
-    body = json_body(text)
-    offset = text.rfind(body)
-    places: dict[str, int] = {}
-    # The name that was met last in each object that is open.
-    names: list[str] = []
-    before = ""
-    for lexeme in _LEXEME.finditer(body):
-        found = lexeme[0]
-        if found in ("{", "["):
-            names.append("")
-        elif found in ("}", "]"):
-            names.pop()
-        elif found == ":":
-            names[-1] = json.loads(before)
-        elif before == ":" and names[1:] == ["score"]:
-            places[names[0]] = offset + lexeme.start()
-        before = found
-    return places
-
-
-def _of_grades(token: SaidToken, grades: Sequence[int]) -> dict[int, float]:
-    """The probabilities of the grades among those of tokens, adding up to 1; the same grade may be told in two ways."""
-    by_grade: dict[int, list[float]] = {}
-    for said, probability in token.probabilities.items():
-        match = _GRADE.match(said)
-        digits = match[1] if match else ""
-        grade = next((grade for grade in grades if digits and str(grade).startswith(digits)), None)
-        if grade is not None:
-            by_grade.setdefault(grade, []).append(probability)
-    whole = fsum(fsum(told) for told in by_grade.values())
-    if not whole:
-        return {}
-    return {grade: round(fsum(by_grade[grade]) / whole, 6) for grade in sorted(by_grade)}
-
-
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "replace")

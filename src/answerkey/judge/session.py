@@ -1,32 +1,31 @@
-"""Claims by a judge: a reply's factual claims, extracted and each verified against the evidence by a model."""
+"""Judging a run: the configured judge, the check of replies' claims, and the session that asks and counts."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from answerkey.errors import ConfigError, JudgeUnusableError
-from answerkey.judge.client import FORMS, JudgeClient, Ledger, check_scale
+from answerkey.judge.client import FORMS, JudgeClient, Ledger
 from answerkey.judge.panel import (
     JUDGE,
     Canaries,
-    Inquiry,
     Judgement,
     JudgementCache,
     JudgementCounts,
+    JudgeTask,
     Panel,
     ask_canaries,
+    empty_judgement,
     load_canaries,
     reliability,
     scores_of,
-    worthless,
 )
 from answerkey.judge.prompt import (
     CHECK,
@@ -35,16 +34,13 @@ from answerkey.judge.prompt import (
     Item,
     PairRubric,
     Rubric,
-    UnjudgedError,
-    check_rubric,
     claims_messages,
     item_of,
     load_pair_rubric,
     load_rubric,
-    object_schema,
-    quoted,
-    read_object,
+    rubric_of_check,
 )
+from answerkey.judge.verdict import CLAIMS_SCHEMA, Claim, UnjudgedError, check_scale, parse_claims
 from answerkey.model.judgement import (
     NOT_CALIBRATED,
     CanaryResult,
@@ -67,72 +63,24 @@ if TYPE_CHECKING:
     from answerkey.store.review import SqlJudgements
 
 
-# The metric's name, whoever gives it.
+# Name of the metric, from a judge or an entailment model.
 GROUNDEDNESS = "groundedness"
-# An answer with more is no list of a reply's claims, but a model that cannot stop.
-_MOST_CLAIMS = 500
-# Characters of a claim and of its evidence that are kept.
-_MOST_TEXT = 500
+# The name of the small local model that needs no key.
+LOCAL = "local"
 
-# The evidence comes before the verdict on it, so that the verdict can follow from it.
-_CLAIM_SCHEMA = object_schema(
-    claim={"type": "string"}, evidence={"type": "string"}, supported={"type": "boolean"}
-)
-CLAIMS_SCHEMA = object_schema(claims={"type": "array", "items": _CLAIM_SCHEMA})
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """One claim of a reply, and what the judge makes of it."""
-
-    claim: str
-    supported: bool
-    # The words of the evidence that support it, or why nothing does.
-    evidence: str
-
-
-def parse_claims(text: str) -> tuple[Claim, ...]:
-    """Read the claims, strictly: one that has no clear verdict makes the whole answer unreadable."""
-    claims = read_object(text).get("claims")
-    if not isinstance(claims, list):
-        raise UnjudgedError("the judge's answer has no list of claims")
-    if len(claims) > _MOST_CLAIMS:
-        raise UnjudgedError(f"the judge listed {len(claims):,} claims, more than {_MOST_CLAIMS}")
-    return tuple(_claim(part, number) for number, part in enumerate(claims, start=1))
-
-
-def _claim(part: Any, number: int) -> Claim:
-    if not isinstance(part, dict):
-        raise UnjudgedError(f"the judge's claim {number} is not an object: {quoted(json.dumps(part))}")
-    claim, supported, evidence = part.get("claim"), part.get("supported"), part.get("evidence")
-    if not isinstance(claim, str) or not claim.strip():
-        raise UnjudgedError(f"the judge's claim {number} has no text")
-    if not isinstance(supported, bool):
-        raise UnjudgedError(
-            f"the judge's verdict on claim {number} is {quoted(json.dumps(supported))}, not true or false"
-        )
-    if not isinstance(evidence, str):
-        raise UnjudgedError(f"the judge named no evidence for claim {number}")
-    return Claim(_kept(claim), supported, _kept(evidence))
-
-
-def _kept(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
-
-
-CLAIMS = Inquiry(CLAIMS_HASH, CLAIMS_SCHEMA, claims_messages, parse_claims)
+CLAIMS_TASK = JudgeTask(CLAIMS_HASH, CLAIMS_SCHEMA, claims_messages, parse_claims)
 
 
 class ClaimCheck:
-    """Has the claims of replies checked, one call each; of a panel, by its first judge."""
+    """Checks the claims of replies against their evidence, with one call of the panel's first judge each."""
 
     def __init__(self, panel: Panel, reliability: str = NOT_CALIBRATED) -> None:
         self._panel = panel
-        # How well the judge did on labelled sentences, for wherever its verdicts are shown.
+        # How well the judge does on labelled sentences, shown with its verdicts.
         self._reliability = reliability
         self._settings = panel.settings
         self._model = panel.settings.models[0]
-        # Replies whose claims were checked, and those for which the judge gave no usable answer.
+        # Replies whose claims were checked, and replies without a usable answer of the judge.
         self.checked = 0
         self.unscored = 0
         # Why, for the first of them.
@@ -146,15 +94,15 @@ class ClaimCheck:
         earlier: Sequence[tuple[str, str | None]] = (),
         context: str | None = None,
     ) -> tuple[Score, ...]:
-        """`groundedness` of a reply; nothing, and no call, without text or observed evidence."""
+        """Return the `groundedness` of a reply; nothing, without a call, if it has no text or no observed evidence."""
         if not self._settings.claims or not (reply.text or "").strip() or not has_evidence(reply):
             return ()
-        most = self._settings.max_chars
-        item = item_of(question, reply, earlier=earlier, context=context, max_chars=most, for_claims=True)
+        limit = self._settings.max_chars
+        item = item_of(question, reply, earlier=earlier, context=context, max_chars=limit, for_claims=True)
         claims: tuple[Claim, ...] = ()
         value = None
         try:
-            claims = await self._panel.ask(self._model, CLAIMS, item)
+            claims = await self._panel.ask(self._model, CLAIMS_TASK, item)
         except UnjudgedError as error:
             reason = str(error)
             self.unscored += 1
@@ -167,7 +115,7 @@ class ClaimCheck:
             value = round_score(supported / len(claims))
             reason = f"{supported} of {len(claims)} claims supported"
             if item.evidence_cut:
-                reason += f"; the judge saw the first {most:,} characters of the evidence"
+                reason += f"; the judge saw the first {limit:,} characters of the evidence"
         documents = msgspec.to_builtins([*claims])
         details = {
             "score": value,
@@ -193,15 +141,8 @@ class ClaimCheck:
         )
 
 
-# Judge: a configured judge or panel, checked before anything is asked, and what its scores are kept by.
-
-
-# The name of the small model that comes in a package and needs no key.
-LOCAL = "local"
-
-
 class Judge:
-    """A judge that can be asked; `JudgingSession` asks it."""
+    """A configured judge or panel, validated before the run starts; `JudgingSession` asks it."""
 
     def __init__(
         self,
@@ -212,13 +153,13 @@ class Judge:
         reliability: str = NOT_CALIBRATED,
     ) -> None:
         if not settings.models:
-            raise ConfigError("no judge is configured; name one with --judge MODEL or [judge] model")
+            raise ConfigError("no judge is configured; set --judge MODEL or [judge] model")
         if LOCAL in settings.models and len(settings.models) > 1:
-            raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
+            raise ConfigError("the local judge cannot be part of a panel; use it alone: --judge local")
         self.settings = settings
-        # What models cost, by name, beside those that are listed.
+        # Configured prices by model name; others come from the bundled list.
         self.prices = prices or {}
-        # How well its verdicts on claims did on labelled sentences.
+        # How well it does on labelled sentences.
         self.reliability = reliability
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         if settings.probabilities:
@@ -226,34 +167,42 @@ class Judge:
         self.pair_rubric: PairRubric = load_pair_rubric(settings.pair_rubric, folder=folder)
         own = settings.canaries if isinstance(settings.canaries, str) else None
         self.canaries: Canaries = load_canaries(None if own is None else (folder or Path()) / own)
-        # What its scores are called.
+        # The names of its scores.
         self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
-        # The scores that it has a hand in, and those that make up the total; whoever makes the grader knows them all.
+        # The scores that depend on it, and those that are part of the total; set when the grader is made.
         self.touches: frozenset[str] = frozenset(self.score_names)
         self.weighted: frozenset[str] = frozenset()
         claims = (GROUNDEDNESS,) if settings.claims else ()
-        # Which way its scores are better.
+        # Score → direction.
         self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")
         if settings.model != LOCAL:
-            # Only to find a missing key, price or a bad address before anything is asked.
-            client = JudgeClient(settings, self.prices)
-            free = next((name for name, seat in client.seats.items() if seat.price is None), None)
-            if settings.budget is not None and free is not None:
+            # Only to find a missing key, a missing price or a bad address before the run starts.
+            members = JudgeClient(settings, self.prices).members
+            unpriced = next((name for name, member in members.items() if member.price is None), None)
+            if settings.budget is not None and unpriced is not None:
                 raise ConfigError(
-                    f"a judge's budget needs its prices: --judge-price IN/OUT, or [prices] {free!r} = "
+                    f"a judge's budget needs its prices: --judge-price IN/OUT, or [prices] {unpriced!r} = "
                     "{input = 0.15, output = 0.60} per million tokens"
                 )
 
     @cached_property
     def version(self) -> str:
-        """Changes whenever the same reply could get another judgement."""
+        """Hash of everything that could change the judgement of a reply."""
         settings = self.settings
         parts = [
-            *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
-            *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
+            settings.models,
+            PROMPT_HASH,
+            self.rubric.hash,
+            settings.samples,
+            settings.temperature,
+            settings.seed,
+            settings.max_chars,
+            settings.max_tokens,
+            settings.extra,
+            settings.base_url,
             *((CLAIMS_HASH,) if settings.claims else ()),
             *(("probabilities",) if settings.probabilities else ()),
-            # What a judge costs changes no verdict.
+            # Prices do not change a verdict.
             *(msgspec.structs.replace(own, prices=None) for own in settings.judges.values()),
         ]
         encoded = msgspec.json.encode(parts, order="deterministic")
@@ -267,75 +216,73 @@ def make_judge(
     folder: Path | None = None,
     prices: Mapping[str, Price] | None = None,
 ) -> Judge | None:
-    """The configured judge; None if there is none and the scoring needs none."""
+    """Return the configured judge; None if there is none. Raises ConfigError if the scoring needs one."""
     if settings.models:
-        named = scoring.grounded.calibration
-        if not named or scoring.grounded.model:
+        path = scoring.grounded.calibration
+        if not path or scoring.grounded.model:
             return Judge(settings, folder=folder, prices=prices)
-        known = read_calibration((folder or Path()) / named, settings.models[0])
-        return Judge(settings, folder=folder, prices=prices, reliability=known.in_words)
+        calibration = read_calibration((folder or Path()) / path, settings.models[0])
+        return Judge(settings, folder=folder, prices=prices, reliability=calibration.in_words)
     if scoring.needs_judge:
-        raise ConfigError(
-            "the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model"
-        )
+        raise ConfigError("the scoring makes a judge part of the score; set --judge MODEL or [judge] model")
     return None
 
 
-# JudgingSession: one run's judging, from opening the endpoint to the `judge` section of the run document.
-
-
 class JudgingSession:
-    """Judges replies, and keeps count."""
+    """Judges the replies of one run, and counts."""
 
     def __init__(self, judge: Judge, client: JudgeClient, panel: Panel, ledger: Ledger) -> None:
         self.rubric = judge.rubric
         self.panel = panel
-        # As configured; the panel's are those that are really used: the local judge has less room.
+        # As configured; the panel's own settings may be reduced for the local judge.
         self._settings = judge.settings
         self._client = client
-        # Judge calls that may be under way at once.
-        self.at_once = client.at_once
+        # Maximum concurrent judge calls.
+        self.concurrency = client.concurrency
         self._ledger = ledger
         self._judge = judge
-        # Golden cases' rubrics that were asked, and those of them without a verdict.
-        self._rubrics = [0, 0]
+        # Rubrics of checks that were asked, and those without a verdict.
+        self._check_rubrics = 0
+        self._check_rubrics_unscored = 0
         self._claims = ClaimCheck(panel, judge.reliability)
         self._counts = JudgementCounts(judge.settings.models)
         self._canaries: list[CanaryResult] = []
-        # Done at once where no canaries are asked.
+        # The task that asks the canaries; done from the start without canaries.
         self._checking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checking.set_result(None)
 
     async def judge(self, question: Question, replies: Sequence[Reply]) -> tuple[tuple[Score, ...], ...]:
-        """The judge's scores for each turn of a question."""
-        found: list[tuple[Score, ...]] = []
+        """Return the judge's scores for each turn of a question."""
+        scores: list[tuple[Score, ...]] = []
         earlier: list[tuple[str, str | None]] = []
         for index, turn in enumerate(question.asks):
             reply = replies[index] if index < len(replies) else Reply()
             context = turn.context or question.context
             item = None
             if (reply.text or "").strip():
-                most = self.panel.settings.max_chars
-                item = item_of(turn, reply, earlier=earlier, context=context, max_chars=most)
+                limit = self.panel.settings.max_chars
+                item = item_of(turn, reply, earlier=earlier, context=context, max_chars=limit)
             judgement = await self._judgement(item, self.rubric)
             self._counts.add(judgement)
             claims = await self._claims.scores(turn, reply, earlier=earlier, context=context)
-            wanted = {rubric_name(one.expected): one.expected for one in turn.checks if one.kind == "rubric"}
-            rubrics = [await self._check_score(name, asked, item) for name, asked in wanted.items()]
-            found.append((*scores_of(judgement, self.rubric), *claims, *rubrics))
+            checks = {
+                rubric_name(check.expected): check.expected for check in turn.checks if check.kind == "rubric"
+            }
+            rubrics = [await self._check_score(name, expected, item) for name, expected in checks.items()]
+            scores.append((*scores_of(judgement, self.rubric), *claims, *rubrics))
             earlier.append((turn.question, reply.text))
-        return tuple(found)
+        return tuple(scores)
 
     async def _judgement(self, item: Item | None, rubric: Rubric) -> Judgement:
-        """No item: there is no text to judge."""
-        return worthless(rubric) if item is None else await self.panel.judge(item, rubric)
+        """Judge an item; None: there is no text to judge."""
+        return empty_judgement(rubric) if item is None else await self.panel.judge(item, rubric)
 
-    async def _check_score(self, name: str, asked: object, item: Item | None) -> Score:
-        """The score of a golden case's rubric, which its checks find by the name, with what the first judge said of it."""
-        rubric = check_rubric(asked)
+    async def _check_score(self, name: str, expected: object, item: Item | None) -> Score:
+        """Return the score of a check's rubric, with the first judge's reason; the check finds it by its name."""
+        rubric = rubric_of_check(expected)
         judgement = await self._judgement(item, rubric)
-        self._rubrics[0] += 1
-        self._rubrics[1] += judgement.value is None
+        self._check_rubrics += 1
+        self._check_rubrics_unscored += judgement.value is None
         reason = judgement.reason
         for judge in judgement.details.get("judges", ()):
             graded = next((sample[CHECK] for sample in judge["samples"] if sample[CHECK]["reason"]), None)
@@ -344,14 +291,14 @@ class JudgingSession:
                 break
         return Score(name, judgement.value, reason)
 
-    async def check(self, run_id: str, *, beside: bool) -> None:
-        """Put the canaries to the judges. A judge that cannot be asked at all is found here.
+    async def check(self, run_id: str, *, in_background: bool) -> None:
+        """Ask the canaries; raises JudgeUnusableError if no judge can be reached.
 
-        `beside`: goes on once the judge had the time to refuse; `checked` tells the rest.
+        With `in_background`, returns as soon as the judge has had time to refuse; `checked` waits for the rest.
         """
         self._checking = asyncio.create_task(self._ask_canaries(run_id))
-        patience = await self._client.time_to_refuse() if beside else None
-        await asyncio.wait((self._checking,), timeout=patience)
+        timeout = await self._client.time_to_refuse() if in_background else None
+        await asyncio.wait((self._checking,), timeout=timeout)
         if self.failure is not None:
             raise JudgeUnusableError(f"{self.failure}; nothing was judged or asked") from None
 
@@ -362,37 +309,37 @@ class JudgingSession:
 
     @property
     def cost(self) -> float:
-        """What judging the run has cost, as far as it is known."""
+        """Cost of judging the run, as far as known."""
         return self._ledger.cost
 
     @property
     def pending(self) -> bool:
-        """Whether canaries are still under way."""
+        """Whether canaries are still being asked."""
         return not self._checking.done()
 
     @property
     def failure(self) -> BaseException | None:
-        """Why there is no point in going on, as soon as that is known."""
+        """Why the judge is unusable, once known."""
         return None if self.pending or self._checking.cancelled() else self._checking.exception()
 
     async def checked(self) -> None:
-        """Return once the canaries are back; raises JudgeUnusableError."""
+        """Wait for the canaries; raises JudgeUnusableError."""
         await self._checking
 
     async def close(self) -> None:
-        """Canaries that are still under way are given up."""
+        """Cancel canaries that are still being asked."""
         self._checking.cancel()
         await asyncio.gather(self._checking, return_exceptions=True)
 
     def _touches(self, unscored: int) -> dict[str, int]:
-        """Each score that the judge has a hand in, and how many replies lack it for want of a verdict.
+        """Return each score that depends on the judge, with the replies that lack it because there is no verdict.
 
-        A component that lacks one leaves its reply without a score, which the coverage tells.
+        A missing component is not counted here: it leaves the reply without a score, which lowers the coverage.
         """
         checks, judge = "checks", self._judge
         missing = dict.fromkeys(judge.score_names, unscored)
-        missing |= {GROUNDEDNESS: self._claims.unscored, checks: self._rubrics[1]}
-        names = judge.touches if self._rubrics[0] else judge.touches - {checks}
+        missing |= {GROUNDEDNESS: self._claims.unscored, checks: self._check_rubrics_unscored}
+        names = judge.touches if self._check_rubrics else judge.touches - {checks}
         return {name: 0 if name in judge.weighted else missing.get(name, 0) for name in sorted(names)} | (
             {"score": 0} if names & judge.weighted else {}
         )
@@ -400,14 +347,14 @@ class JudgingSession:
     def record(self) -> JudgeRecord:
         """Return the `judge` section of the run document."""
         settings, ledger, panel, counts = self._settings, self._ledger, self.panel, self._counts
-        seats = self._client.seats.items()
+        members = self._client.members.items()
         reliable, because = reliability(self._canaries)
         return JudgeRecord(
             model=" + ".join(settings.models),
             models=settings.models,
-            endpoint=" + ".join(dict.fromkeys(seat.endpoint for _, seat in seats)),
-            response_format={name: FORMS[seat.form] for name, seat in seats},
-            dropped_parameters={name: sorted(seat.dropped) for name, seat in seats if seat.dropped},
+            endpoint=" + ".join(dict.fromkeys(member.endpoint for _, member in members)),
+            response_format={name: FORMS[member.form] for name, member in members},
+            dropped_parameters={name: sorted(member.dropped) for name, member in members if member.dropped},
             rubric=RubricRecord(self.rubric.name, self.rubric.hash, self.rubric.weights),
             prompt_hash=PROMPT_HASH,
             samples=settings.samples,
@@ -444,11 +391,11 @@ async def open_judging(
     store: "SqlJudgements | None" = None,
     executor: Executor | None = None,
     canaries: bool | None = None,
-    beside: bool = False,
+    canaries_in_background: bool = False,
 ) -> AsyncIterator[JudgingSession]:
-    """Open a judge for a run. What the run has paid already counts towards its budget.
+    """Open a judge for a run. Earlier costs of the run count towards its budget.
 
-    `beside`: the canaries may still be under way when the body begins; it then waits for `checked` before it ends.
+    With `canaries_in_background`, the canaries may still be running when the body starts; it must wait for `checked`.
     """
     async with AsyncExitStack() as opened:
         settings = judge.settings
@@ -461,11 +408,11 @@ async def open_judging(
         client = await opened.enter_async_context(JudgeClient(settings, judge.prices, endpoint=endpoint))
         cache = await opened.enter_async_context(JudgementCache(store, run_id, executor))
         before = Spent() if store is None else store.spent_on(run_id)
-        priced = all(seat.price is not None for seat in client.seats.values())
+        priced = all(member.price is not None for member in client.members.values())
         ledger = Ledger(settings.budget, before, priced=priced)
         panel = Panel(settings, client, cache, ledger)
         session = JudgingSession(judge, client, panel, ledger)
         if settings.canaries if canaries is None else canaries:
             opened.push_async_callback(session.close)
-            await session.check(run_id, beside=beside)
+            await session.check(run_id, in_background=canaries_in_background)
         yield session

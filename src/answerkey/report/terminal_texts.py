@@ -15,8 +15,8 @@ from rich.text import Text
 
 from answerkey.comparison.planning import Plan
 from answerkey.golden.lint import SEVERITIES, Finding
-from answerkey.judge.calibration import Calibration, Lean, PairBias, Rate
-from answerkey.judge.pairwise import Pairwise
+from answerkey.judge.calibration import Calibration, Rate
+from answerkey.judge.pairwise import PairBias, Pairwise, Preference
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
@@ -322,7 +322,7 @@ def pairwise_lines(found: Pairwise) -> Iterator[str]:
 
 
 def _bias_lines(bias: PairBias) -> Iterator[str]:
-    def lean_text(words: str, lean: Lean) -> str:
+    def lean_text(words: str, lean: Preference) -> str:
         return f"  {words} {lean.share:.0%} {_within(lean.interval, '.0%')} of {lean.n}"
 
     if bias.position is not None:

@@ -1,4 +1,4 @@
-"""Evaluating: a run flows one way, from question set over target and store to scorecards and summary."""
+"""Runs: ask or read trials, grade them, store them, sum up."""
 
 from typing import Any
 
@@ -6,11 +6,12 @@ from answerkey.model.run import GateResults, Run
 
 
 def _check_conditions(run: Run, *conditions: str) -> GateResults:
-    # Loaded where there are conditions.
+    # Loaded only when a run is checked.
     from answerkey.runs.verdicts import check
 
     return check(run, *conditions)
 
 
+# `Run.check` needs the gates, which `model` may not import.
 _run: Any = Run
 _run.condition_checker = staticmethod(_check_conditions)

@@ -7,6 +7,7 @@ loop of a notebook.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.errors import UsageError
+from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reasons import worded_card
@@ -35,7 +36,7 @@ from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def resume(
         context,
         info,
         opened_store,
-        lambda asked, opened: _with_verdicts(asked, context, opened_store, opened, baseline),
+        lambda finished, opened: _with_verdicts(finished, context, opened_store, opened, baseline),
         target=target,
         wait=wait,
         accept_changes=accept_changes,
@@ -179,7 +180,7 @@ def rescore(
         info.options,
         scoring=scoring or settings.scoring,
         judge=_changed_judge(judge, own if own.models else settings.judge),
-        # Gates and outputs were for the run as it was scored before.
+        # Gates and outputs belong to the earlier scoring.
         gates=(),
         outputs=(),
     )
@@ -245,7 +246,7 @@ def ab(
 
 
 def _experiment_gates(context: RunContext, gates: Sequence[str]) -> "list[Gate]":
-    from answerkey.gates import check_gates  # loaded where there are conditions
+    from answerkey.gates import check_gates  # most runs have no gates
 
     return check_gates(gates, context.grader.directions, baseline="a")[: len(gates)]
 
@@ -258,9 +259,11 @@ def score(
     scorers: Sequence[Any] = (),
 ) -> Scorecard:
     """Grade one reply to one question."""
-    asked = question if isinstance(question, Question) else parse_question({"question": "?", **question})
-    given = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(asked.question))
-    return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(asked, (given,)))
+    case = question if isinstance(question, Question) else parse_question({"question": "?", **question})
+    read = (
+        reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=QuestionContext(case.question))
+    )
+    return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,)))
 
 
 def score_replies(
@@ -279,10 +282,9 @@ def score_replies(
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Grade recorded replies from files, folders and patterns; a judge's answers are remembered in the store.
+    """Grade recorded replies from files, folders and patterns; a judge's answers are cached in the store.
 
-    `fields` says where the replies' rows have their fields: field → JMESPath. With `keep` or a `name`, the scored log is kept
-    in the store as a run.
+    `fields` maps fields of the rows: field → JMESPath. With `keep` or a `name`, the scored log is stored as a run.
     """
     from answerkey.runs.logs import LogScoring
 
@@ -323,7 +325,7 @@ def _scored_log(
     how: "LogScoring",
     progress: Progress,
 ) -> Run:
-    """Recorded replies graded, with what a judge says of them where there is one."""
+    """Grade recorded replies, with a judge if there is one."""
     grader = context.grader
     if context.judge is None or store is None:
         from answerkey.runs.logs import score_log
@@ -339,12 +341,47 @@ def _scored_log(
     )
 
 
+# Measures of `score --qrels` when none is named.
+TREC_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR")
+
+
+def evaluate_trec_run(
+    run: str | Path, qrels: str | Path, measures: str | Sequence[str] = TREC_MEASURES
+) -> dict[str, Any]:
+    """The document of `answerkey score RUN --qrels QRELS`: the mean of each measure, and the number of queries.
+
+    Queries in only one of the files are not part of the means, as in trec_eval without `-c`, and are counted.
+    """
+    from answerkey.datasets.trec_files import read_qrels, read_trec_run
+    from answerkey.scorers.retrieval import Evaluator, parse_measures
+
+    parsed = parse_measures(measures if isinstance(measures, str) else tuple(measures))
+    if not parsed:
+        raise UsageError("no retrieval measure given; name some, for example --metrics nDCG@10,P@5,AP,RR")
+    judged, retrieved = read_qrels(qrels), read_trec_run(run)
+    values = Evaluator(parsed).evaluate(judged, retrieved)
+    if not values:
+        examples = f"{next(iter(retrieved))!r} in the run, {next(iter(judged))!r} in the qrels"
+        raise InputError(
+            f"no query is in both the run and {qrels} ({examples}); check the query ids", path=run
+        )
+    return {
+        "metrics": {
+            measure.name: fsum(query[measure.name] for query in values.values()) / len(values)
+            for measure in parsed
+        },
+        "queries": len(values),
+        "queries_without_judgements": len(retrieved.keys() - judged.keys()),
+        "queries_not_retrieved": len(judged.keys() - retrieved.keys()),
+    }
+
+
 def _reading_notes(golden: QuestionSet) -> Iterator[str]:
-    """What a reader must know of how the golden set was read."""
+    """Warnings about how the golden set was read."""
     if golden.read_as:
         yield f"the golden set was read as: {golden.read_as}"
     if golden.unknown_fields:
-        yield f"fields of the golden set that are kept as notes: {', '.join(golden.unknown_fields)}"
+        yield f"fields of the golden set that are treated as notes: {', '.join(golden.unknown_fields)}"
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:

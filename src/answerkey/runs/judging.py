@@ -15,7 +15,6 @@ from answerkey.judge.calibration import (
     Calibration,
     JudgedReplies,
     Labels,
-    Side,
     calibrate_judge,
     change_between,
     judged_replies,
@@ -23,7 +22,7 @@ from answerkey.judge.calibration import (
     labels_from_file,
     labels_from_mapping,
 )
-from answerkey.judge.pairwise import Pair, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
+from answerkey.judge.pairwise import Pair, PairSide, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
 from answerkey.judge.session import ClaimCheck, Judge, open_judging
 from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
 from answerkey.model.reply import Reply
@@ -231,7 +230,7 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
             verdicts = await asyncio.gather(*(judge_pair(panel, pair, rubric) for pair in pairs))
             tested = await canaries
             record = session.record()
-    targets: dict[Side, str] = {"base": base.target, "candidate": candidate.target}
+    targets: dict[PairSide, str] = {"base": base.target, "candidate": candidate.target}
     return sum_up_pairs(
         verdicts,
         model=record.model,

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -107,7 +108,7 @@ class Recorder:
         self._in_memory: list[Trial] | None = [] if keep_in_memory else None
         self._characters = 0
         self._judge_tasks: set[asyncio.Task[None]] = set()
-        at_once = 0 if judging is None else 2 * judging.at_once
+        at_once = 0 if judging is None else 2 * judging.concurrency
         self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_UNJUDGED, at_once))
         self._failure: BaseException | None = None
         self._flush_now = asyncio.Event()
@@ -147,7 +148,7 @@ class Recorder:
         """All trials in the order of the question set; None if they were not kept in memory."""
         if self._in_memory is None:
             return None
-        return tuple(sorted(self._in_memory, key=lambda trial: (trial.position, trial.number)))
+        return tuple(sorted(self._in_memory, key=attrgetter("position", "number")))
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
         """Grade and store an answered trial; `stored`: its replies are in the store already."""
@@ -284,6 +285,6 @@ async def open_judge(
 
     cached = None if store is None else RetryingJudgements(store, retry or StoreRetry(0.0))
     async with open_judging(
-        judge, run_id=run_id, store=cached, executor=executor, beside=canaries_in_background
+        judge, run_id=run_id, store=cached, executor=executor, canaries_in_background=canaries_in_background
     ) as session:
         yield session

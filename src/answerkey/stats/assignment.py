@@ -7,39 +7,39 @@ _FREE = -1
 
 
 def cheapest_assignment(costs: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """Pairs (row, column) of the least total cost: each row and column once at most, all of the shorter side.
+    """Return the pairs (row, column) of least total cost; each row and column is used at most once.
 
-    Costs are finite; the time grows with the shorter side squared times the longer one.
+    Costs must be finite. All of the shorter side is assigned, in O(shorter² · longer).
     """
     if not costs or not costs[0]:
         return []
     if len(costs) > len(costs[0]):
         return sorted((row, column) for column, row in cheapest_assignment(list(zip(*costs, strict=True))))
     column_of, row_of = [_FREE] * len(costs), [_FREE] * len(costs[0])
-    # No cost is below the sum of its row's and its column's price, and one that is chosen equals it.
+    # Dual variables: row price + column price ≤ cost, with equality for assigned pairs.
     row_prices, column_prices = [0.0] * len(column_of), [0.0] * len(row_of)
     for start in range(len(column_of)):
-        # A tree of shortest paths grows from the new row until it reaches a free column.
+        # Grow a tree of shortest paths from the new row until it reaches a free column.
         distances, rows_before = [math.inf] * len(row_of), [start] * len(row_of)
-        waiting, reached = list(range(len(row_of))), list[int]()
+        open_columns, reached = list(range(len(row_of))), list[int]()
         row, distance = start, 0.0
         while True:
-            for column in waiting:
+            for column in open_columns:
                 length = distance + costs[row][column] - row_prices[row] - column_prices[column]
                 if length < distances[column]:
                     distances[column], rows_before[column] = length, row
-            end = min(waiting, key=distances.__getitem__)
+            end = min(open_columns, key=distances.__getitem__)
             distance = distances[end]
             if row_of[end] == _FREE:
                 break
-            waiting.remove(end)
+            open_columns.remove(end)
             reached.append(end)
             row = row_of[end]
         row_prices[start] += distance
         for column in reached:
             row_prices[row_of[column]] += distance - distances[column]
             column_prices[column] -= distance - distances[column]
-        # Every row on the path moves on to the next column, which leaves the start's to be taken.
+        # Shift every row on the path to its next column.
         while end != _FREE:
             row = rows_before[end]
             row_of[end] = row

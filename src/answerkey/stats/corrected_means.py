@@ -1,10 +1,10 @@
-"""The truth behind a fallible judge, from few items that people labelled and many that only the judge saw.
+"""Means and rates corrected for a judge's errors, from few items with labels of people and many with the judge's verdict only.
 
-Prediction-powered inference (PPI++, Angelopoulos, Duchi and Zrnic 2023) is unbiased whatever the judge is worth, and
-the better the judge, the narrower. It serves means, rates and the difference of two versions: what each unit (question
-or group) adds to the estimate is summed over units, so that trials and two versions' replies to one question may depend on
-each other. Rogan and Gladen's estimate turns the judge's rate round by its sensitivity and specificity, which may come
-from an earlier run; its interval is Lang and Reiczigel's (2014). All suppose that the labelled items are a random sample.
+Prediction-powered inference (PPI++, Angelopoulos, Duchi and Zrnic 2023) is unbiased for any judge; a better judge gives a
+narrower interval. It is used for means, rates and the difference of two versions. Contributions are summed by unit (question
+or group), so that trials, and two versions' replies to one question, may be dependent. Rogan and Gladen's estimate inverts
+the judge's rate by its sensitivity and specificity, which may come from an earlier run; its interval is Lang and Reiczigel's
+(2014). All assume that the labelled items are a random sample.
 """
 
 import math
@@ -15,8 +15,8 @@ import msgspec
 from answerkey.stats.distributions import normal_quantile, t_quantile
 from answerkey.stats.intervals import Interval
 
-# Disagreements of judge and people that are added to those seen, half in each direction. Without it the interval
-# covers 91% instead of 95% where 60 labels hold about one disagreement; tests/stats/test_corrected_means.py simulates it.
+# Disagreements added to the observed ones, half in each direction. Without it the interval covers 91% instead of 95% if 60
+# labels contain about one disagreement (simulated in tests/stats/test_corrected_means.py).
 _PSEUDO = 1.0
 
 
@@ -25,18 +25,18 @@ class Corrected(msgspec.Struct, frozen=True):
 
     value: float
     interval: Interval
-    # How far the judge was relied on (PPI++'s λ): 0 not at all, 1 fully; None for other estimates.
+    # PPI++'s λ, the weight of the judge: 0 none, 1 full; None for other estimates.
     reliance: float | None = None
 
 
 class JudgedSample(msgspec.Struct, frozen=True):
     """One run's replies, as values from 0 to 1."""
 
-    # Of the labelled replies: people's value, the judge's, and the unit that each belongs to.
+    # Labelled replies: people's value, the judge's value, and the unit of each.
     human: Sequence[float]
     judged: Sequence[float]
     units: Sequence[Hashable]
-    # Of those that only the judge saw.
+    # Unlabelled replies: the judge's value, and the unit of each.
     rest: Sequence[float]
     rest_units: Sequence[Hashable]
 
@@ -44,9 +44,9 @@ class JudgedSample(msgspec.Struct, frozen=True):
 class _Estimate(msgspec.Struct, frozen=True):
     value: float
     reliance: float
-    # What each unit adds to the estimate's error.
+    # Unit → its contribution to the error.
     influence: dict[Hashable, float]
-    # What labels that hold few disagreements leave unseen, as a variance.
+    # Variance of disagreements that few labels may have missed.
     unseen: float
     labelled_units: int
 
@@ -54,10 +54,10 @@ class _Estimate(msgspec.Struct, frozen=True):
 def prediction_powered_mean(
     sample: JudgedSample, *, level: float = 0.95, small_sample: bool = True
 ) -> Corrected | None:
-    """PPI++ with λ tuned from the data; None without two labelled replies and two others.
+    """Return the PPI++ estimate with λ tuned from the data; None without two labelled units and two unlabelled replies.
 
-    `small_sample` widens the interval for few labels: Student's t, and one disagreement more than was seen, since a dozen
-    items without one do not prove that there is none. Without it, it is ppi-python's interval.
+    `small_sample` widens the interval for few labels: Student's t, and one more disagreement than observed, since a dozen
+    items without one do not prove that there is none. Without it, the interval is that of ppi-python.
     """
     found = _estimate(sample)
     if found is None:
@@ -76,7 +76,7 @@ def prediction_powered_mean(
 def prediction_powered_difference(
     base: JudgedSample, candidate: JudgedSample, *, level: float = 0.95
 ) -> Corrected | None:
-    """Candidate minus base; a unit that both have adds its difference, so that pairing narrows the interval."""
+    """Return candidate minus base; units in both runs contribute their difference, which narrows the interval."""
     first, second = _estimate(base), _estimate(candidate)
     if first is None or second is None:
         return None
@@ -108,7 +108,7 @@ def _estimate(sample: JudgedSample) -> _Estimate | None:
 
 
 def labels_needed(sample: JudgedSample, half_width: float, *, level: float = 0.95) -> int | None:
-    """How many labels in all make the corrected mean's interval ± `half_width`; None if all replies' would not do."""
+    """Return the total number of labels for an interval of ± `half_width`; None if all replies are not enough."""
     found = _estimate(sample)
     if found is None:
         return None
@@ -119,27 +119,27 @@ def labels_needed(sample: JudgedSample, half_width: float, *, level: float = 0.9
         max(_variance(errors), 1.0 / (len(errors) + 1)),
         found.reliance**2 * _variance(sample.rest),
     )
-    whole = len(sample.human) + len(sample.rest)
+    total = len(sample.human) + len(sample.rest)
     allowed = (half_width / normal_quantile(0.5 + level / 2)) ** 2
-    enough = (n for n in range(2, whole - 1) if rest / (whole - n) + variance / n <= allowed)
+    enough = (n for n in range(2, total - 1) if rest / (total - n) + variance / n <= allowed)
     return next(enough, None)
 
 
 def _reliance(human: Sequence[float], judged: Sequence[float], unlabelled: Sequence[float]) -> float:
     n, many = len(human), len(unlabelled)
     mean_human, mean_judged = math.fsum(human) / n, math.fsum(judged) / n
-    together = math.fsum(
+    covariance = math.fsum(
         (label - mean_human) * (guess - mean_judged) for label, guess in zip(human, judged, strict=True)
     )
-    everything = [*judged, *unlabelled]
-    variance = _variance(everything) * len(everything) / (len(everything) - 1)
+    values = [*judged, *unlabelled]
+    variance = _variance(values) * len(values) / (len(values) - 1)
     if variance <= 0:
         return 0.0
-    return min(max(together / n / ((1 + n / many) * variance), 0.0), 1.0)
+    return min(max(covariance / n / ((1 + n / many) * variance), 0.0), 1.0)
 
 
 def _variance(values: Sequence[float]) -> float:
-    """The variance of values, divided by n."""
+    """Return the variance, divided by n."""
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values) / len(values)
 
@@ -154,9 +154,9 @@ def rogan_gladen_rate(
     negatives: int,
     level: float = 0.95,
 ) -> Corrected | None:
-    """The true rate where a judge passed `passed` of `judged`; None if the judge is no better than chance.
+    """Return the true rate if a judge passed `passed` of `judged`; None if the judge only guesses.
 
-    Of `positives` items that people called right it passed `sensitive`, of `negatives` it failed `specific`.
+    The judge passed `sensitive` of the `positives` items that people call right, and failed `specific` of `negatives`.
     """
     if not judged or not positives or not negatives:
         return None
@@ -171,12 +171,12 @@ def rogan_gladen_rate(
     sensitivity, specificity = (sensitive + 1) / n_positive, (specific + 1) / n_negative
     if sensitivity + specificity <= 1:
         return None
-    better = sensitivity + specificity - 1
-    centre = (rate + specificity - 1) / better
+    youden = sensitivity + specificity - 1
+    centre = (rate + specificity - 1) / youden
     by_positive = sensitivity * (1 - sensitivity) / n_positive
     by_negative = specificity * (1 - specificity) / n_negative
     shift = 2 * z * z * (centre * by_positive - (1 - centre) * by_negative)
     spread = math.sqrt(rate * (1 - rate) / n + (1 - centre) ** 2 * by_negative + centre**2 * by_positive)
-    half = z * spread / better
+    half = z * spread / youden
     low, high = (min(max(centre + shift + sign * half, 0.0), 1.0) for sign in (-1, 1))
     return Corrected(min(max(value, 0.0), 1.0), Interval(low=low, high=high, level=level))

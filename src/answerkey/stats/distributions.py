@@ -1,7 +1,6 @@
-"""The few distribution functions that the intervals and tests need, in plain Python.
+"""Distribution functions for the intervals and tests, in plain Python.
 
-SciPy has them all, but costs 110 MB and one to two seconds of import for these; the tests compare every function here
-with SciPy's.
+SciPy would cost 110 MB and one to two seconds of import; the tests compare every function with SciPy's.
 """
 
 import math

@@ -1,11 +1,11 @@
-"""The interval of a mean over units, and of a rate; and the moments that give it, which merge in any order.
+"""Intervals of means over units and of rates, and mergeable moments to compute them from.
 
-A unit is what was drawn independently: a question, or the conversation, template or group of several. The standard error
-is the clustered one (Liang and Zeger 1986, as Miller 2024 advises for evaluations), with G / (G - 1) for few units. Scores
-are bounded, so it is turned into the number of pass/fail units that would be as uncertain, and the interval is Wilson's for
-that many, with Student's t of G - 1 degrees of freedom: the way of Korn and Graubard (1998), which health statistics use.
-Since a failure that was drawn once may as well have been drawn twice, the unit farthest from the mean counts once more in the
-standard error, up to the most that scores of this mean can vary. docs/measurements/statistics.md has the simulated coverage.
+A unit is drawn independently: a question, or a conversation, template or group of several questions. The standard error is
+clustered (Liang and Zeger 1986; recommended for evaluations by Miller 2024), with G / (G - 1) for few units. As scores are
+bounded, it is converted into the number of pass/fail units with the same uncertainty, and the interval is Wilson's for that
+number, with Student's t of G - 1 degrees of freedom (Korn and Graubard 1998). A failure that was drawn once might have been
+drawn twice, so the unit farthest from the mean counts once more in the standard error, up to the maximum for scores of this
+mean. docs/measurements/statistics.md has the simulated coverage.
 """
 
 import math
@@ -18,18 +18,18 @@ from answerkey.stats.distributions import binomial_cdf, binomial_pmf, normal_qua
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A range that holds the true value at the stated rate."""
+    """A confidence interval."""
 
-    # The lower end.
+    # Lower end.
     low: float
-    # The upper end.
+    # Upper end.
     high: float
-    # The rate at which such intervals hold the true value.
+    # Share of such intervals that contain the true value.
     level: float = 0.95
 
 
 def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval | None:
-    """The interval of a rate of `successes` among `n` (Wilson's score interval); None without observations."""
+    """Return Wilson's score interval of a rate; None without observations."""
     if n <= 0:
         return None
     return _wilson(successes / n, float(n), normal_quantile(0.5 + level / 2.0), level)
@@ -74,18 +74,19 @@ def interval_of_moments(
     level: float = 0.95,
     bounded: bool = True,
 ) -> Interval | None:
-    """The same from what a unit's values add up to beyond so many times the mean: the squares and the largest of these.
+    """Return the interval from moments of the units' residuals (sum of a unit's values minus its size times the mean).
 
-    `size_squares` are the squares of the units' sizes.
+    `squares` is the sum of the residuals' squares, `farthest` the largest absolute residual, `size_squares` the sum of the
+    squares of the units' sizes.
     """
     if not bounded:
         if units == 1:
             return None
         half = t_quantile(0.5 + level / 2.0, units - 1) * math.sqrt(squares * units / (units - 1)) / n
         return Interval(low=mean - half, high=mean + half, level=level)
-    # Rounding may carry a mean of many equal values past its bound by an ulp.
+    # Rounding may move the mean of equal values past its bound by an ulp.
     mean = min(max(mean, 0.0), 1.0)
-    # The squares if every unit were all or nothing.
+    # The maximum: every unit has only zeros or only ones.
     most = mean * (1.0 - mean) * size_squares
     effective = float(units)
     if squares > 1e-12 and units > 1:
@@ -98,7 +99,7 @@ def interval_of_moments(
 def _unit_residuals(
     values: Sequence[float], units: Sequence[Hashable] | None, mean: float
 ) -> tuple[list[float], Sequence[int]]:
-    """What each unit adds up to beyond so many times the mean, and its size."""
+    """Return each unit's residual and size."""
     if units is None:
         return [value - mean for value in values], [1] * len(values)
     sums: dict[Hashable, float] = {}
@@ -110,7 +111,7 @@ def _unit_residuals(
 
 
 def _wilson(rate: float, n: float, z: float, level: float) -> Interval:
-    """Wilson's interval with any (effective) sample size and quantile."""
+    """Return Wilson's interval for an effective sample size and a quantile."""
     z2 = z * z
     centre = (rate + z2 / (2.0 * n)) / (1.0 + z2 / n)
     half = z / (1.0 + z2 / n) * math.sqrt(rate * (1.0 - rate) / n + z2 / (4.0 * n * n))
@@ -134,12 +135,12 @@ def fixed_point_mean(total: int, count: int) -> float:
 
 
 class UnitMoments:
-    """What the mean and its interval take, of values that belong to units."""
+    """Moments of values in units, from which the mean and its interval are computed; sums are fixed point."""
 
     __slots__ = ("bounded", "count", "cross", "extremes", "size_squares", "squares", "total", "units")
 
     def __init__(self) -> None:
-        # Values, and the units that have any.
+        # Number of values, and of units.
         self.count = 0
         self.units = 0
         # Over units, of their sums and sizes: Σ sum, Σ sum², Σ sum·size, Σ size².
@@ -147,13 +148,13 @@ class UnitMoments:
         self.squares = 0
         self.cross = 0
         self.size_squares = 0
-        # Size of a unit → the least and the largest sum of units of that size.
+        # Size of a unit → smallest and largest sum of units of that size.
         self.extremes: dict[int, tuple[int, int]] = {}
-        # Whether all values are between 0 and 1; a count or a duration is not.
+        # Whether all values are between 0 and 1.
         self.bounded = True
 
     def add(self, total: int, size: int, times: int = 1, *, bounded: bool) -> None:
-        """Count a unit of so many values with this sum, so many times."""
+        """Add `times` units of `size` values with this sum each."""
         self.count += size * times
         self.units += times
         self.total += total * times
@@ -165,7 +166,7 @@ class UnitMoments:
         self.bounded = self.bounded and bounded
 
     def extend(self, totals: Sequence[int], size: int) -> None:
-        """Count units of so many values each with these sums, which are not between 0 and 1."""
+        """Add units of `size` unbounded values each, by their sums."""
         self.count += size * len(totals)
         self.units += len(totals)
         total, low, high = sum(totals), min(totals), max(totals)
@@ -178,7 +179,7 @@ class UnitMoments:
         self.bounded = False
 
     def merge(self, other: "UnitMoments") -> None:
-        """Add those of other units."""
+        """Add the moments of other units."""
         self.count += other.count
         self.units += other.units
         self.total += other.total
@@ -196,7 +197,7 @@ class UnitMoments:
         return fixed_point_mean(self.total, self.count)
 
     def interval(self) -> Interval | None:
-        """The interval of the mean over units."""
+        """Return the interval of the mean over units."""
         n, total = self.count, self.total
         # Σ (sum - size·mean)², exact up to the last step.
         squares = n * n * self.squares - 2 * n * total * self.cross + total * total * self.size_squares
@@ -214,14 +215,14 @@ class UnitMoments:
         )
 
 
-# Two pass rates over the same questions: McNemar's test and Newcombe's interval for their difference.
+# Two pass rates over the same questions.
 
 
 def mcnemar_p_value(fixed: int, broken: int, *, mid: bool = True) -> float | None:
-    """Is a question as likely to be fixed as to be broken? Exact, two-sided; None if no question flipped.
+    """McNemar's exact two-sided test: are fixed and broken questions equally likely? None if no question flipped.
 
-    The mid-p value counts half of what is as likely as the outcome seen: its error rate is near 5% where the plain
-    exact test's is near 2%.
+    The mid-p value counts outcomes as likely as the observed one by half: its error rate is near 5%, that of the plain exact
+    test near 2%.
     """
     flips = fixed + broken
     if flips == 0:
@@ -236,7 +237,7 @@ def mcnemar_p_value(fixed: int, broken: int, *, mid: bool = True) -> float | Non
 def newcombe_interval(
     *, both: int, fixed: int, broken: int, neither: int, level: float = 0.95
 ) -> Interval | None:
-    """The difference of two pass rates over the same questions (Newcombe 1998, method 10, by squares and adds)."""
+    """Return the interval of the difference of two pass rates over the same questions (Newcombe 1998, method 10)."""
     n = both + fixed + broken + neither
     base = wilson_interval(both + broken, n, level=level)
     candidate = wilson_interval(both + fixed, n, level=level)

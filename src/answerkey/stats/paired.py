@@ -1,10 +1,10 @@
-"""The mean of paired differences: the sign-flip test over units, the interval of what it does not reject, the verdict.
+"""The mean of paired differences: a sign-flip test over units, the interval of the means that it does not reject, a verdict.
 
-A verdict is better or worse if the test (`stats/sign_flip.py`) rejects "no difference" at 5%; the end of the interval that
-faces zero is then the smallest mean that the same test does not reject. The other end, and both where nothing was shown,
-allow for what was not drawn: one unit more that changed as much as the largest change seen. Where all units changed alike,
-or none did, that unit changed by a whole point, and the end that faces zero has one more that did not change.
-With a declared margin, an interval that lies inside it is "same". see docs/comparing.md.
+The verdict is better or worse if the test (`stats/sign_flip.py`) rejects "no difference" at 5%; the interval's end nearer to
+zero is then the smallest mean that the test does not reject. The other end, and both ends of an inconclusive comparison,
+allow for one more unit that changed as much as the largest observed change. If all units changed by the same amount, or
+none did, that unit changed by 1, and the end nearer to zero has one more unit without a change. With a margin, an interval
+inside ± the margin is "same". docs/statistics.md explains it.
 """
 
 import math
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "same", "no clear difference"]
 
-# Of fewer units no choice of signs is rarer than 5%.
-LEAST_UNITS = 5
-# The end of an interval that excludes zero by a tie is this far from it: scores are rounded to nine decimals.
+# With fewer units, no choice of signs is rarer than 5%.
+MIN_UNITS = 5
+# Distance from zero of an interval's end that excludes zero by a tie: scores are rounded to nine decimals.
 _NEAREST = 1e-9
 
 
@@ -34,10 +34,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     level: float
-    # None: everything is tied, or there is a single unit; nothing is made up then.
+    # None: all pairs are tied, or there is a single unit.
     p_value: float | None
     method: str
-    # Pairs, of which so many differ, and the units that they belong to.
+    # Pairs, pairs that differ, and units.
     pairs: int
     changed: int
     units: int
@@ -54,17 +54,17 @@ def paired_difference(
     level: float = 0.95,
     bound: float | None = 1.0,
 ) -> Difference | None:
-    """The mean of `differences`, which lie within ±`bound` (None: unbounded, as latencies are).
+    """Return the mean of `differences`, which are within ±`bound` (None: unbounded, e.g. latencies), with its interval.
 
-    None without differences, and for too few unbounded ones: nothing bounds what they could have been.
+    None without differences, and with too few unbounded ones.
     """
-    # Loaded here: whoever only reads what was compared needs no numpy.
+    # Imported here, so that reading a stored comparison does not load numpy.
     import numpy as np
 
     values = np.asarray(differences, dtype=np.float64)
     sums, sizes = unit_sums(values, units)
     n, groups = len(values), len(sums)
-    if n == 0 or (bound is None and groups < LEAST_UNITS):
+    if n == 0 or (bound is None and groups < MIN_UNITS):
         return None
     mean = math.fsum(values.tolist()) / n
     deviation = float(values.std(ddof=1)) if n > 1 else 0.0
@@ -74,7 +74,7 @@ def paired_difference(
     elif sums.any():
         p_value, method = _p_value(sums), "sign-flip"
     low, high = _interval(
-        sums, sizes, level, bound, mean, shown=p_value is not None and p_value < 1.0 - level
+        sums, sizes, level, bound, mean, significant=p_value is not None and p_value < 1.0 - level
     )
     return Difference(
         mean=mean,
@@ -94,9 +94,9 @@ def paired_difference(
 def clear_sign(
     differences: "Floats", *, units: "npt.NDArray[np.int64] | None" = None, level: float = 0.95
 ) -> int:
-    """1, -1, or 0 where it is not clear: which way unbounded differences go, without the interval, which takes longer."""
+    """Return the sign of a significant mean of unbounded differences, else 0; faster than `paired_difference`."""
     sums, _ = unit_sums(differences, units)
-    if len(sums) < LEAST_UNITS or not sums.any() or _p_value(sums) >= 1.0 - level:
+    if len(sums) < MIN_UNITS or not sums.any() or _p_value(sums) >= 1.0 - level:
         return 0
     return 1 if math.fsum(differences.tolist()) > 0.0 else -1
 
@@ -108,27 +108,27 @@ def _p_value(sums: "Floats") -> float:
 
 
 def _interval(
-    sums: "Floats", sizes: "Floats", level: float, bound: float | None, mean: float, *, shown: bool
+    sums: "Floats", sizes: "Floats", level: float, bound: float | None, mean: float, *, significant: bool
 ) -> tuple[float, float]:
-    """All means that the test does not reject; away from zero with one unit more."""
+    """Return the means that the test does not reject; the ends away from zero allow for one more unit."""
     import numpy as np
 
     from answerkey.stats.sign_flip import set_mean_quantile
 
     tail = (1.0 - level) / 2.0
-    if len(sums) < LEAST_UNITS:
+    if len(sums) < MIN_UNITS:
         return -(bound or math.inf), bound or math.inf
     changes, size = sums / sizes, float(sizes.mean())
     more, alike = np.append(sizes, size), float(np.ptp(changes)) < _NEAREST
     most = bound if alike and bound else float(abs(changes).max())
-    # What faces zero is the test's own; where nothing varies, one unit more that did not change stands for what was not drawn.
+    # The end nearer to zero is the test's own; if nothing varies, it allows for one more unit without a change.
     facing, widths = (np.append(sums, 0.0), more) if alike else (sums, sizes)
-    # The upper end is the lower one of the candidate's losses.
+    # The upper end is the lower end of the negated differences.
     low = min(set_mean_quantile(np.append(sums, -most * size), more, tail), mean)
     high = max(-set_mean_quantile(np.append(-sums, -most * size), more, tail), mean)
-    if shown and mean > 0.0:
+    if significant and mean > 0.0:
         low = max(set_mean_quantile(facing, widths, tail), _NEAREST)
-    elif shown:
+    elif significant:
         high = min(-set_mean_quantile(-facing, widths, tail), -_NEAREST)
     else:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -138,7 +138,7 @@ def _interval(
 def unit_sums(
     values: "Floats", units: "Sequence[Hashable] | npt.NDArray[np.int64] | None"
 ) -> "tuple[Floats, Floats]":
-    """Sums and sizes of the units."""
+    """Return sums and sizes of the units."""
     import numpy as np
 
     if units is None:
@@ -154,9 +154,9 @@ def verdict_of(
     higher_is_better: bool = True,
     margin: float | None = None,
 ) -> Verdict:
-    """What the difference shows; `p_value` takes the place of its own when corrected for many.
+    """Return the verdict; `p_value` replaces the difference's own if it was corrected for several tests.
 
-    With a margin, an interval inside it is "same", whether or not it excludes zero: that is what a margin declares.
+    With a margin, an interval inside it is "same", even if it excludes zero.
     """
     if difference is None:
         return "no clear difference"
@@ -169,15 +169,12 @@ def verdict_of(
 
 
 def unseen_rate(units: int, level: float = 0.95) -> float:
-    """How common something may be that none of so many units showed (3 ÷ units, near enough)."""
+    """Return how frequent something may be that none of `units` units showed (about 3 ÷ units)."""
     return 1.0 - (1.0 - level) ** (1.0 / units) if units else 1.0
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction: of many tests at once, the chance of even one false alarm stays at its level.
-
-    The corrected p-values come in the same order; those that do not exist are not counted.
-    """
+    """Return p-values with Holm's correction for several tests, in the same order; None values are not counted."""
     known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     highest = 0.0

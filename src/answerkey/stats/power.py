@@ -1,9 +1,8 @@
-"""Planning: the power of the verdict's own test, simulated on pilot units, and where the noise of scores is.
+"""The power of the sign-flip test, simulated on pilot units, and the variance of scores within and between questions.
 
-A simulated experiment draws units from the pilot, weighted so that their mean is the wanted difference and as little else as
-possible changes: exponential tilting (Efron 1981). To them come one unit that gains a component, so that a pilot in which little
-changed is not taken to rule large changes out, and one that does not change, for a pilot in which everything did. Then the
-sign-flip test decides as it would.
+A simulated experiment draws units from the pilot, weighted so that their mean is the assumed difference and as little else as
+possible changes (exponential tilting, Efron 1981). Two units are added to the pilot: one that gains a component, so that a
+pilot with few changes does not rule out large ones, and one without a change, for a pilot in which every unit changed.
 """
 
 import math
@@ -18,70 +17,70 @@ from answerkey.stats.sign_flip import rows_at_most_zero
 
 Floats = npt.NDArray[np.float64]
 
-# Simulated experiments for each figure: so many units are drawn for it. Power is known to a point for up to a hundred.
+# Units drawn in the simulations of one figure. For up to a hundred units, power is accurate to one point.
 _UNITS_DRAWN = 200_000
 _FEWEST_TRIALS, _MOST_TRIALS = 800, 4000
-# Numbers that are drawn at once.
-_AT_ONCE = 2_000_000
-# With more units the sign-flip test is its normal limit, and so is the plan.
+# Numbers drawn in one batch.
+_BATCH = 2_000_000
+# With more units, the test's normal limit is used.
 _LIMIT_FROM = 2000
-# More units than this are not a plan.
-_MOST = 100_000_000
-# What a unit may gain that the pilot showed no change of: the weight of a component.
+# More units are not feasible.
+_MAX_UNITS = 100_000_000
+# The gain of the added unit: the weight of a component.
 _JUMP = 0.4
-# Halvings of the interval that the tilt is sought in.
+# Bisection steps for the tilt.
 _HALVINGS = 60
 
 
 class Pilot:
-    """Units of differences to draw from: their sums and sizes."""
+    """Units to draw from: sums and sizes of their differences."""
 
     def __init__(self, sums: Floats, sizes: Floats, *, level: float = 0.95, seed: int = 0) -> None:
-        # Turned so that the mean is a gain.
+        # Negated if necessary, so that the mean is a gain.
         self.sums, self.sizes = (sums if sums.sum() >= 0.0 else -sums), sizes
         self.questions = float(sizes.mean())
         self._tail = (1.0 - level) / 2.0
         self._source = np.random.default_rng(seed)
         self._jump = max(float(abs(sums / sizes).max()), _JUMP)
-        # Chances of the units under the tilt for a difference, summed up; the last one asked for.
+        # The last difference, and the cumulated probabilities of the units under its tilt.
         self._tilted: tuple[float, Floats] = (math.nan, np.zeros(0))
 
     def power(self, units: int, difference: float) -> float:
-        """The chance that so many units show this mean difference."""
+        """Return the probability that `units` units show this mean difference."""
         if units < 2:
             return 0.0
         if units > _LIMIT_FROM:
             score = self._effect(difference) * math.sqrt(units) + normal_quantile(self._tail)
             return 0.5 * math.erfc(-score / math.sqrt(2.0))
         trials = min(max(_UNITS_DRAWN // units, _FEWEST_TRIALS), _MOST_TRIALS)
-        found, at_once = 0, max(1, _AT_ONCE // units)
-        for begin in range(0, trials, at_once):
-            rows = self._draw(min(at_once, trials - begin), units, abs(difference))
-            found += int(np.count_nonzero(rows_at_most_zero(rows) < self._tail))
-        return found / trials
+        significant, batch = 0, max(1, _BATCH // units)
+        for begin in range(0, trials, batch):
+            rows = self._draw(min(batch, trials - begin), units, abs(difference))
+            significant += int(np.count_nonzero(rows_at_most_zero(rows) < self._tail))
+        return significant / trials
 
     def units_needed(self, difference: float, power: float) -> int | None:
-        """The units that show this difference with this power; None if no feasible number does."""
+        """Return the units that show this difference with this power; None if no feasible number does."""
         wanted = normal_quantile(power) - normal_quantile(self._tail)
         units = max(5, math.ceil((wanted / self._effect(difference)) ** 2))
-        # Of the sizes tried, the nearest to the power on either side.
-        fewer, more = 4, _MOST
+        # The nearest sizes tried, with too little and with enough power.
+        fewer, more = 4, _MAX_UNITS
         for _ in range(12):
             if units > _LIMIT_FROM:
                 break
-            found = self.power(units, difference)
-            fewer, more = (units, more) if found < power else (fewer, units)
+            reached = self.power(units, difference)
+            fewer, more = (units, more) if reached < power else (fewer, units)
             if more - fewer <= max(1, fewer // 50):
                 break
-            rate = (normal_quantile(min(max(found, 0.02), 0.98)) - normal_quantile(self._tail)) / math.sqrt(
+            rate = (normal_quantile(min(max(reached, 0.02), 0.98)) - normal_quantile(self._tail)) / math.sqrt(
                 units
             )
             units = min(max(math.ceil((wanted / rate) ** 2), fewer + 1), more - 1, 4 * units)
-        units = more if more < _MOST else units
-        return units if units < _MOST else None
+        units = more if more < _MAX_UNITS else units
+        return units if units < _MAX_UNITS else None
 
     def detectable(self, units: int, power: float) -> float | None:
-        """The smallest difference that so many units show with this power; None if none does."""
+        """Return the smallest difference that `units` units show with this power; None if none does."""
         low, high = 0.0, 1.0
         if self.power(units, high) < power:
             return None
@@ -91,23 +90,23 @@ class Pilot:
         return high
 
     def spread(self, difference: float, *, draws: int = 400) -> tuple[float, float]:
-        """How many times fewer or more units another pilot of this size would have asked for, nineteen times in twenty."""
+        """Return the 95% range of the units that other pilots of this size would ask for, as factors."""
         picks = self._source.integers(0, len(self.sums), (draws, len(self.sums)))
         squares = (self.sums[picks] ** 2).mean(axis=1) / self.sizes[picks].mean(axis=1) ** 2
         low, high = np.quantile(squares, (0.025, 0.975)).tolist()
         here = float((self.sums**2).mean()) / self.questions**2
-        # One unit more may have changed, which a pilot without changes would not show.
+        # One more unit may change, which a pilot without changes does not show.
         high += self._jump**2 / len(self.sums)
-        # The variance is what the square of the difference leaves, and never nothing.
+        # Mean square minus square of the mean, never zero.
         variances = [max(square - difference**2, square / 10.0) for square in (low, here, high)]
-        # Where the added units make the difference they also make the variance, whatever the pilot.
+        # The variance of the added units, whatever the pilot.
         added = max(difference * (_JUMP - difference) - variances[1], 1e-9)
         return (variances[0] + added) / (variances[1] + added), (variances[2] + added) / (
             variances[1] + added
         )
 
     def _chances(self, difference: float, excess: Floats) -> Floats:
-        """The chances of the pilot's units, summed up, under which they exceed the wanted difference by nothing on average."""
+        """Return cumulated probabilities of the units under which their mean is the assumed difference."""
         if self._tilted[0] != difference:
             low, high = (bound / float(abs(excess).max()) for bound in (-500.0, 500.0))
             for _ in range(_HALVINGS):
@@ -118,16 +117,16 @@ class Pilot:
         return self._tilted[1]
 
     def _effect(self, difference: float) -> float:
-        """The difference in standard deviations of one unit, as one draw of the simulation has it."""
+        """Return the difference in standard deviations of one unit, from one large draw."""
         rows = self._draw(1, 20_000, abs(difference))[0]
         return max(float(rows.mean()), 1e-12) / max(float(rows.std()), 1e-12)
 
     def _draw(self, trials: int, units: int, difference: float) -> Floats:
-        """Sums of so many units in so many experiments."""
+        """Draw the sums of `units` units in `trials` experiments."""
         sums = np.append(self.sums, (_JUMP * self.questions, 0.0))
         excess = sums - difference * np.append(self.sizes, (self.questions, self.questions))
         if float(excess.max()) <= 0.0:
-            # Larger than any change: every unit shows it.
+            # Larger than any change in the pilot: every unit has it.
             return np.full((trials, units), difference * self.questions)
         chances = self._chances(difference, excess)
         picks = np.searchsorted(chances, self._source.random((trials, units)))
@@ -135,9 +134,8 @@ class Pilot:
 
 
 class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the variance of scores comes from."""
+    """The variance of scores: of the questions' true means, and of the trials of one question."""
 
-    # Variance of the questions' true means, and of the trials of one question.
     between: float
     within: float
     questions: int
@@ -147,9 +145,9 @@ class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_variance(trials: Mapping[str, Sequence[float]]) -> VarianceSplit | None:
-    """Split the variance of scores into between questions and between repeats (one-way random effects).
+    """Split the variance into between questions and between trials (one-way random effects).
 
-    None for fewer than two questions. Without repeats everything counts as between questions.
+    None for fewer than two questions. Without repeats, all variance counts as between questions.
     """
     groups = {name: scores for name, scores in trials.items() if scores}
     k = len(groups)
@@ -163,7 +161,7 @@ def split_variance(trials: Mapping[str, Sequence[float]]) -> VarianceSplit | Non
     between_ms = math.fsum(len(scores) * (means[name] - overall) ** 2 for name, scores in groups.items()) / (
         k - 1
     )
-    # The average number of trials, as unbalanced data need it.
+    # The effective number of trials of unbalanced data.
     typical = (n - sum(len(scores) ** 2 for scores in groups.values()) / n) / (k - 1)
     between = max(0.0, (between_ms - within) / typical)
     flaky = sorted(

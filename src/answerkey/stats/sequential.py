@@ -1,15 +1,15 @@
-"""Tests of paired differences that may stop an experiment early, and the interval and direction of the same test.
+"""Tests of paired differences that may stop an experiment early, with their intervals.
 
-Units are counted in the order in which they were asked, never in that of their completion: a failure that is slow must
-not be missing from the evidence. Each unit counts once, with its mean difference.
+Units count in the order in which they were asked, not in which they completed: a slow failure must not be missing from the
+evidence. Each unit counts once, with its mean difference.
 
-AnytimeTest may be looked at after every unit. Two gamblers bet on each difference, one that the candidate is better, one
-that it is worse. If the true mean is not as the gambler says, the game is fair or worse, so the chance that a stake of one
-ever grows to 2/α is at most α/2 (Ville's inequality), however often one looks; the interval is every mean against which
-neither gambler has won so much. It holds for any distribution within [-1, 1]. Waudby-Smith and Ramdas (2023).
+AnytimeTest may be evaluated after every unit. Two gamblers bet on each difference, one that the candidate is better, one that
+it is worse. If the true mean is not as a gambler says, the game is fair or worse for it, so that its stake of 1 ever grows to
+2/α with probability at most α/2 (Ville's inequality), however often one looks. The interval is every mean against which
+neither gambler has reached that. It holds for any distribution within [-1, 1] (Waudby-Smith and Ramdas 2023).
 
-PlannedLooks is looked at a few times that are fixed before: each look is the sign-flip test at α divided by their number
-(Bonferroni). It finds more where one or two looks are enough.
+PlannedLooks is evaluated a few times, fixed in advance: each look is the sign-flip test at α divided by the number of looks
+(Bonferroni). It has more power if one or two looks are enough.
 """
 
 import math
@@ -20,13 +20,13 @@ from typing import Any
 from answerkey.stats.intervals import Interval
 from answerkey.stats.paired import Verdict, paired_difference, verdict_of
 
-# Every gambler's stake is spread evenly over these bets. Any choice is valid; a geometric one finds small and large
-# differences alike.
+# Each gambler spreads its stake evenly over these bets. Any choice is valid; a geometric one suits small and large
+# differences.
 _BETS = (0.06, 0.12, 0.25, 0.5, 0.98)
 
 
 class AnytimeTest:
-    """Wealth of the two gamblers after the differences seen so far; once one has won, the test is over."""
+    """The wealth of the two gamblers so far; the test ends when one has won."""
 
     method = "betting, always valid"
 
@@ -36,16 +36,16 @@ class AnytimeTest:
         self.verdict: Verdict = "no clear difference"
         self._sum = 0.0
         self._seen: Counter[float] = Counter()
-        # The logarithm of what each bet has grown to, and the most that either gambler ever had.
+        # Logarithm of each bet's wealth, and the highest wealth of either gambler so far.
         self._up, self._down = [0.0] * len(_BETS), [0.0] * len(_BETS)
         self._peak = 0.0
         for difference in differences:
             self.add(difference)
 
     def add(self, difference: float) -> None:
-        """One more difference, candidate minus base, within [-1, 1]."""
+        """Add a difference, candidate minus base, within [-1, 1]."""
         if not -1.0 <= difference <= 1.0:
-            raise ValueError(f"a difference of scores lies within -1 and 1, not {difference}")
+            raise ValueError(f"a difference of scores must be between -1 and 1, not {difference}")
         if self.decided:
             return
         self.count += 1
@@ -68,16 +68,16 @@ class AnytimeTest:
 
     @property
     def p_value(self) -> float:
-        """The always-valid p-value of both sides together: it only ever falls."""
+        """The always-valid two-sided p-value; it never rises."""
         return min(1.0, 2.0 * math.exp(-self._peak))
 
     @property
     def decided(self) -> bool:
-        """Whether the difference has been shown at the level."""
+        """Whether the difference is significant."""
         return self.verdict != "no clear difference"
 
     def interval(self) -> Interval:
-        """The confidence sequence: every mean against which neither gambler has won."""
+        """Return the confidence sequence: every mean against which neither gambler has won."""
         if not self.count:
             return Interval(low=-1.0, high=1.0, level=self.level)
         return Interval(low=self._edge(1.0), high=self._edge(-1.0), level=self.level)
@@ -87,19 +87,19 @@ class AnytimeTest:
         return math.log(2.0 / (1.0 - self.level))
 
     def _edge(self, side: float) -> float:
-        """The lower end (`side` 1) or the upper one (-1), between the mean, which is never ruled out, and the bound."""
+        """Return the lower (`side` 1) or upper (-1) end, between the mean, which is never rejected, and the bound."""
         inside, outside = self.mean, -side
-        if not self._rules_out(outside * (1.0 - 1e-9), side):
+        if not self._rejects(outside * (1.0 - 1e-9), side):
             return outside
         for _ in range(50):
             middle = (inside + outside) / 2.0
-            inside, outside = (inside, middle) if self._rules_out(middle, side) else (middle, outside)
-        # A verdict excludes zero, on whichever side of it the bisection ends.
+            inside, outside = (inside, middle) if self._rejects(middle, side) else (middle, outside)
+        # After a verdict, the interval must exclude zero.
         return outside if self.decided else inside
 
-    def _rules_out(self, mean: float, side: float) -> bool:
-        """Whether a gambler who bets that the truth lies above (`side` 1) or below this mean has won."""
-        # Scaled so that no loss exceeds the stake.
+    def _rejects(self, mean: float, side: float) -> bool:
+        """Whether the gambler who bets that the true mean is above (`side` 1) or below this mean has won."""
+        # Scaled, so that a loss never exceeds the stake.
         scale = side / (1.0 + side * mean)
         logs = [
             math.fsum(n * math.log1p(bet * scale * (x - mean)) for x, n in self._seen.items())
@@ -109,7 +109,7 @@ class AnytimeTest:
 
 
 class PlannedLooks:
-    """The sign-flip test after each of so many equal parts of the planned units."""
+    """The sign-flip test at `looks` equally spaced times over the planned units."""
 
     def __init__(self, looks: int, planned: int, *, level: float = 0.95) -> None:
         self.level = 1.0 - (1.0 - level) / looks
@@ -119,7 +119,7 @@ class PlannedLooks:
         self._values: list[float] = []
 
     def add(self, difference: float) -> None:
-        """One more difference, in the order of asking; looked at only where that was planned."""
+        """Add a difference, in the order of asking; tested only at the planned looks."""
         if self.decided:
             return
         self._values.append(difference)
@@ -138,25 +138,25 @@ class PlannedLooks:
 
     @property
     def decided(self) -> bool:
-        """Whether the difference has been shown at a look."""
+        """Whether the difference was significant at a look."""
         return self.verdict != "no clear difference"
 
     @property
     def p_value(self) -> float | None:
-        """Of the units so far, before it is divided among the looks."""
-        found = paired_difference(self._values, level=self.level)
-        return None if found is None else found.p_value
+        """The p-value of the units so far, not corrected for the looks."""
+        difference = paired_difference(self._values, level=self.level)
+        return None if difference is None else difference.p_value
 
     def interval(self) -> Interval:
-        """Of the units so far, at the level of one look: it holds at the level of all."""
-        found = paired_difference(self._values, level=self.level)
-        if found is None:
+        """Return the interval of the units so far, corrected for the looks."""
+        difference = paired_difference(self._values, level=self.level)
+        if difference is None:
             return Interval(low=-1.0, high=1.0, level=self.level)
-        return Interval(low=found.low, high=found.high, level=self.level)
+        return Interval(low=difference.low, high=difference.high, level=self.level)
 
 
 def sequential_document(test: AnytimeTest | PlannedLooks) -> dict[str, Any]:
-    """What a test says, as `ab --json` has it."""
+    """Return a test's result as `ab --json` prints it."""
     interval = test.interval()
     return {
         "mean": test.mean,
@@ -171,6 +171,6 @@ def sequential_document(test: AnytimeTest | PlannedLooks) -> dict[str, Any]:
 
 
 def _log_mean(logs: Sequence[float]) -> float:
-    """The logarithm of the mean of what the bets have grown to."""
+    """Return the logarithm of the bets' mean wealth."""
     top = max(logs)
     return top + math.log(math.fsum(math.exp(value - top) for value in logs) / len(logs))

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from answerkey.errors import InputError, UnknownNameError
-from answerkey.runs.trec_run import evaluate_trec_run
+from answerkey.runs.api import evaluate_trec_run
 from answerkey.scorers.retrieval import Evaluator, parse_measure, parse_measures
 
 pytest.importorskip("pytrec_eval", reason="needs the extra 'retrieval'")
