@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CONCURRENCY = 50
-# Compiled files as an installed package has them: compiling is no part of asking.
+# Compiled files as an installed package has them: compiling is not part of asking.
 ENVIRONMENT = {**os.environ, "PYTHONPYCACHEPREFIX": tempfile.gettempdir() + "/answerkey-benchmark-pyc"}
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -108,7 +108,7 @@ def main() -> None:
     options.add_argument("--questions", type=int, default=1000)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument(
-        "--large", type=int, default=0, help="also run so many questions and print the peak memory"
+        "--large", type=int, default=0, help="also run N questions and print the peak memory"
     )
     options.add_argument("--latency", action="store_true", help="only compare latencies with a bare loop's")
     chosen = options.parse_args()

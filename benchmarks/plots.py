@@ -1,8 +1,8 @@
-"""The plots of docs/measurements/performance.md, drawn from the tables that stand on the page.
+"""The plots of docs/measurements/performance.md, drawn from the tables on the page.
 
     uv run --no-project --with matplotlib benchmarks/plots.py
 
-`performance_page.py` calls it after a table has changed. matplotlib comes in an environment of its own.
+`performance_page.py` calls it after a table has changed. matplotlib is installed in a separate environment.
 """
 
 import re

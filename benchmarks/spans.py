@@ -44,7 +44,7 @@ def batch(trace: str, first: int) -> bytes:
 
 
 async def main(seconds: float) -> None:
-    """Send for so long, over four connections."""
+    """Send for a number of seconds, over four connections."""
     target = ObservedTarget(
         PythonTarget(lambda question: "it"), Observers(Options(traces=0, trace_quiet=0.1))
     )

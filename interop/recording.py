@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from keeping import heading, keep
+from recordings import heading, keep
 from model_server import ANSWER
 
 from answerkey.model.reply import Reply
@@ -22,7 +22,7 @@ __all__ = ["QUESTION", "case", "problem_with", "query_database", "record", "sear
 
 QUESTION = "What is the total, and what does the lease say?"
 _FOLDER = Path(__file__).parent.parent / "tests" / "transcripts" / "interop"
-# What the object tells of the two calls: all; all but what came of them; all but whether they failed; names and whether they
+# What the object contains of the two calls: all; all but what came of them; all but whether they failed; names and whether they
 # failed; nothing.
 Seen = Literal["everything", "calls", "no errors", "names", "nothing"]
 _CASES: dict[str, tuple[Callable[..., Any], Seen]] = {}

@@ -81,7 +81,7 @@ def described(became: str, output: str) -> str:
     counts: dict[str, Counter[str]] = {}
     for line in output.splitlines():
         if found := CASE.match(line):
-            # Spans are told of twice, as received and as seen in process.
+            # Spans are listed twice, as received and as seen in process.
             for said in found["said"].split("; "):
                 last = said.rpartition(": ")[2].strip()
                 kind = next((name for mark, name in OUTCOMES.items() if last.startswith(mark)), "WRONG")
@@ -90,7 +90,7 @@ def described(became: str, output: str) -> str:
     told = [
         f"{name}: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}" for name, kinds in counts.items()
     ]
-    told += [f"{written} recorded anew"] if written else []
+    told += [f"{written} recorded again"] if written else []
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["nothing printed"]
     if became == "not installed":
         return lines[-1][:110]

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from keeping import heading, keep
+from recordings import heading, keep
 from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
@@ -48,7 +48,7 @@ class _Recorder(BaseHTTPRequestHandler):
         signal = "logs" if "logs" in self.path else "traces"
         kind, encoding = self.headers["Content-Type"], self.headers.get("Content-Encoding")
         kept = gzip.decompress(body) if encoding == "gzip" else body
-        # Whose machine it was is nobody's business; the length stays, which protobuf counts on.
+        # The machine's name is private; the length stays, which protobuf counts on.
         kept = re.sub(
             rb'(?<=File ")[^"]+|(?<=file://)[^\s:)]+|(?<=\()/[^\s:)]+',
             lambda found: b"p" * len(found[0]),

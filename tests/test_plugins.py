@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answerkey.scorers.grading_process import grader_by
 
 import answerkey as ak
 from answerkey import plugins
@@ -12,7 +11,8 @@ from answerkey.config import Settings, load_settings
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UnknownNameError
 from answerkey.runs.api import evaluate, score_replies
-from answerkey.scorers.plan import make_grader
+from answerkey.runs.audit import audit_questions
+from answerkey.scorers.plan import grader_by, make_grader
 
 QUESTION = parse_question({"id": "q", "question": "Hello?"})
 REPLY = ak.Reply(text="Yes, please.")
@@ -79,6 +79,19 @@ def test_checks_name_the_scorers_of_their_configuration(tmp_path: Path) -> None:
     assert values == [1.0, 0.0]
     with pytest.raises(InputError, match="unknown kind of check 'polite'"):
         read_questions(golden)
+
+
+def test_an_audit_uses_the_scorers_of_its_configuration(tmp_path: Path) -> None:
+    one, two = project(tmp_path / "one", 1.0), project(tmp_path / "two", 0.0)
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text('{"id": "q", "question": "Hello?", "checks": [{"polite": {}}]}\n')
+    floors = []
+    for settings in (one, two):
+        weights = {"tool_usage": 0.5, "polite": 0.5}
+        scoring = ak.Scoring(weights=weights)
+        questions = read_questions(golden, registry=settings.scorer_registry)
+        floors.append(audit_questions(questions, scoring, settings).floor)
+    assert floors == [1.0, 0.5]
 
 
 def test_rows_of_a_log_name_the_scorers_of_their_configuration(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from fit_errors import HELD_OUT, NAMES, OLD, Row
 from held_out_errors import Figures, figures, held_out
 
-# What somebody in a hurry would look for.
+# A quick list of keywords.
 KEYWORDS = (
     "error", "exception", "traceback", "failed", "went wrong", "unable to", "try again", "timed out", "timeout", "unavailable",
     "undefined", "null", "{{", "rate limit", "quota", "fehler", "erreur", "errore", "erro ", "ошибка", "エラー", "错误", "오류",

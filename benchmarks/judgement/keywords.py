@@ -1,4 +1,4 @@
-"""How well `smart` agrees with readers on replies nobody fitted to, beside baselines and an older version.
+"""How well `smart` agrees with readers on held-out replies, beside baselines and an older version.
 
 Accuracy with its 95% interval over questions: business replies by models without their author,
 trivia answers (where the file is given; needs scikit-learn) by models without their question. The older version judges by its own
@@ -87,7 +87,7 @@ def _old_verdicts(rows: list[Row], source: str) -> np.ndarray:
 
 
 def interval(right: np.ndarray, rows: list[Row]) -> tuple[float, float]:
-    """95% by drawing questions, whose rows stand or fall together, with replacement."""
+    """95% by drawing questions, whose rows belong together, with replacement."""
     questions: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         questions.setdefault(row.question, []).append(index)

@@ -18,7 +18,7 @@ def area_under_curve(positive: list[float], negative: list[float]) -> float:
 
 
 def novelty_curve(path: Path) -> dict[str, float]:
-    """By part of the attributed replies: how well novelty tells those that are not fully attributable.
+    """By part of the attributed replies: how well novelty separates those that are not fully attributable.
 
     "two labels" leaves the generic replies out, which claim nothing: fully attributable against not attributable.
     """

@@ -22,7 +22,7 @@ _ERRORS = (
 
 
 def rows(shape: str, count: int) -> Iterator[dict[str, object]]:
-    """So many rows of a shape, the same ones each time."""
+    """`count` rows of a shape, the same ones each time."""
     random.seed(16)
     make = _own() if shape == "own" else _few()
     for number in range(count):

@@ -3,7 +3,7 @@
     python benchmarks/logs/ray_beside_local.py [ROWS]
 
 Rows a second after start-up: what the larger of two logs takes longer than the smaller, so that starting processes, workers and
-imports are no part of it. Each row has its own keywords. That both give the same document is a test (tests/engine).
+imports are not part of it. Each row has its own keywords. That both give the same document is a test (tests/engine).
 """
 
 import os

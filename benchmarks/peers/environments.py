@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-# Nobody is told about it, nothing is looked up, and no colours.
+# No telemetry, nothing is looked up, and no colours.
 QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
     "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "YES",

@@ -1,4 +1,4 @@
-"""The job in DeepEval: asked first, then its `evaluate` with a metric of one's own; its cache off, which is quadratic."""
+"""The job in DeepEval: asked first, then its `evaluate` with a metric of our own; its cache off, which is quadratic."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The job in Inspect: a solver that asks, a scorer of one's own, no model, no live view."""
+"""The job in Inspect: a solver that asks, a scorer of our own, no model, no live view."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""The job in MLflow: `genai.evaluate` with a function that asks, in its threads, and a scorer of one's own; kept in SQLite."""
+"""The job in MLflow: `genai.evaluate` with a function that asks, in its threads, and a scorer of our own; kept in SQLite."""
 
 import os
 import tempfile

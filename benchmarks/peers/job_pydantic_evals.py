@@ -1,4 +1,4 @@
-"""The job in pydantic-evals: a task that asks, an evaluator of one's own. It keeps its results in memory only."""
+"""The job in pydantic-evals: a task that asks, an evaluator of our own. It keeps its results in memory only."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The job in Ragas: asked first, then its `evaluate` with a metric of one's own that needs no model."""
+"""The job in Ragas: asked first, then its `evaluate` with a metric of our own that needs no model."""
 
 import asyncio
 import json

@@ -19,7 +19,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def fill(store: SqlStore, questions: QuestionSet, runs: int) -> None:
-    """Bring a store to so many runs of these questions, and as many production replies."""
+    """Fill a store up to a number of runs of these questions, and as many production replies."""
     there = store.count_runs()
     for number in range(there, min(runs, 2)):
         store_run(store, made_info(number, questions), questions, list(made_trials(questions, seed=number)))

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from node_programs import run_node
 from recording import QUESTION, problem_with, write
 
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import Streamed, reply_from_object
 
 
@@ -23,7 +23,7 @@ def main() -> int:
     for name, payload in made["cases"].items():
         streams = name.endswith("stream")
         given = Streamed(payload) if streams else payload
-        problem = problem_with(reply_from_object(given, asked=Asked(QUESTION)), "everything")
+        problem = problem_with(reply_from_object(given, asked=QuestionContext(QUESTION)), "everything")
         wrong += problem is not None
         print(f"ai {made['version']} {name}: {problem or 'everything seen'}")
         write("ai", made["version"], name, "everything", streams, payload)

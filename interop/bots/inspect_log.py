@@ -21,7 +21,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput, get_model
 from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import ToolCall, ToolError, tool
-from keeping import keep
+from recordings import keep
 from model_server import ANSWER, CALLS
 from recording import QUESTION, problem_with
 

@@ -16,7 +16,7 @@ from inspect_ai.dataset import MemoryDataset, Sample, json_dataset
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import includes
 from inspect_ai.solver import generate
-from keeping import keep, steady
+from recordings import keep, steady
 from peer_files import KEPT, done, exported
 
 samples = [

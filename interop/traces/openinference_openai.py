@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["openinference-instrumentation-openai==0.1.66", "openai==3.49.0", "opentelemetry-exporter-otlp-proto-http"]
 # ///
-"""OpenInference's instrumentation of the OpenAI SDK: no spans of tools, their results stand in the next request."""
+"""OpenInference's instrumentation of the OpenAI SDK: no spans of tools, their results are in the next request."""
 
 import sys
 from pathlib import Path

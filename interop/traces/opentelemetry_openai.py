@@ -3,7 +3,7 @@
 # dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2", "httpx",
 #     "opentelemetry-exporter-otlp-proto-http"]
 # ///
-"""OpenTelemetry's own instrumentation of the OpenAI SDK: by default of calls it tells that there were some."""
+"""OpenTelemetry's own instrumentation of the OpenAI SDK: by default it reports only that there were calls."""
 
 import sys
 from pathlib import Path

@@ -17,7 +17,7 @@ from answerkey.model.summary import Summary
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target gets: one thing said to the chatbot."""
+    """One turn to ask a target."""
 
     question: str
     # The same for all turns of a conversation, different for every trial.
@@ -28,34 +28,34 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     question_id: str = ""
     trial: int = 1
     context: str | None = None
-    # W3C trace context for this attempt, so that a chatbot's spans can be told apart.
+    # W3C trace context of this attempt, which identifies the chatbot's spans.
     traceparent: str | None = None
 
 
 class RetryableError(Exception):
-    """How a target tells the engine that asking again may help: the chatbot turned the question away before it worked on it.
+    """Raised by a target when asking again may help: the chatbot refused the question before it worked on it.
 
-    That is 429, 503 or a refused connection. A target never retries itself. One that works in steps goes on, when it is
-    asked again, from the step that failed.
+    Examples are 429, 503 and a refused connection. A target never retries by itself. One that works in steps continues
+    from the step that failed when it is asked again.
     """
 
     def __init__(
         self, failure: Failure, retry_after: float | None = None, so_far: Reply | None = None
     ) -> None:
         super().__init__(failure.message)
-        # What the reply's failure is if the retries are used up.
+        # The failure of the reply if the retries are used up.
         self.failure = failure
-        # Seconds that the chatbot asked to wait; None if it did not say.
+        # Seconds that the chatbot asked to wait; None: unknown.
         self.retry_after = retry_after
-        # What was done by then and will not be done again: the reply's if the retries are used up. Its latency is that
-        # of this attempt's part.
+        # Steps that are done and not repeated: part of the reply if the retries are used up. Its latency is that of this
+        # attempt.
         self.so_far = so_far
 
 
 class AskAgainError(RetryableError):
-    """How a target tells the engine that an attempt ended through no fault of the question: it is asked again in any case.
+    """Raised by a target when an attempt failed because of another question: it is always asked again.
 
-    That is when what it shared with others (a process, an event loop) ended or stood still because of one of them.
+    Example: a process or event loop that several questions share ended or was blocked by one of them.
     """
 
 
@@ -183,32 +183,32 @@ class TargetWrapper(BaseTarget):
 
 
 class TargetContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target is made from, for kinds that need more than the text after the colon."""
+    """Settings of a target, for kinds that need more than the text after the colon."""
 
-    # The table `[targets.NAME]`; for one that is written on the command line, {KIND: REST}.
+    # The table `[targets.NAME]`; {KIND: REST} for a target on the command line.
     settings: Mapping[str, Json]
-    # NAME; None for one that is written on the command line.
+    # NAME; None for a target on the command line.
     name: str | None = None
-    # Where its relative paths start; None: from where the user is.
+    # Folder of relative paths; None: the working directory.
     folder: Path | None = None
-    # How many questions will be under way at once.
+    # Number of questions asked concurrently.
     concurrency: int = 10
 
 
-# Makes the targets of one kind: what is registered in `plugins.targets` and under the entry point group `answerkey.targets`.
-# Called with REST of `--target KIND:REST` or of `KIND = "REST"` in `[targets.NAME]`; a factory that has a parameter
-# called `context` gets that too, and with it the other settings of the table.
+# Makes the targets of one kind; registered in `plugins.targets` and under the entry point group `answerkey.targets`.
+# Called with REST of `--target KIND:REST` or of `KIND = "REST"` in `[targets.NAME]`. A factory with a parameter `context`
+# also gets that, with the other settings of the table.
 TargetFactory: TypeAlias = Callable[..., Target]
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an importer read."""
+    """The result of an importer."""
 
     # Rows of a golden set, or of recorded replies with their expectations inline.
     rows: Iterable[JsonObject]
     # What the rows are.
     kind: Literal["questions", "replies"]
-    # What was left out or made up, for the user to know.
+    # What was left out or added, shown to the user.
     notes: tuple[str, ...] = ()
 
 
@@ -217,15 +217,15 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
     # File name → its content; several files go to a folder.
     files: Mapping[str, Iterable[bytes]]
-    # How many questions are in them.
+    # Number of questions.
     count: int
-    # What could not be carried over, for the user to know.
+    # What could not be exported, shown to the user.
     notes: tuple[str, ...] = ()
 
 
-# What is registered in `plugins.importers`, `plugins.exporters` and `plugins.reports` (there by the file's ending, as ".html")
-# and under the entry point groups `answerkey.importers`, `answerkey.exporters` and `answerkey.reports`.
-# An importer gets the paths; one with a parameter `fields` also gets what `--map` says, field → JMESPath.
+# Registered in `plugins.importers`, `plugins.exporters` and `plugins.reports` (by file ending, e.g. ".html") and
+# under the entry point groups `answerkey.importers`, `answerkey.exporters` and `answerkey.reports`.
+# An importer gets the paths; one with a parameter `fields` also gets the `--map` options, field → JMESPath.
 Importer: TypeAlias = Callable[..., Imported]
 Exporter: TypeAlias = Callable[[QuestionSet], Exported]
 ReportWriter: TypeAlias = Callable[[Run, BinaryIO], None]
@@ -233,7 +233,7 @@ ReportWriter: TypeAlias = Callable[[Run, BinaryIO], None]
 
 # Which way a value is better.
 Direction = Literal["higher", "lower"]
-# What a scorer cannot do without: a judge; a tool's result or a source's text; sources; the turns before this one.
+# What a scorer requires: a judge; a tool's result or a source's text; sources; the turns before this one.
 Need = Literal["judge", "evidence", "sources", "earlier"]
 
 
@@ -252,20 +252,20 @@ class Scorer(Protocol):
 
     @property
     def direction(self) -> Direction | Mapping[str, Direction]:
-        """Which way its value is better; of a scorer with several, each one's name with its direction."""
+        """Which way its value is better; for a scorer with several values, name → direction."""
         ...
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What a reply or run must have so that it can say anything."""
+        """What a reply or run must have to be scored."""
         ...
 
     @property
     def score(self) -> Callable[..., Score | Sequence[Score]]:
         """Score one reply to one turn: `score(question, reply)`.
 
-        One that needs "earlier" is given `earlier=` as well: the turns before this one, with their replies.
-        One that needs a "judge" is given `judged=` beside it: what the judge said of this reply.
+        A scorer that needs "earlier" also gets `earlier=`, the turns before this one with their replies.
+        A scorer that needs a "judge" also gets `judged=`, the judgement of this reply.
         """
         ...
 
@@ -336,12 +336,12 @@ def adapt_engine(engine: Engine) -> BaseEngine:
     return engine if isinstance(engine, BaseEngine) else EngineAdapter(engine)
 
 
-# Makes an engine: what is registered in `plugins.engines` and under the entry point group `answerkey.engines`.
+# Makes an engine; registered in `plugins.engines` and under the entry point group `answerkey.engines`.
 EngineFactory: TypeAlias = Callable[[Options], Engine]
 
 
-# What is registered in `plugins.stores` and under the entry point group `answerkey.stores` opens a store:
-# `open(address, folder=None, create=True)` gives an SqlStore over a Database of its own (`store/database.py`).
+# A store from a plug-in is registered in `plugins.stores` or under the entry point group `answerkey.stores` as a function
+# `open(address, folder=None, create=True)` that returns an SqlStore over its own Database (`store/database.py`).
 class Store(Protocol):
     """Where runs are stored, as live runs, logs, rescoring and comparisons use it."""
 

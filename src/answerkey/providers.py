@@ -18,15 +18,15 @@ from answerkey.transcripts.fields import read_call
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, at, json_text, read_number
 from answerkey.transcripts.payloads import reply_from_payload
 
-# The parameters that every API has under a name of its own; others are sent as they are given.
+# Parameters that each API names differently; others are sent unchanged.
 Place = tuple[str, ...]
 Speaker = Literal["user", "assistant"]
-# The calls of an answer that whoever asked is to make, and what of it goes back in the next step.
+# The calls that the caller must run, and the part of the answer that is sent back in the next step.
 Taken = tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model is told of it."""
+    """The description of a tool for a model."""
 
     name: str
     description: str
@@ -35,47 +35,47 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step asks of a model."""
+    """The request of one step."""
 
     model: str
-    # In the API's own form, oldest first.
+    # In the API's own format, oldest first.
     messages: Sequence[JsonObject]
     system: str | None = None
     tools: Sequence[ToolSpec] = ()
     stream: bool = False
-    # `temperature`, `max_tokens`, `seed`, `top_p` and `stop` are written as the API calls them.
+    # `temperature`, `max_tokens`, `seed`, `top_p` and `stop` are renamed for the API.
     parameters: Mapping[str, Json] = {}
-    # The JSON Schema that the answer must meet; None: it may be any text, or any JSON.
+    # The JSON Schema of the answer; None: any text or JSON.
     schema: JsonObject | None = None
     as_json: bool = False
-    # How many of the likeliest tokens are wanted at each place of the answer, with their probabilities; None: none.
+    # Number of most likely tokens to return at each position of the answer, with probabilities; None: none.
     likeliest: int | None = None
 
 
 class SaidToken(msgspec.Struct, frozen=True):
     """One token of an answer."""
 
-    # What it adds to the answer; a character may be cut through.
+    # Its bytes in the answer; a character may be split.
     said: bytes
-    # The token itself and others that might have stood in its place → how probable each was.
+    # The token and its alternatives → probability.
     probabilities: dict[str, float]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model gave in one step."""
+    """The answer of one step."""
 
-    # What it said, called, thought and used; its failure if there is nothing to go on with.
+    # Text, calls, reasoning and usage; a failure if the turn cannot continue.
     reply: Reply
-    # The calls that whoever asked is to make; those that the provider made itself are in the reply only.
+    # The calls that the caller must run; those that the provider ran are in the reply only.
     calls: tuple[ToolCall, ...] = ()
-    # What of it goes back in the next step, in the API's own form.
+    # The part that is sent back in the next step, in the API's own format.
     kept: tuple[JsonObject, ...] = ()
-    # It paused and goes on when it is given back what it said.
+    # It paused, and continues when its message is sent back.
     paused: bool = False
 
 
 def bearer(key: str | None) -> dict[str, str]:
-    """The key as most APIs take it."""
+    """The headers with the key, for most APIs."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
@@ -91,33 +91,35 @@ class ModelApi(NamedTuple):
     # Environment variables of the base address and of the key, the first that is set.
     base_url_env: str
     key_env: tuple[str, ...]
-    # Model and whether it streams → what follows the base address.
+    # Model and whether it streams → path after the base address.
     path: Callable[[str, bool], str]
     body: Callable[[Prompt], JsonObject]
-    # Whether a payload is an answer of this API at all.
+    # Whether a payload is an answer of this API.
     answers: Callable[[JsonObject], bool]
-    # An answer's calls for us to make, and what goes back of it.
+    # The calls of an answer that we must run, and the part that is sent back.
     taken: Callable[[JsonObject], Taken]
-    # What came of calls, as messages.
+    # Results of calls, as messages.
     results: Callable[[Sequence[ToolCall]], tuple[JsonObject, ...]]
-    # Whether an event of a stream has a word of the answer in it.
+    # Whether an event of a stream contains text of the answer.
     speaks: Callable[[JsonObject], bool]
-    # The key, if there is one → headers.
+    # Key, if any → headers.
     headers: Callable[[str | None], dict[str, str]] = bearer
-    # What the user or the assistant says, as a message.
+    # Role and text → message.
     said: Callable[[Speaker, str], JsonObject] = _said
-    # Of the usual parameters those that it does not have.
+    # The usual parameters that it does not support.
     without: frozenset[str] = frozenset()
-    # The tokens of an answer's text with their probabilities; None: the API tells none.
+    # The tokens of an answer with probabilities; None: the API has none.
     tokens: Callable[[JsonObject], tuple[SaidToken, ...]] | None = None
 
 
 def read_step(api: ModelApi, payload: Json) -> Step:
-    """The step in what an API answered; one that is no answer is a failure."""
+    """Read the step in an API's answer; any other payload is a failure."""
     document = as_dict(payload)
     if not api.answers(document):
         failure = read_failure(document.get("error"))
-        message = f"the reply is no answer of the {api.name} API: {failure_message(json_text(payload), 200)}"
+        message = (
+            f"the reply is not an answer of the {api.name} API: {failure_message(json_text(payload), 200)}"
+        )
         return Step(reply=Reply(failure=failure or Failure("malformed", message)))
     reply = reply_from_payload(document)
     if reply.failure is None and document.get("error"):
@@ -127,7 +129,7 @@ def read_step(api: ModelApi, payload: Json) -> Step:
 
 
 def said_token(token: JsonObject, likeliest: Sequence[JsonObject], *, logarithm: str) -> SaidToken:
-    """A token and the likeliest ones at its place, as APIs tell them; `logarithm` is what they call a probability's."""
+    """A token with its alternatives; `logarithm` is the API's name of the log probability."""
     octets = token.get("bytes")
     try:
         said = bytes(octets) if isinstance(octets, list) else None  # type: ignore[arg-type]  # checked by bytes itself
@@ -145,7 +147,7 @@ def said_token(token: JsonObject, likeliest: Sequence[JsonObject], *, logarithm:
 def with_parameters(
     body: JsonObject, parameters: Mapping[str, Json], places: Mapping[str, Place]
 ) -> JsonObject:
-    """The body with parameters where the API has them; a table that is given joins the one that is there."""
+    """Add parameters to a body; a table is merged into one that exists."""
     for name, value in parameters.items():
         *outer, last = places.get(name, (name,))
         holder = body
@@ -158,7 +160,7 @@ def with_parameters(
 
 
 def result_text(call: ToolCall) -> str:
-    """What came of a call, as the model is told."""
+    """The result of a call, as the model gets it."""
     if call.error is not None:
         return f"Error: {call.error}"
     return call.result if isinstance(call.result, str) else json_text(call.result)
@@ -168,7 +170,7 @@ def result_text(call: ToolCall) -> str:
 
 
 _VERSION = "2023-06-01"
-# The API wants a limit in every request; all models of the last years can say so much.
+# The API requires a limit in every request; all recent models support this one.
 _MAX_TOKENS = 8192
 _WITHOUT = frozenset(("seed",))
 
@@ -202,7 +204,7 @@ def _taken(payload: JsonObject) -> Taken:
             call = read_call({**block, "id": as_str(block.get("id")) or f"call_{place}"})
             calls.append(call)
             block = {**block, "id": call.id, "name": call.name, "input": as_dict(block.get("input"))}
-        # It refuses back a text without a word in it.
+        # It rejects messages with an empty text.
         if block.get("type") != "text" or as_str(block.get("text")):
             blocks.append(block)
     return tuple(calls), ({"role": "assistant", "content": blocks},) if blocks else ()
@@ -280,7 +282,7 @@ def _body_gemini(prompt: Prompt) -> JsonObject:
 def _taken_gemini(payload: JsonObject) -> Taken:
     parts = as_dicts(at(payload, "candidates", 0, "content", "parts"))
     calls = [read_call(as_dict(part["functionCall"])) for part in parts if "functionCall" in part]
-    # As they came: a signature of what was thought belongs to its part.
+    # Unchanged: the signature of a thought belongs to its part.
     return tuple(calls), ({"role": "model", "parts": [*parts]},) if parts else ()
 
 
@@ -338,7 +340,7 @@ _PLACES_OLLAMA_CHAT["max_tokens"] = ("options", "num_predict")
 
 def _body_ollama_chat(prompt: Prompt) -> JsonObject:
     system: list[Json] = [{"role": "system", "content": prompt.system}] if prompt.system else []
-    # It streams unless it is told not to.
+    # It streams by default.
     messages: list[Json] = [*system, *prompt.messages]
     body: JsonObject = {"model": prompt.model, "messages": messages, "stream": prompt.stream}
     if prompt.tools:
@@ -358,7 +360,7 @@ def _taken_ollama_chat(payload: JsonObject) -> Taken:
     kept: JsonObject = {"role": "assistant", "content": message.get("content") or ""}
     if made:
         kept["tool_calls"] = [
-            # Its templates want arguments that are an object.
+            # Its templates require arguments to be an object.
             {**item, "function": {**function, "arguments": as_dict(function.get("arguments"))}}
             for item in made
             if (function := as_dict(item.get("function")))
@@ -391,17 +393,17 @@ OLLAMA = ModelApi(
 # OpenAI's Chat Completions, which most servers of open models speak as well.
 
 
-# What servers that think aloud want back while a turn goes on.
+# Reasoning fields that servers require back during a turn.
 _THOUGHTS = ("reasoning_content", "reasoning_details")
 
 
 def function_tool(tool: ToolSpec) -> JsonObject:
-    """A tool in the form that Chat Completions and Ollama share."""
+    """A tool in the format of Chat Completions and Ollama."""
     return {"type": "function", "function": msgspec.structs.asdict(tool)}
 
 
 def tokens_told(listed: Json) -> tuple[SaidToken, ...]:
-    """Tokens in the form that Chat Completions and Ollama share."""
+    """Tokens in the format of Chat Completions and Ollama."""
     return tuple(
         said_token(one, as_dicts(one.get("top_logprobs")), logarithm="logprob") for one in as_dicts(listed)
     )
@@ -429,7 +431,7 @@ def _taken_openai_chat(payload: JsonObject) -> Taken:
     calls: list[ToolCall] = []
     sent_back: list[Json] = []
     for place, item in enumerate(as_dicts(message.get("tool_calls"))):
-        # A result must name its call, and not every server gives it an id.
+        # A result needs the id of its call, which not every server sends.
         known: JsonObject = {**item, "id": as_str(item.get("id")) or f"call_{place}"}
         known.pop("index", None)
         call = read_call(known)
@@ -467,7 +469,7 @@ OPENAI_CHAT = ModelApi(
 )
 
 
-# OpenAI's Responses API, asked without state on the server: every step is sent all items.
+# OpenAI's Responses API, without state on the server: every step sends all items.
 
 
 _OURS = ("function_call", "custom_tool_call")
@@ -478,7 +480,7 @@ def _body_openai_responses(prompt: Prompt) -> JsonObject:
     if prompt.system:
         body["instructions"] = prompt.system
     if prompt.tools:
-        # Strict, its default, takes few schemas.
+        # Strict, its default, accepts few schemas.
         body["tools"] = [
             {"type": "function", **msgspec.structs.asdict(tool), "strict": False} for tool in prompt.tools
         ]
@@ -520,7 +522,7 @@ OPENAI_RESPONSES = ModelApi(
 )
 
 
-# The APIs by the names under which the configuration knows them.
+# APIs by their names in the configuration.
 
 
 KNOWN_APIS: dict[str, ModelApi] = {

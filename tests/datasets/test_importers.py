@@ -248,4 +248,4 @@ def test_the_command_maps_lists_and_writes_nothing_by_halves(
     assert "note: not carried over: the input 'locale' (line 3)" in done.err
     assert next(iter(read_questions(tmp_path / "golden.jsonl"))).id == "Ana"
     done = command("import", "bfcl", "langsmith.jsonl", "--map", "id=x")
-    assert (done.code, "import it without --map" in done.err) == (2, True)
+    assert (done.code, "has fixed fields; remove --map" in done.err) == (2, True)

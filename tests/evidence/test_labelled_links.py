@@ -19,11 +19,11 @@ def counts() -> Counter[str]:
 @pytest.mark.parametrize(
     ("what", "least"),
     [
-        ("stands figure", 0.97),
-        ("stands date", 0.97),
-        ("stands name", 0.97),
-        ("stands id", 0.97),
-        ("stands quote", 0.97),
+        ("in evidence figure", 0.97),
+        ("in evidence date", 0.97),
+        ("in evidence name", 0.97),
+        ("in evidence id", 0.97),
+        ("in evidence quote", 0.97),
         ("derived figure", 0.80),
     ],
 )

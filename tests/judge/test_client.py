@@ -44,7 +44,7 @@ def test_the_request_constrains_the_answer_and_fixes_the_sampling(scripted: Scri
         ("twice", "malformed JSON"),
         ("lacking", "lacks 'accuracy'"),
         ("refuse", "the judge refused: I'm sorry"),
-        ("filtered", "the judge refused: the provider's content filter held the answer back"),
+        ("filtered", "the judge refused: the provider's content filter blocked the answer"),
         ("long", "cut off"),
         ("html", "did not answer with a chat completion; check base_url"),
         ("no-such-model", "HTTP 404: The model `no-such-model` does not exist; check the model's name"),

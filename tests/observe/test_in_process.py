@@ -91,4 +91,4 @@ async def test_what_the_proxy_knows_that_it_missed_is_missing_beside_a_whole_tra
     await runner.cleanup()
     assert reply.tools_used == ("lookup",)
     assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
-    assert reply.evidence.unread == ("a model's answer that was not understood or cut off",)
+    assert reply.evidence.unread == ("a model's answer that was unreadable or cut off",)

@@ -191,7 +191,7 @@ async def test_the_same_question_twice_at_once_is_ambiguous_and_said_to_be() -> 
     for reply in await bot.asked(ask_for(number=1), ask_for(number=2)):
         assert reply.tool_calls == ()
         assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
-        assert reply.evidence.unread == ("a request that 2 questions could have made",)
+        assert reply.evidence.unread == ("a request that 2 questions could have sent",)
     assert bot.target.warnings()[0].startswith(
         "proxy: 2 request(s) could have been made by several questions"
     )
@@ -364,7 +364,7 @@ async def test_an_answer_that_is_not_understood_or_cut_off_is_said(answer: dict[
         upstreams={"openai": address},
     )
     (reply,) = await bot.asked(ask_for())
-    assert reply.evidence.unread == ("a model's answer that was not understood or cut off",)
+    assert reply.evidence.unread == ("a model's answer that was unreadable or cut off",)
     assert not reply.evidence.tools_observed
     await runner.cleanup()
 

@@ -206,7 +206,7 @@ async def test_a_chatbot_that_sends_nothing_is_waited_for_once() -> None:
 
 
 def receive(body: bytes, kind: str = "application/x-protobuf", encoding: str = "") -> int:
-    book = TraceBook(quiet_s=0, patience_s=0)
+    book = TraceBook(quiet_s=0, longest_s=0)
     book.open(TRACEPARENT)
     answer = Receiver(book).receive("traces", kind, encoding, body)
     assert answer.status == 200 or answer.body
@@ -283,7 +283,7 @@ def test_large_bodies_are_taken_and_bombs_are_not() -> None:
 
 
 def test_beyond_its_room_it_refuses_and_loses_nothing_that_it_took() -> None:
-    book = TraceBook(quiet_s=0, patience_s=0, most_bytes=20_000)
+    book = TraceBook(quiet_s=0, longest_s=0, most_bytes=20_000)
     book.open(TRACEPARENT)
     receiver = Receiver(book)
     taken = 0
@@ -312,7 +312,7 @@ def test_beyond_its_room_it_refuses_and_loses_nothing_that_it_took() -> None:
 
 
 def test_bodies_that_are_being_read_are_bounded_too() -> None:
-    receiver = Receiver(TraceBook(quiet_s=0, patience_s=0))
+    receiver = Receiver(TraceBook(quiet_s=0, longest_s=0))
     while receiver.begin(MOST_BYTES):
         pass
     receiver.end(MOST_BYTES)

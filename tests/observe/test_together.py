@@ -81,7 +81,7 @@ _TOOL = tool_span("02" * 8, "01" * 8, "query_database")
 _SAID = {"role": "assistant", "parts": [{"type": "text", "content": "It is 442300."}]}
 _TOLD = [model_span(f"{number:016x}", "01" * 8, _SAID) for number in (3, 4)]
 _HIDDEN = [model_span(f"{number:016x}", "01" * 8) for number in (5, 6)]
-_CUT_OFF = "a model's answer that was not understood or cut off"
+_CUT_OFF = "a model's answer that was unreadable or cut off"
 
 
 @pytest.mark.parametrize(

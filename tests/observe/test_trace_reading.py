@@ -21,7 +21,7 @@ CALLS = [("query_database", {"sql": "SELECT total"}), ("search_document_content"
 
 
 def observe(*requests: bytes, traceparent: str = TRACEPARENT, kind: str = "application/json") -> Observation:
-    book = TraceBook(quiet_s=0, patience_s=0)
+    book = TraceBook(quiet_s=0, longest_s=0)
     book.open(traceparent)
     for body in requests:
         assert Receiver(book).receive("traces", kind, "", body).status == 200
@@ -33,7 +33,7 @@ def observe(*requests: bytes, traceparent: str = TRACEPARENT, kind: str = "appli
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_real_instrumentation_is_read_exactly_or_said_to_be_unobserved(name: str) -> None:
     recorded = RECORDED[name]
-    book = TraceBook(quiet_s=0, patience_s=0)
+    book = TraceBook(quiet_s=0, longest_s=0)
     book.open(recorded["traceparent"])
     for request in recorded["requests"]:
         answer = Receiver(book).receive(

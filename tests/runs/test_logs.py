@@ -255,7 +255,7 @@ def test_a_damaged_file_among_others_goes_to_the_side_file(
     assert (done.code, done.document["summary"]["replies"]) == (0, 5)
     told = [json.loads(line) for line in (folder / "a.bad.jsonl").read_text().splitlines()]
     assert [(row["file"], row["line"]) for row in told] == [("b.jsonl.gz", None), ("c.json", 2)]
-    assert "cut off" in told[0]["reason"]
+    assert "truncated" in told[0]["reason"]
     assert command("score", "b.jsonl.gz").code == 2
 
 

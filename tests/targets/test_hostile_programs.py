@@ -84,8 +84,8 @@ def test_stray_lines_are_shown(folder: Path, capsys: pytest.CaptureFixture[str])
         *[f"q{n}" for n in range(25)],
     )
     shown = capsys.readouterr().err
-    assert "answerkey: bot wrote a line that is no reply: loading ␛[31m q0" in shown
-    assert "answerkey: bot wrote 5 further lines that are no replies" in shown
+    assert "answerkey: bot wrote a line that is not a reply: loading ␛[31m q0" in shown
+    assert "answerkey: bot wrote 5 further lines that are not replies" in shown
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_one_stray_line_costs_nobody_else_a_reply(folder: Path, capsys: pytest.C
     replies = run(folder, "if q == 'q2': say('busy\\n'); time.sleep(0.1)\nsay(q, '\\n')")
     assert texts(replies) == {**EXACT, "q2": "busy"}
     shown = capsys.readouterr().err
-    assert "wrote a line that is no reply (after a reply, which may not be one either): q2" in shown
+    assert "wrote a line that is not a reply (after a reply, which may not be one either): q2" in shown
 
 
 def test_a_program_whose_lines_cannot_be_told_apart_fails_openly(folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_body_as_json_text_and_one_that_is_not() -> None:
     with pytest.raises(ConfigError, match="body is not JSON"):
         ask_server(echo, body="q={{question}}")
     with pytest.raises(
-        ConfigError, match=r"names \{\{qestion\}\}, which is unknown; did you mean \{\{question\}\}"
+        ConfigError, match=r"uses \{\{qestion\}\}, which is unknown; did you mean \{\{question\}\}"
     ):
         ask_server(echo, body={"q": "{{qestion}}"})
 

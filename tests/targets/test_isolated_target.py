@@ -23,9 +23,11 @@ from .asking import ask, ask_all, is_gone
 HERE = Path(__file__).parent
 
 
-def isolated(name: str, *, concurrency: int = 10, patience_s: float = 1.0, **settings: Any) -> IsolatedTarget:
+def isolated(
+    name: str, *, concurrency: int = 10, blocked_after_s: float = 1.0, **settings: Any
+) -> IsolatedTarget:
     made = PythonSettings(python=f"hostile_bots.py:{name}", **settings)
-    return IsolatedTarget(made, concurrency=concurrency, folder=HERE, patience_s=patience_s)
+    return IsolatedTarget(made, concurrency=concurrency, folder=HERE, blocked_after_s=blocked_after_s)
 
 
 def run(target: IsolatedTarget, *questions: str, concurrency: int, timeout: float = 60) -> dict[str, Reply]:
@@ -61,7 +63,7 @@ OUTCOMES: dict[str, str | tuple[str, str]] = {
     "kill group": ("exception", "ended by signal 15"),
     "threads": "left",
     "close everything": ("exception", "the chatbot"),
-    "write everywhere": ("malformed", "sent what is no reply"),
+    "write everywhere": ("malformed", "sent a malformed reply"),
     "nan": "NaN",
     "bytes": ("malformed", "not UTF-8"),
     "object": ("malformed", "object"),
@@ -118,7 +120,7 @@ def test_harm_to_the_process_itself_does_not_reach_answerkey() -> None:
 
 
 def test_an_async_function_that_blocks_does_not_fail_others() -> None:
-    target = isolated("async_bot", concurrency=4, patience_s=0.2)
+    target = isolated("async_bot", concurrency=4, blocked_after_s=0.2)
     replies = run(target, "a", "block", "b", "c", "d", "e", concurrency=4, timeout=4)
     assert replies["block"].failure is not None
     assert replies["block"].failure.kind == "timeout"

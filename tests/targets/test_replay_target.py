@@ -136,7 +136,7 @@ def test_rows_of_a_run_document(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_or_not_readable(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file of recorded replies"):
+    with pytest.raises(InputError, match="there is no such file"):
         ReplayTarget(ReplaySettings(replay=str(tmp_path / "none.jsonl")))
     with pytest.raises(InputError, match=r"replies\.jsonl:2: has neither 'id' nor 'question'"):
         ask_all(replay(tmp_path, {"id": "a", "answer": "x"}, {"answer": "y"}), asked())

@@ -172,7 +172,7 @@ def test_a_kind_that_another_package_brings() -> None:
     assert ask(resolve_target("parrot:polly"), "hi").text == "polly hi"
     with pytest.raises(UsageError, match="gave a int"):
         resolve_target("broken:x")
-    with pytest.raises(UsageError, match="the target 'failing' cannot be made: KeyError: 'x'"):
+    with pytest.raises(UsageError, match="the target 'failing' cannot be created: KeyError: 'x'"):
         resolve_target("failing:x")
     with pytest.raises(UnknownNameError, match="did you mean 'parrot'"):
         resolve_target("parot:polly")

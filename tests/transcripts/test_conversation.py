@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
 
@@ -92,7 +92,7 @@ def test_200_conversations_are_read_exactly(seed: int) -> None:
         ways = (
             lambda: reply_in_row(row, question),  # noqa: B023  # called at once
             lambda: reply_in_row(row, "the wording was changed", number, in_turns=True),  # noqa: B023
-            lambda: reply_from_payload(row, asked=Asked(question, number, number > 0)),  # noqa: B023
+            lambda: reply_from_payload(row, asked=QuestionContext(question, number, number > 0)),  # noqa: B023
         )
         reply = ways[(number + seed) % 3]()
         assert reply is not None
@@ -184,7 +184,7 @@ def test_messages_in_a_row_are_one_thing_said() -> None:
         {"role": "assistant", "content": "Here."},
     ]
     for question in ("Hello.", "Where is it?"):
-        assert reply_from_payload(messages, asked=Asked(question)).text == "Here."
+        assert reply_from_payload(messages, asked=QuestionContext(question)).text == "Here."
 
 
 def growth(payload: Any, larger: Any) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.formats import FORMATS, formats_of
 from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES
 from answerkey.transcripts.payloads import Streamed, reply_from_object
@@ -44,7 +44,7 @@ def check(reply: Reply, seen: str) -> None:
 def test_a_packages_own_objects(name: str) -> None:
     recorded = RECORDED[name]
     payload: Any = Streamed(recorded["payload"]) if recorded["streams"] else recorded["payload"]
-    check(reply_from_object(payload, asked=Asked(recorded["question"])), recorded["seen"])
+    check(reply_from_object(payload, asked=QuestionContext(recorded["question"])), recorded["seen"])
     check(reply_from_object(payload), recorded["seen"])
 
 

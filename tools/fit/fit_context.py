@@ -22,7 +22,7 @@ _CLASSES = {word: name.upper() for name in ("contrasts", "doubts", "denies") for
 # The inverse of the penalty on squared weights.
 _STRENGTH = 0.3
 _ITERATIONS = 60
-# What fewer rows have tells nothing.
+# Words of fewer rows are left out.
 _FEWEST = 2
 # Weights below this are left out.
 _SMALLEST = 0.02

@@ -49,7 +49,7 @@ TREES = {
 
 
 class Row:
-    """One judged reply with the features of its candidates and where they stand."""
+    """One judged reply with the features of its candidates and their places."""
 
     def __init__(self, source: str, question: str, options: list[str], answer: str, said: bool) -> None:
         self.source, self.question, self.options, self.answer, self.said = (
@@ -138,7 +138,7 @@ def _fit_surroundings(rows: list[Row]) -> tuple[Around, list[np.ndarray]]:
     """The model of the words around a keyword, and all features, `said` among them as a model without the row's author (or
     question, where one author wrote all) would have it: the trees must not trust what was learned by heart.
     """
-    # It learns from the first place where all of the keyword stands.
+    # It learns from the first place that has the whole keyword.
     whole = [(row, int(np.argmax(row.features[:, RECALL] >= WHOLE))) for row in rows]
     whole = [(row, at) for row, at in whole if row.features[at, RECALL] >= WHOLE]
     known = [row.known[at] for row, at in whole]

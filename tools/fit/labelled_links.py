@@ -57,8 +57,8 @@ def supported_spans(row: dict[str, Any]) -> list[tuple[int, int, str]]:
     return spans
 
 
-def stands_there(item: Link, row: dict[str, Any]) -> bool:
-    """Whether an item stands in the evidence as a plain search finds it."""
+def is_in_evidence(item: Link, row: dict[str, Any]) -> bool:
+    """Whether a plain search finds an item in the evidence."""
     evidence = json.dumps([row["tool_calls"], row["sources"], row["question"]], ensure_ascii=False)
     if item.kind == "figure":
         stated = _NUMBER.search(item.text)
@@ -116,11 +116,11 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
 
 def _sorts(item: Link, row: dict[str, Any], why: str) -> tuple[str, ...]:
     """ "derived": it follows from a column, and the author's note works it out; "derivable": it follows, if by chance."""
-    # What the author's note works out stands elsewhere only by coincidence.
+    # What the author's note works out is elsewhere only by coincidence.
     worked_out = {_plain(one) for one in re.findall(r"=\s*\D?(\d[\d.,]*)", why)}
     stated = _NUMBER.search(item.text)
-    if stands_there(item, row) and (stated is None or _plain(stated[0]) not in worked_out):
-        return ("stands",)
+    if is_in_evidence(item, row) and (stated is None or _plain(stated[0]) not in worked_out):
+        return ("in evidence",)
     if not _derivable(item, row):
         return ("other",)
     noted = {_plain(one) for one in _NUMBER.findall(why)}

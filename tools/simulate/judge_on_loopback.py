@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from aiohttp import web
 from judge_simulations import JUDGES
-from simulated_shares import told
+from simulated_shares import format_share
 
 from answerkey.judge.calibration import JudgedReplies, Labels, calibrate_judge, change_between
 from answerkey.judge.session import Judge, open_judging
@@ -58,7 +58,7 @@ def loopback_sections(trials: int, _sizes: Sequence[int], source: np.random.Gene
             shares = _coverage(versions, replies, labelled, trials, source)
             print(
                 f"| {name} | {replies} | {labelled} | "
-                + " | ".join(told(share, trials) for share in shares)
+                + " | ".join(format_share(share, trials) for share in shares)
                 + " |"
             )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from simulated_shares import told
+from simulated_shares import format_share
 
 from answerkey.stats.corrected_means import (
     JudgedSample,
@@ -23,7 +23,7 @@ _BASE, _CANDIDATE, _LINKED = 0.7, 0.8, 0.5
 def _judged(
     right: npt.NDArray[np.bool_], judge: tuple[float, float], labelled: int, source: np.random.Generator
 ) -> JudgedSample:
-    """A run of so many replies of which some, drawn at random, are labelled."""
+    """A run of replies, some of which, drawn at random, are labelled."""
     passes = source.random(len(right)) < np.where(right, judge[0], 1 - judge[1])
     order = source.permutation(len(right))
     known, rest = order[:labelled], order[labelled:]
@@ -70,6 +70,6 @@ def judged_sections(trials: int, _sizes: Sequence[int], source: np.random.Genera
             found = coverage_of_corrections(judge, replies, labelled, trials, source)
             print(
                 f"| {name} | {replies} | {labelled} | "
-                + " | ".join(told(share, trials) for share in found)
+                + " | ".join(format_share(share, trials) for share in found)
                 + " |"
             )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from judge_on_loopback import loopback_sections
 from judge_simulations import judged_sections
 from populations import DIFFERENT, EQUAL, LOPSIDED, Population
-from simulated_shares import told
+from simulated_shares import format_share
 
 import answerkey
 from answerkey.stats.distributions import t_quantile
@@ -28,7 +28,7 @@ Section = Callable[[int, Sequence[int], Source], None]
 
 # How questions belong together: one a unit, templates of five, conversations of one to twelve.
 STRUCTURES = ("alone", "fives", "conversations")
-# Of the questions of one unit, so many share its luck.
+# The share of a unit's questions that have the same luck.
 _SHARED = 0.5
 
 
@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
 
 
 def draw(population: Sequence[float] | Floats, units: int, structure: str, source: Source) -> Drawn:
-    """So many units; within one, a share of the questions has the same value."""
+    """`units` units; within one, a share of the questions has the same value."""
     pool = np.asarray(population)
     sizes = {"alone": np.ones(units, int), "fives": np.full(units, 5)}.get(structure)
     if sizes is None:
@@ -99,9 +99,8 @@ def differences(structure: str, trials: int, sizes: Sequence[int], source: Sourc
             cells = []
             for n in sizes:
                 rates = difference_rates(population, n, structure, trials, source)
-                cells.append(
-                    f"{told(rates.clear, trials)} ({rates.t_clear:.1%}), {told(rates.held, trials)} ({rates.t_held:.1%})"
-                )
+                clear, held = format_share(rates.clear, trials), format_share(rates.held, trials)
+                cells.append(f"{clear} ({rates.t_clear:.1%}), {held} ({rates.t_held:.1%})")
             row(population.name, *cells)
 
 
@@ -125,7 +124,7 @@ def means(structure: str, trials: int, sizes: Sequence[int], source: Source) -> 
     head(f"one run's score, {structure}", *(f"{n} units" for n in sizes))
     for population in [p for p in EQUAL if "same" not in p.name]:
         found = [mean_rates(population, n, structure, trials, source) for n in sizes]
-        row(population.name, *(f"{told(ours, trials)} ({plain:.1%})" for ours, plain in found))
+        row(population.name, *(f"{format_share(ours, trials)} ({plain:.1%})" for ours, plain in found))
 
 
 PLANNED = (
@@ -168,7 +167,7 @@ def plan(trials: int, sizes: Sequence[int], source: Source) -> None:
                 planned_power(population, 300, trials // 4, source, structure=structure)[1] for _ in range(10)
             ]
             planned = str(units[0]) if len(units) == 1 else f"{units[0]} to {units[-1]}"
-            row(population.name, planned, told(power, 5 * trials), f"{np.mean(small):.1%}")
+            row(population.name, planned, format_share(power, 5 * trials), f"{np.mean(small):.1%}")
 
 
 def questions(count: int) -> list[dict[str, Any]]:
@@ -177,7 +176,7 @@ def questions(count: int) -> list[dict[str, Any]]:
 
 
 def noisy(passing: float, source: Source, *, slow: str = "") -> Callable[[str], Any]:
-    """A chatbot that answers rightly so often; its failures, or its right answers, may take longer."""
+    """A chatbot that answers rightly with a given probability; its failures, or its right answers, may take longer."""
 
     async def answer(question: str) -> str:
         right = bool(source.random() < passing)
@@ -213,7 +212,7 @@ def early(trials: int, sizes: Sequence[int], source: Source) -> None:
         for slow in ("", "failures", "passes"):
             row(
                 f"{looks or 'any'} looks, slow: {slow or 'none'}",
-                told(early_alarms(trials, slow, source, looks=looks), trials),
+                format_share(early_alarms(trials, slow, source, looks=looks), trials),
             )
 
 
@@ -229,7 +228,7 @@ def ci_alarm(base: Callable[[str], Any], candidate: Callable[[str], Any], folder
 
 
 def broken(count: int) -> Callable[[str], str]:
-    """A chatbot that always fails the first so many questions and no other."""
+    """A chatbot that always fails the first `count` questions and no other."""
 
     def answer(question: str) -> str:
         number = int(question[4:-1])
@@ -251,7 +250,9 @@ def confirm(trials: int, sizes: Sequence[int], source: Source) -> None:
             wrong = sum(
                 ci_alarm(noisy(passing, source), noisy(passing, source), Path(folder)) for _ in range(trials)
             )
-            row(f"equal, each question passes {passing:.0%} of the time", told(wrong / trials, trials))
+            row(
+                f"equal, each question passes {passing:.0%} of the time", format_share(wrong / trials, trials)
+            )
 
 
 def head(title: str, *columns: str) -> None:

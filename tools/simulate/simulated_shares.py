@@ -1,11 +1,11 @@
-"""A simulated share beside what so many trials can know of it: Wilson's 95% interval of the simulation itself."""
+"""A simulated share with Wilson's 95% interval of the simulation itself."""
 
 import math
 
-__all__ = ["told"]
+__all__ = ["format_share"]
 
 
-def told(share: float, trials: int) -> str:
+def format_share(share: float, trials: int) -> str:
     """The share with its Monte-Carlo interval: a bar is missed only if all of that lies outside."""
     z = 1.96
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)

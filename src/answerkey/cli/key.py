@@ -92,7 +92,7 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None) ->
 
     settings = load_settings()
     chosen = golden_set(questions, settings)
-    result = audit_questions(chosen, scoring_for(settings, match))
+    result = audit_questions(chosen, scoring_for(settings, match), settings)
     too_high = max_floor is not None and result.floor > max_floor
     return Answer(audit_document(result), lambda: print_audit(result, chosen), int(too_high))
 

@@ -123,7 +123,7 @@ def init(flags: InitFlags) -> None:
             Settings().options(timeout=flags.timeout),
             headers=flags.headers,
             reply=flags.reply,
-            tell=partial(click.echo, err=True),
+            report=partial(click.echo, err=True),
         )
     )
     first = probe.answered[0]

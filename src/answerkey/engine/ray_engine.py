@@ -1,4 +1,8 @@
-"""The Ray cluster that answerkey uses: connected to once, the same answerkey on every node, and one line if it is not so."""
+"""RayEngine: asks from the nodes of a Ray cluster, which must all have the same version of answerkey.
+
+Concurrency, rate, timeouts, retries and the journal stay in this process; a worker opens the target for itself, asks, and
+measures the times. The questions of a worker that is lost are asked again on another.
+"""
 
 import asyncio
 import logging
@@ -20,14 +24,14 @@ from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetWrapper
 
-# Ray starts what it needs for a task within seconds; a cluster that cannot is full or broken.
-_PATIENCE_S = 120.0
-_KNOCK_S = 10.0
+# Ray starts a task within seconds; a cluster that does not is full or broken.
+_TASK_S = 120.0
+_CONNECT_S = 10.0
 
 
 def connect(address: str | None) -> Any:
-    """The module `ray`, connected to the cluster at `address` (None: the one that this machine belongs to)."""
-    # Ray reports how it is used to its makers unless it is told not to, before it is loaded.
+    """The module `ray`, connected to the cluster at `address` (None: the one of this machine)."""
+    # Ray sends usage statistics unless this is set before it is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -36,7 +40,7 @@ def connect(address: str | None) -> Any:
     if ray.is_initialized():
         return ray
     try:
-        _knock(address)
+        _check_reachable(address)
         ray.init(
             address=address or "auto", log_to_driver=False, logging_level=logging.ERROR, namespace="answerkey"
         )
@@ -50,15 +54,15 @@ def connect(address: str | None) -> Any:
     return ray
 
 
-def _knock(address: str | None) -> None:
-    """Raise what a plain connection raises: Ray tries for many minutes to reach what is not there."""
+def _check_reachable(address: str | None) -> None:
+    """Raise OSError if nothing listens at the address: Ray itself would try for many minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
 
 
 def error_line(error: BaseException) -> str:
-    """What an error of Ray's says, without the trace that it carries."""
+    """The message of a Ray error, without its traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:200]
 
@@ -68,38 +72,32 @@ def _versions() -> tuple[str, str]:
 
 
 def _check_nodes(ray: Any) -> None:
-    """Refuse a cluster with a node that would score otherwise."""
+    """Refuse a cluster with a node that has another version of answerkey or Python."""
     ours = _versions()
     affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     nodes = [node for node in ray.nodes() if node["Alive"]]
     task = ray.remote(num_cpus=0)(_versions)
-    # Ray lists a node that has died for some seconds more; what is gone scores nothing.
+    # Ray lists a dead node for some more seconds; it gets no work.
     gone = (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError)
     for node in nodes:
-        place = f"the node {node['NodeManagerHostname']}"
+        name = f"the node {node['NodeManagerHostname']}"
         try:
-            found = ray.get(
+            theirs = ray.get(
                 task.options(scheduling_strategy=affinity(node["NodeID"], soft=False)).remote(),
-                timeout=_PATIENCE_S,
+                timeout=_TASK_S,
             )
         except gone:
             continue
         except Exception as error:  # noqa: BLE001  # a cluster can fail in any way
             cause = error_line(error)
             missing = "No module named" in str(error)
-            remedy = "install answerkey there" if missing else "look at `ray status`"
-            raise UsageError(f"{place} of the Ray cluster cannot work: {cause}; {remedy}") from None
-        if tuple(found) != ours:
+            remedy = "install answerkey there" if missing else "check `ray status`"
+            raise UsageError(f"{name} of the Ray cluster cannot be used: {cause}; {remedy}") from None
+        if tuple(theirs) != ours:
             raise UsageError(
-                f"{place} of the Ray cluster has answerkey {found[0]} on Python {found[1]}, here it is {ours[0]} on "
-                f"{ours[1]}; install the same"
+                f"{name} of the Ray cluster has answerkey {theirs[0]} on Python {theirs[1]}, this machine has {ours[0]} on "
+                f"{ours[1]}; install the same versions"
             )
-
-
-# RayEngine: the asking of LocalEngine, with the chatbot's side spread over the workers of a Ray cluster.
-#
-# Concurrency, rate, timeouts, retries and the journal stay here; a worker opens the target for itself, asks, and stamps the
-# times. A worker that is lost loses what it was asking, which is asked again elsewhere.
 
 
 # Workers lost in a row, as a multiple of the concurrency, before the cluster itself is taken to be gone.
@@ -211,7 +209,7 @@ class SpreadTarget(TargetWrapper):
         self._warnings: list[str] = []
 
     @property
-    def capacity(self) -> int | None:  # type: ignore[override]  # nobody sets that of a wrapper
+    def capacity(self) -> int | None:  # type: ignore[override]  # it is not set on a wrapper
         """That of all workers together."""
         own = self.target.capacity
         return None if own is None else own * max(1, len(self._workers))
@@ -296,6 +294,6 @@ class SpreadTarget(TargetWrapper):
             self._worker_of = {name: other for name, other in self._worker_of.items() if other is not worker}
 
     def _start(self) -> Any:
-        # A chatbot is waited for, not computed: workers share processors with whatever else the cluster does.
+        # Workers mostly wait for the chatbot, so they need no processor of their own.
         actor = self._ray.remote(num_cpus=0, max_concurrency=self._options.concurrency)(AskingWorker)
         return actor.options(scheduling_strategy="SPREAD").remote(self._make, str(Path.cwd()))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, ClassVar, Literal, overload
 
 import msgspec
@@ -188,6 +188,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The run document."""
         return run_document(self)
 
+    def by_question(self) -> Iterator[list[Trial]]:
+        """The trials of each question together, in the order of the set or in which a log first answers them."""
+        results = self.results
+        grouped = results.by_question() if isinstance(results, LoggedResults) else results
+        for _, trials in groupby(grouped, key=lambda trial: trial.question.id):
+            yield list(trials)
+
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each result, under the names of the run document."""
         from answerkey.model.result_rows import result_row  # for those who program
@@ -266,12 +273,15 @@ class LoggedResults(StreamedResults):
         self,
         read: Callable[[], Iterable[Trial]],
         *,
+        by_question: Callable[[], Iterable[Trial]],
         worst: Sequence[Trial],
         imperfect: int,
         failed: int,
         lines: Callable[[], Iterable[bytes]] | None = None,
     ) -> None:
         super().__init__(read)
+        # All results, question by question: in the log, the replies to a question may be anywhere.
+        self.by_question = by_question
         # The rows of all results as lines of JSON, where these were kept instead of trials.
         self.lines = lines
         # The lowest first.

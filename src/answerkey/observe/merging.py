@@ -1,4 +1,4 @@
-"""Span: one step of a trace in the one form that both encodings of OTLP are read into."""
+"""Spans, and observations: what was seen of a question from outside, joined with its reply."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,15 +11,15 @@ from answerkey.model.reply import Evidence, Reply, Source, ToolCall, Usage
 
 
 class MalformedError(ValueError):
-    """What was sent is not OTLP; the message says where."""
+    """A request is not valid OTLP."""
 
 
 class Event(NamedTuple):
-    """Something that happened within a span: an event of it, or a log record that names it."""
+    """An event of a span, or a log record that belongs to it."""
 
     name: str
     attributes: dict[str, Any]
-    # What a log record says; an event has none.
+    # The body of a log record; None for an event.
     body: Any = None
 
 
@@ -28,10 +28,10 @@ class Span(msgspec.Struct, kw_only=True, gc=False):
 
     trace_id: str
     span_id: str
-    # Empty: it has none.
+    # Empty: none.
     parent_id: str = ""
     name: str = ""
-    # The instrumentation that made it.
+    # The instrumentation library.
     scope: str = ""
     start_ns: int = 0
     end_ns: int = 0
@@ -40,12 +40,12 @@ class Span(msgspec.Struct, kw_only=True, gc=False):
     # 0 unset, 1 ok, 2 error.
     status: int = 0
     status_message: str = ""
-    # The traces that it is linked to: gateways put the caller's there.
+    # Ids of linked traces, e.g. that of a gateway's caller.
     links: tuple[str, ...] = ()
 
 
 class Unread(NamedTuple):
-    """A span or log record as it arrived: its ids, and the rest still encoded, to be read when its question is graded."""
+    """A span or log record with its ids; the rest is decoded when its question is graded."""
 
     trace_id: str
     span_id: str
@@ -53,14 +53,14 @@ class Unread(NamedTuple):
     scope: str
     # Bytes of protobuf, or an object of JSON.
     encoded: bytes | dict[str, Any]
-    # A log record, which belongs to the span whose id it has.
+    # A log record of the span with this id.
     is_log: bool
-    # What it takes in memory, about.
+    # Approximate memory in bytes.
     size: int
 
 
 class Export(NamedTuple):
-    """What one request brings."""
+    """The content of one request."""
 
     items: list[Unread]
     # Log records that belong to no span.
@@ -68,45 +68,42 @@ class Export(NamedTuple):
 
 
 def read_traceparent(traceparent: str | None) -> tuple[str, str] | None:
-    """The trace id and span id of a W3C `traceparent`; None if it is none."""
+    """The trace id and span id of a W3C `traceparent`; None if it is not valid."""
     parts = (traceparent or "").strip().lower().split("-")
     if len(parts) < 4 or len(parts[1]) != 32 or len(parts[2]) != 16:
         return None
     return parts[1], parts[2]
 
 
-# Observations, and the one merger that joins what several observers saw of a question.
-
-
 _Same = Callable[[ToolCall, ToolCall], bool]
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """What one observer saw of a question on its way to the reply."""
+    """What one observer saw of a question."""
 
     kind: Literal["otel", "proxy"]
     tool_calls: tuple[ToolCall, ...] = ()
     sources: tuple[Source, ...] = ()
     usage: Usage | None = None
-    # Whether every call was seen: only then is a call that is not listed a call that was not made.
+    # Whether every call was seen: only then was a call that is not listed not made.
     complete: bool = False
-    # What is known to be missing or was not understood, in words.
+    # What is known to be missing or could not be read, in words.
     missing: tuple[str, ...] = ()
-    # How many calls of models it knows of, whether or not it saw what came of them.
+    # Number of model calls that it knows of, whether or not it saw their answers.
     models: int = 0
 
 
 def join_observations(reply: Reply, observations: Iterable[Observation]) -> Reply:
-    """The reply with what observers saw. What was seen from outside goes before what the chatbot says of itself."""
+    """Add observations to a reply. They take precedence over what the chatbot reports itself."""
     seen = [one for one in observations if one.tool_calls or one.complete or one.missing]
     if not seen:
         return reply
     own = reply.evidence
     whole = [one for one in seen if one.complete]
-    # A trace of this process comes without its count: it makes up for spans that others lack, and for no exchange.
+    # A trace of this process has no count: it compensates for spans that others lack, but not for model calls.
     in_process = own.tools_observed and own.kind == "otel"
     most = max([one.models for one in whole] + [0] * in_process, default=-1)
-    # Who saw everything makes up for another's lack only by knowing of as many calls of models as the other.
+    # A complete observer compensates for an incomplete one only if it knows of as many model calls.
     lacking = [one for one in seen if not one.complete and not (in_process and one.kind == "otel")]
     uncovered = any(one.models > most for one in lacking)
     complete = [] if uncovered else whole
@@ -116,14 +113,14 @@ def join_observations(reply: Reply, observations: Iterable[Observation]) -> Repl
     sources = reply.sources or next((one.sources for one in seen if one.sources), ())
     evidence = Evidence(
         kind=(complete or seen)[0].kind,
-        # What the reply itself holds must have been understood, too.
+        # The reply itself must have been read completely, too.
         completeness="complete" if complete and not own.unread else "partial",
         tools_observed=bool(complete) or own_stands,
         sources_observed=own.sources_observed or bool(sources),
         unread=(*own.unread, *(() if complete else missing)),
     )
     if not complete and own_stands and len(calls) == len(reply.tool_calls):
-        # What the reply tells by itself is not less for an observer that saw a part of it.
+        # An observer that saw only a part does not diminish what the reply itself contains.
         evidence = own
     return msgspec.structs.replace(
         reply,
@@ -142,8 +139,8 @@ def join_calls(*seen: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """
     joined: list[ToolCall] = []
     for calls in seen:
-        places = _places(joined, calls)
-        # Beside its neighbours in the list that has it; at the end if it has none.
+        places = _matches(joined, calls)
+        # Next to its neighbours in the list that has it; at the end if it has none.
         after = 0 if places else len(joined)
         for number, call in enumerate(calls):
             if number in places:
@@ -157,8 +154,8 @@ def join_calls(*seen: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(joined)
 
 
-def _places(joined: Sequence[ToolCall], calls: Sequence[ToolCall]) -> dict[int, int]:
-    """Which of the calls are in the list already, and where."""
+def _matches(joined: Sequence[ToolCall], calls: Sequence[ToolCall]) -> dict[int, int]:
+    """Index of a call → index of the same call in the list."""
     places: dict[int, int] = {}
     free = list(range(len(joined)))
     for same in (_same_id, _same_arguments, _one_without_arguments):
@@ -177,7 +174,7 @@ def _same_id(one: ToolCall, other: ToolCall) -> bool:
 
 
 def _may_be(one: ToolCall, other: ToolCall) -> bool:
-    """Whether nothing speaks against two calls being one. A server's own name may stand before a tool's (MCP)."""
+    """Whether two calls may be the same. A tool's name may have the server's name as a prefix (MCP)."""
     return (one.id is None or other.id is None) and (
         one.name == other.name or one.name.endswith(f"__{other.name}") or other.name.endswith(f"__{one.name}")
     )
@@ -192,11 +189,11 @@ def _one_without_arguments(one: ToolCall, other: ToolCall) -> bool:
 
 
 def _filled(first: ToolCall, second: ToolCall) -> ToolCall:
-    """A call as two saw it."""
+    """One call from what two observers saw of it."""
     with_arguments = (
         first if first.arguments is not None else second if second.arguments is not None else first
     )
-    # A model's end is when a call can begin at the earliest; who saw it run knows when it did.
+    # A call starts after the model has ended; an observer of the tool itself knows when.
     timed = (
         second
         if first.start_ms is None or (first.duration_ms is None and second.duration_ms is not None)
@@ -217,10 +214,10 @@ def _filled(first: ToolCall, second: ToolCall) -> ToolCall:
     )
 
 
-# The environment of the programs that answerkey starts as chatbots: the user's own, and where the observers listen.
+# Environment of the programs that answerkey starts as chatbots: the user's, and the addresses of the observers.
 
 
-# Names and addresses for the chatbots of this run; answerkey's own clients (a judge's) do not see them.
+# Variables for the chatbots of this run; answerkey's own clients (e.g. a judge's) do not get them.
 OBSERVERS: ContextVar[Mapping[str, str] | None] = ContextVar("answerkey_observers", default=None)
 
 

@@ -1,6 +1,7 @@
-"""Spans of a chatbot that runs in this process: if it uses OpenTelemetry's SDK, what it records is seen as it ends.
+"""ObservedTarget: a chatbot with a span receiver or a proxy; and the spans of a chatbot in this process.
 
-Nothing is imported that the chatbot has not imported itself, and no provider is set in its place.
+Spans in this process are read if the chatbot uses OpenTelemetry's SDK: nothing is imported that it has not imported itself, and
+no provider is set.
 """
 
 import os
@@ -32,25 +33,25 @@ class Collected:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
-        # Those that have begun and not ended.
-        self.under_way = 0
+        # Number of spans that have started and not ended.
+        self.running = 0
 
     def observation(self) -> Observation:
-        """What they tell."""
+        """The calls in the spans."""
         zero = min((span.start_ns for span in self.spans), default=0)
-        lacks = [f"{self.under_way} spans have not ended"] if self.under_way else []
+        lacks = [f"{self.running} spans have not ended"] if self.running else []
         return read_trace(self.spans, zero_ns=zero, missing=lacks).observation
 
 
-# What is being collected, by trace id.
+# Trace id → its spans.
 _COLLECTING: dict[int, Collected] = {}
-# The providers that are watched; they live as long as the process.
+# Providers with our processor; they exist as long as the process.
 _WATCHED: list[Any] = []
 
 
 @contextmanager
 def in_process_spans(traceparent: str | None) -> Iterator[Collected]:
-    """Call a chatbot within a question's trace, and collect what it records."""
+    """Set the question's trace as the current one, and collect its spans."""
     collected = Collected()
     ids = read_traceparent(traceparent)
     if ids is None or _SDK not in sys.modules:
@@ -71,24 +72,24 @@ def in_process_spans(traceparent: str | None) -> Iterator[Collected]:
 
 
 def _watch(provider: Any) -> None:
-    """Have a provider tell of its spans; one that is not the SDK's (none was set up) has none to tell of."""
+    """Add our processor to a provider of the SDK."""
     if any(one is provider for one in _WATCHED) or not hasattr(provider, "add_span_processor"):
         return
     _WATCHED.append(provider)
     sdk: Any = sys.modules[_SDK]
 
     class Watcher(sdk.SpanProcessor):  # type: ignore[misc]  # known at run time only
-        """Takes note of the spans of questions under way."""
+        """Collects the spans of running questions."""
 
         def on_start(self, span: Any, parent_context: Any = None) -> None:
             collected = _COLLECTING.get(span.get_span_context().trace_id)
             if collected is not None:
-                collected.under_way += 1
+                collected.running += 1
 
         def on_end(self, span: Any) -> None:
             collected = _COLLECTING.get(span.get_span_context().trace_id)
             if collected is not None:
-                collected.under_way -= 1
+                collected.running -= 1
                 collected.spans.append(_read(span))
 
     provider.add_span_processor(Watcher())
@@ -140,7 +141,7 @@ class Observers:
         environment: dict[str, str] = {}
         try:
             if options.traces is not None:
-                self.spans = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
+                self.spans = TraceBook(quiet_s=options.trace_quiet, longest_s=options.trace_patience)
                 load_messages()
                 receiver = Receiver(self.spans, self.spans.note_malformed)
                 address = await self._listen("traces", receiver_app(receiver), options.traces)
@@ -176,7 +177,7 @@ class Observers:
             await site.start()
         except OSError as error:
             raise UsageError(
-                f"--{what} cannot listen on port {port}: {error.strerror or error}; give another: --{what} {port + 10}"
+                f"--{what} cannot listen on port {port}: {error.strerror or error}; use another: --{what} {port + 10}"
             ) from None
         self.addresses[what] = f"http://127.0.0.1:{runner.addresses[0][1]}"
         return self.addresses[what]
@@ -225,17 +226,17 @@ class ObservedTarget(TargetWrapper):
         await self._open.aclose()
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask the chatbot, while the observers know of the question."""
+        """Ask the chatbot while the observers expect the question."""
         self._observers.open_question(ask)
         try:
             return await self.target.ask(ask)
         except RetryableError:
-            # It is asked again under another trace.
+            # It is asked again with another trace.
             self._observers.close_question(ask)
             raise
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
-        """The reply with what was seen of it, once nothing more is to be expected; outside the chatbot's time."""
+        """The reply with the observations, once they are complete; not part of the chatbot's time."""
         try:
             reply = await self.target.observe(ask, reply)
             for book in reversed(self._observers.books):

@@ -1,4 +1,4 @@
-"""What passes between a chatbot and a model's API or an MCP server: requests and responses into messages and calls."""
+"""The recording proxy: forwards requests to model APIs and MCP servers, and reads the messages and calls in them."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from answerkey.observe.receiver import unpacked
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
 from answerkey.providers import KNOWN_APIS
-from answerkey.transcripts.conversation import NOT_ASKED, reply_of
+from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import add_usage, read_arguments, read_result
 from answerkey.transcripts.formats import read_document
 from answerkey.transcripts.json_values import as_dict, as_str, decode_strict_json
@@ -31,42 +31,42 @@ if TYPE_CHECKING:
     from yarl import URL
 
 
-# The paths by which the APIs of models are called; others (lists of models, embeddings) call no tool.
+# Paths of model APIs; others (lists of models, embeddings) call no tool.
 _MODEL_PATHS = re.compile(
     r"(/completions|/responses|/v1/messages|/api/chat|/api/generate|:generateContent|:streamGenerateContent)$"
 )
 
 
 class ModelRequest(NamedTuple):
-    """What a chatbot asks of a model."""
+    """A request to a model."""
 
     messages: list[Message]
-    # What it refers to: the response that it goes on from, and the calls whose results it brings.
+    # Ids that it refers to: the previous response, and the calls whose results it contains.
     ids: frozenset[str]
 
 
 class McpCall(NamedTuple):
-    """A tool called on an MCP server."""
+    """A call of a tool on an MCP server."""
 
     call: ToolCall
-    # The request's own id, by which its answer is found.
+    # The id of the request, which its answer repeats.
     request_id: Any
     traceparent: str | None
 
 
 class SeenResponse(NamedTuple):
-    """A response as it passed: its status, its headers that matter, and its bytes."""
+    """A forwarded response: status, relevant headers, and body."""
 
     status: int
     content_type: str
     encoding: str
     body: bytes
-    # False: it was cut off, or was too large to keep.
+    # False: it was cut off, or too large to store.
     whole: bool
 
 
 def read_request(path: str, body: bytes) -> ModelRequest | McpCall | Literal["unread"] | None:
-    """The request if it can lead to a call of a tool; None if it cannot, `unread` if it was not understood."""
+    """The request if it can lead to a tool call; None if it cannot, `unread` if it could not be read."""
     is_model = _MODEL_PATHS.search(path) is not None
     try:
         payload = decode_strict_json(body) if body else None
@@ -104,18 +104,18 @@ def _mcp_call(given: dict[str, Any]) -> McpCall | Literal["unread"]:
 
 
 def read_response(seen: SeenResponse) -> Reply | None:
-    """What a model said, whole or streamed; None if that was not understood."""
+    """The message of a model, whole or streamed; None if it could not be read."""
     events, over = _events(seen)
     if not events or not seen.whole:
         return None
-    # A response that is no stream is one event, and over.
+    # A response without a stream is one event, and complete.
     payload, whole = (events[0], True) if over and len(events) == 1 else assemble_events(events, done=over)
-    reply = read_document(as_dict(payload), NOT_ASKED)
+    reply = read_document(as_dict(payload), NO_CONTEXT)
     return reply if reply is not None and whole and not reply.evidence.unread else None
 
 
 def mcp_result(seen: SeenResponse, request_id: Any) -> dict[str, Any] | None:
-    """The answer to a call of a tool on an MCP server, as what came of a call; None if it was not seen."""
+    """The result of a tool call in the answer of an MCP server; None if it was not seen."""
     for event in _events(seen)[0]:
         answer = as_dict(event)
         if answer.get("id") != request_id or not ("result" in answer or "error" in answer):
@@ -130,7 +130,7 @@ def mcp_result(seen: SeenResponse, request_id: Any) -> dict[str, Any] | None:
 
 
 def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
-    """The JSON of a response, of each event if it is a stream; and whether it says by itself that it is over."""
+    """The JSON of a response, or of each event of a stream; and whether it marks its own end."""
     try:
         body = unpacked(seen.body, seen.encoding)
     except MalformedError:
@@ -141,7 +141,7 @@ def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
     try:
         if kind is None:
             whole = decode_strict_json(body)
-            # Gemini streams a list where it is not asked for events.
+            # Gemini streams a list unless events are requested.
             return (whole, False) if isinstance(whole, list) else ([whole], True)
         reader = EventReader(kind)
         return [decode_strict_json(text) for text in reader.feed(body, last=True)], reader.done
@@ -149,26 +149,26 @@ def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
         return [], False
 
 
-# ExchangeBook: which question under way each request to a model belongs to, and what came of it.
+# ExchangeBook: which running question each request to a model belongs to, and its response.
 #
-# A request belongs to the question whose trace it carries, in `traceparent` or in the proxy's path; else to the only one
-# under way whose text stands in it; else to the only one whose calls it goes on from. Otherwise it is nobody's, and every
-# question that could have made it is only partly observed.
+# A request belongs to the question whose trace id it has, in `traceparent` or in the proxy's path; else to the only running
+# question whose text it contains; else to the only one whose calls it continues. Otherwise it is ambiguous, and every question
+# that could have sent it is only partially observed.
 
 
 class _UnderWay:
-    """A question under way, and what was seen of it."""
+    """A running question, and what was seen of it."""
 
     def __init__(self, ask: Ask) -> None:
         self.text = _plain(ask.question)
         self.begun = time.monotonic()
         self.exchanges: list[Exchange] = []
         self.lacks: list[str] = []
-        # Requests that it may have made, or another question.
+        # Requests that this or another question sent.
         self.unclear: list[Exchange] = []
         self.pending = 0
         self.idle = asyncio.Event()
-        # What later requests may refer to: responses and calls.
+        # Ids that later requests may refer to: responses and calls.
         self.ids: set[str] = set()
 
     def asked_calls(self) -> list[ToolCall]:
@@ -182,7 +182,7 @@ class Exchange:
         self, request: ModelRequest | McpCall | Literal["unread"], might: Sequence[_UnderWay]
     ) -> None:
         self.request = request
-        # The questions that could have made it; it belongs to one only if that is the only one.
+        # The questions that could have sent it; it belongs to one only if there is only one.
         self.might = might
         self.begun = self.ended = time.monotonic()
         self.calls: tuple[ToolCall, ...] = ()
@@ -190,16 +190,16 @@ class Exchange:
 
 
 class ExchangeBook:
-    """The questions under way, and what passes through the proxy for them."""
+    """The running questions and their requests."""
 
     def __init__(self, *, quiet_s: float) -> None:
         self._quiet_s = quiet_s
         self._open: dict[str, _UnderWay] = {}
-        # Requests by what became of them: matched, ambiguous, of no question, not understood.
+        # Number of requests: matched, ambiguous, of no question, unreadable.
         self.counts: Counter[str] = Counter()
 
     def open(self, ask: Ask) -> None:
-        """Begin to look out for a question's requests."""
+        """Start to match the requests of a question."""
         ids = read_traceparent(ask.traceparent)
         if ids is not None:
             self._open[ids[0]] = _UnderWay(ask)
@@ -211,7 +211,7 @@ class ExchangeBook:
         trace_id: str | None,
         traceparent: str | None,
     ) -> Exchange:
-        """A request has come; `trace_id` is the one in the proxy's path."""
+        """Match a request; `trace_id` is the one in the proxy's path."""
         inner = request.traceparent if isinstance(request, McpCall) else None
         exchange = Exchange(request, self._might_be_of(request, trace_id, (traceparent, inner)))
         for one in exchange.might:
@@ -229,7 +229,7 @@ class ExchangeBook:
             return known[:1]
         under_way = list(self._open.values())
         if trace_id is not None:
-            # The path names a question that is not under way any more.
+            # The path has the id of a question that has ended.
             return []
         if isinstance(request, McpCall):
             same = [one for one in under_way if _asked_for(one, request.call)]
@@ -242,7 +242,7 @@ class ExchangeBook:
         return found
 
     def end(self, exchange: Exchange, seen: SeenResponse | None) -> None:
-        """Its response has passed; None if none came."""
+        """Read its response; None if there was none."""
         exchange.ended = time.monotonic()
         for one in exchange.might:
             one.pending -= 1
@@ -250,7 +250,7 @@ class ExchangeBook:
                 one.idle.set()
         owner = exchange.might[0] if len(exchange.might) == 1 else None
         if seen is None or seen.status >= 400:
-            # Nothing was said, so nothing is called for it.
+            # Without a message there are no calls.
             if owner is not None and isinstance(exchange.request, McpCall):
                 exchange.calls = (
                     msgspec.structs.replace(exchange.request.call, error="the server could not be asked"),
@@ -262,15 +262,15 @@ class ExchangeBook:
             self.counts["matched"] += 1
             owner.exchanges.append(exchange)
             if not understood:
-                owner.lacks.append("a model's answer that was not understood or cut off")
+                owner.lacks.append("a model's answer that was unreadable or cut off")
             return
         for one in exchange.might or self._open.values():
             one.unclear.append(exchange)
         if understood and not exchange.calls:
-            # Whosever it was, nothing was called.
+            # No tool was called, whichever question it was.
             return
         self.counts["ambiguous" if exchange.might else "of no question"] += 1
-        made = f"{len(exchange.might)} questions could have made"
+        made = f"{len(exchange.might)} questions could have sent"
         for one in exchange.might or self._open.values():
             one.lacks.append(f"a request that {made if exchange.might else 'no question could be found for'}")
 
@@ -299,7 +299,7 @@ class ExchangeBook:
         return True
 
     async def settle(self, traceparent: str | None) -> None:
-        """Wait for requests that a question still has under way, for as long as a quiet period."""
+        """Wait for the pending requests of a question, at most for a quiet period."""
         ids = read_traceparent(traceparent)
         one = None if ids is None else self._open.get(ids[0])
         if one is not None and one.pending:
@@ -308,12 +308,12 @@ class ExchangeBook:
                     await one.idle.wait()
 
     def close(self, traceparent: str | None) -> Observation | None:
-        """What was seen of a question; None if nothing passed for it."""
+        """The observation of a question; None if it sent no request."""
         ids = read_traceparent(traceparent)
         one = None if ids is None else self._open.pop(ids[0], None)
         if one is None:
             return None
-        lacks = [*one.lacks, *(["the answer to a request that was still under way"] if one.pending else [])]
+        lacks = [*one.lacks, *(["the answer to a pending request"] if one.pending else [])]
         if not one.exchanges and not lacks:
             self.counts["questions without a request"] += 1
             return None
@@ -340,7 +340,7 @@ class ExchangeBook:
         )
 
     def warnings(self) -> list[str]:
-        """What a reader of the run must know."""
+        """Warnings for the reader of the run."""
         told = {
             "questions without a request": "question(s) sent nothing through the proxy: is the chatbot's base URL the proxy's?",
             "ambiguous": "request(s) could have been made by several questions and were not used; pass traceparent on, "
@@ -359,9 +359,9 @@ def _milliseconds(first: float, second: float) -> float:
 
 
 def _models(one: _UnderWay) -> int:
-    """How many calls of models a question made or may have made."""
+    """Number of model calls that a question made or may have made."""
     models = sum(not isinstance(made.request, McpCall) for made in (*one.exchanges, *one.unclear))
-    # A tool is called on a server because a model asked for it.
+    # A tool call on a server was requested by a model.
     return models + one.pending or int(bool(one.unclear))
 
 
@@ -373,9 +373,9 @@ def _asked_for(one: _UnderWay, call: ToolCall) -> bool:
 
 
 def _standing_in(under_way: Sequence[_UnderWay], messages: Sequence[Message]) -> list[_UnderWay]:
-    """The questions whose text stands in what the user says. One that stands only within a longer one's does not."""
+    """The questions whose text is in the user's messages, except those whose text is only part of a longer question."""
     said = [_plain(message.text or "") for message in messages if message.role == "user"]
-    # In a conversation, what was said last decides.
+    # In a conversation, the last message decides.
     for text in (said[-1:], said, [_plain(message.text or "") for message in messages]):
         rest = "\n".join(text)
         found: list[_UnderWay] = []
@@ -389,28 +389,26 @@ def _standing_in(under_way: Sequence[_UnderWay], messages: Sequence[Message]) ->
     return []
 
 
-# The recording proxy: hands every request on as it is and every response back as it arrives, and has both read.
-#
-# Headers are passed on and never kept: they hold the keys.
+# The web application. It forwards headers, which contain keys, and never stores them.
 
 
 _MOST_REQUEST = 64 * 1024 * 1024
-# So much of a response is read; the rest passes all the same.
+# Bytes of a response that are read; the rest is only forwarded.
 _MOST_KEPT = 16 * 1024 * 1024
-# Headers that are between two neighbours, and those that the client writes itself.
+# Hop-by-hop headers, and those that the client writes itself.
 _NOT_PASSED_ON = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
         *("transfer-encoding", "upgrade", "host", "content-length", "accept-encoding"),
     }
 )
-# The APIs that have a path of their own.
+# APIs with their own path.
 _KNOWN = {name: KNOWN_APIS[name] for name in ("openai", "anthropic", "gemini", "ollama")}
 _ATTEMPT = re.compile(r"^/trace/([0-9a-fA-F]{32})(?=/)")
 
 
 class Upstreams:
-    """What is behind each path of the proxy."""
+    """The upstream server of each path of the proxy."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._bases: dict[str, str] = {}
@@ -418,7 +416,7 @@ class Upstreams:
         for name, api in _KNOWN.items():
             url = given.get(name) or os.environ.get(api.base_url_env) or api.base_url
             parts = urlsplit(url if "://" in url else f"http://{url}")
-            # The path of a base URL (/v1) stays in the base URL that the chatbot gets.
+            # The path of a base URL (/v1) is also part of the base URL for the chatbot.
             self._bases[name], self._paths[name] = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
         for name, url in given.items():
             parts = urlsplit(url)
@@ -429,18 +427,18 @@ class Upstreams:
                 self._bases[name] = url.rstrip("/")
 
     def environment(self, address: str) -> dict[str, str]:
-        """The variables by which SDKs find the proxy."""
+        """Environment variables by which SDKs use the proxy."""
         return {api.base_url_env: f"{address}/{name}{self._paths[name]}" for name, api in _KNOWN.items()}
 
     def find(self, path: str) -> str | None:
-        """Where a path of the proxy leads; None if nowhere."""
+        """The upstream address of a path; None if there is none."""
         name, _, rest = path.removeprefix("/").partition("/")
         base = self._bases.get(name)
         return None if base is None else f"{base}/{rest}" if rest else base
 
 
 def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
-    """The proxy as a server."""
+    """The proxy as a web application."""
     import aiohttp  # 200 ms that only runs with an observer need
     import yarl
     from aiohttp import web
@@ -449,7 +447,7 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
 
     async def session(app: web.Application):  # type: ignore[no-untyped-def]  # a context of aiohttp's own form
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
-        # Whatever is compressed stays so: bytes pass as they are.
+        # Bodies stay compressed.
         async with aiohttp.ClientSession(
             auto_decompress=False, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
         ) as opened:
@@ -491,7 +489,7 @@ async def _pass_on(
     from aiohttp import web
 
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON]
-    # Only what can be read here may be asked for.
+    # Request only encodings that can be read here.
     headers.append(("Accept-Encoding", "gzip, deflate"))
     seen: SeenResponse | None = None
     try:
@@ -528,7 +526,7 @@ _HELD_BACK = _NOT_PASSED_ON - {"accept-encoding"}
 
 
 async def _stream(answer: "ClientResponse", response: "web.StreamResponse", kept: bytearray) -> bool:
-    """Hand on each piece as it arrives; whether all of it was also kept."""
+    """Forward each chunk as it arrives; whether all of it was also stored."""
     whole = True
     async for piece in answer.content.iter_any():
         await response.write(piece)

@@ -1,4 +1,7 @@
-"""OTLP in JSON. Ids are hexadecimal there, unlike in protobuf's own mapping to JSON; exporters that follow that are read too."""
+"""The OTLP/HTTP receiver: reads spans and log records, in JSON or protobuf, and holds them until their question is graded.
+
+Ids in JSON are hexadecimal, unlike in protobuf's own mapping to JSON; exporters that use that are read too.
+"""
 
 import asyncio
 import base64
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 40
 _STATUS = {"STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
-# Objects take several times the room of the text that they came from.
+# Objects take several times the memory of their text.
 _BLOW_UP = 6
 
 
@@ -79,7 +82,7 @@ def _records(data: bytes, outer: str, middle: str, inner: str) -> list[tuple[str
 
 
 def _id(value: object, length: int) -> str:
-    """An id in hexadecimal; empty if it is none."""
+    """An id in hexadecimal; empty if it is not valid."""
     if not isinstance(value, str):
         return ""
     try:
@@ -268,23 +271,20 @@ def _deeper(depth: int) -> int:
     return depth + 1
 
 
-# TraceBook: the spans that have arrived for the questions under way, and when a trace can be taken to be whole.
-
-
 _MEGABYTE = 1024 * 1024
-# So many ids of traces that are done are kept, to tell a late span from one of another's trace.
+# Number of ids of finished traces that are stored, to distinguish late spans from unknown ones.
 _REMEMBERED = 100_000
 
 
 class OverfullError(Exception):
-    """There is no room for what was sent; none of it was taken."""
+    """There is no room for a request; none of it was stored."""
 
 
 class HeldTrace:
-    """What has arrived of one trace."""
+    """The spans of one trace that have arrived."""
 
     def __init__(self, span_id: str | None) -> None:
-        # The caller's own span, which is nobody's to send; None: the trace began elsewhere.
+        # The caller's own span, which is never sent; None: the trace began elsewhere.
         self.span_id = span_id
         self.asked_ns = time.time_ns()
         self.spans: dict[str, Unread] = {}
@@ -298,7 +298,7 @@ class HeldTrace:
         self.changed = asyncio.Event()
 
     def add(self, item: Unread, *, linked: bool = False) -> None:
-        """Keep a span or log record; the same span twice is once."""
+        """Store a span or log record; a duplicate span is ignored."""
         self.last = time.monotonic()
         self.changed.set()
         if item.is_log:
@@ -312,7 +312,7 @@ class HeldTrace:
         self.size += item.size
 
     def lacks(self) -> list[str]:
-        """What of the trace is known not to have arrived, in words."""
+        """What is known to be missing from the trace, in words."""
         if not self.spans:
             return ["no span arrived"]
         parents = {span.parent_id for span in self.spans.values() if span.span_id not in self.linked}
@@ -328,7 +328,7 @@ class HeldTrace:
         return [*found, f"{absent} parent span{'s' * (absent > 1)} did not arrive"] if absent else found
 
     def read(self, missing: Iterable[str] = ()) -> ReadTrace:
-        """What the trace tells. A span whose insides are broken is missing."""
+        """Read the trace. A span that cannot be read counts as missing."""
         spans: dict[str, Span] = {}
         broken = 0
         for item in (*self.spans.values(), *self.logs):
@@ -336,14 +336,14 @@ class HeldTrace:
                 if not item.is_log:
                     spans[item.span_id] = _span(item)
                 elif item.span_id in spans:
-                    spans[item.span_id].events.append(_event_trace_book(item))
+                    spans[item.span_id].events.append(_event(item))
             except MalformedError:
                 broken += 1
         lacks = [*missing, *([f"{broken} spans could not be read"] if broken else [])]
         if self.malformed:
             lacks.append("an export request could not be read")
         begun = min((span.start_ns for span in spans.values()), default=self.asked_ns)
-        # The chatbot's clock may be another: then its first span is the beginning.
+        # If the chatbot's clock differs, its first span is the beginning.
         skewed = not 0 <= begun - self.asked_ns <= time.time_ns() - self.asked_ns
         return read_trace(spans.values(), zero_ns=begun if skewed else self.asked_ns, missing=lacks)
 
@@ -353,37 +353,37 @@ def _span(item: Unread) -> Span:
     return read_span(held, scope) if isinstance(held, bytes) else read_json_span(held, scope)
 
 
-def _event_trace_book(item: Unread) -> Event:
+def _event(item: Unread) -> Event:
     held = item.encoded
     return read_log_record(held) if isinstance(held, bytes) else record_as_json_event(held)
 
 
 class TraceBook:
-    """The traces of the questions under way. What arrives for no question is counted, never guessed at."""
+    """The traces of the running questions, and when each is complete. Spans of no question are counted and not used."""
 
-    def __init__(self, *, quiet_s: float, patience_s: float, most_bytes: int = 256 * _MEGABYTE) -> None:
+    def __init__(self, *, quiet_s: float, longest_s: float, most_bytes: int = 256 * _MEGABYTE) -> None:
         self._quiet_s = quiet_s
-        self._patience_s = patience_s
+        self._longest_s = longest_s
         self._most_bytes = most_bytes
         self._open: dict[str, HeldTrace] = {}
-        # The same ids as they stand in protobuf.
+        # The same ids in binary.
         self._raw_ids: set[bytes] = set()
         self._done: dict[str, None] = {}
         self._held_bytes = 0
-        # What became of spans: taken, unknown (of no question), late (after its question was graded), refused.
+        # Spans: taken, unknown (of no question), late (after the question was graded), refused; malformed requests.
         self.counts: Counter[str] = Counter()
-        # Questions that waited in vain while no span of any question had arrived.
+        # Questions that waited in vain while no span had arrived at all.
         self._in_vain = 0
 
     def open(self, traceparent: str | None) -> None:
-        """Begin to keep the spans of a question."""
+        """Start to store the spans of a question."""
         ids = read_traceparent(traceparent)
         if ids is not None:
             self._open[ids[0]] = HeldTrace(ids[1])
             self._raw_ids.add(bytes.fromhex(ids[0]))
 
     def take(self, items: Iterable[Unread], without_span: int = 0) -> None:
-        """Keep what was sent, all of it or nothing: OverfullError if there is no room."""
+        """Store a request, all of it or nothing: raises OverfullError if there is no room."""
         ours: list[tuple[HeldTrace, Unread, bool]] = []
         others: Counter[str] = Counter()
         size = 0
@@ -412,7 +412,7 @@ class TraceBook:
             held.malformed = True
 
     def _linked(self, item: Unread) -> HeldTrace | None:
-        """The trace that a span of another one is linked to: some gateways begin a new trace and link the caller's."""
+        """The open trace that a span of another trace is linked to: some gateways start a new trace and link the caller's."""
         if item.is_log:
             return None
         if isinstance(item.encoded, bytes):
@@ -423,17 +423,17 @@ class TraceBook:
         return found[0] if len(found) == 1 else None
 
     async def settle(self, traceparent: str | None) -> None:
-        """Wait until a question's trace is whole and nothing more comes, or patience ends."""
+        """Wait until a question's trace is complete and no more spans arrive, or the time limit is reached."""
         ids = read_traceparent(traceparent)
         held = None if ids is None else self._open.get(ids[0])
         if held is None:
             return
-        deadline = time.monotonic() + self._patience_s
+        deadline = time.monotonic() + self._longest_s
         if not self.counts["taken"] and self._in_vain:
-            # A question has waited its whole time, and nobody has sent anything: nobody is going to.
-            deadline = time.monotonic() + min(self._quiet_s, self._patience_s)
+            # A question has waited in vain: no spans are being sent.
+            deadline = time.monotonic() + min(self._quiet_s, self._longest_s)
         while (now := time.monotonic()) < deadline:
-            # In the middle of a trace, a pause says nothing.
+            # A pause in the middle of a trace is not its end.
             until = deadline if held.lacks() else min(deadline, held.last + self._quiet_s)
             if now >= until:
                 break
@@ -445,7 +445,7 @@ class TraceBook:
             self._in_vain += 1
 
     def close(self, traceparent: str | None) -> Observation | None:
-        """What was seen of a question; from now on, its spans are late. None if nothing arrived."""
+        """The observation of a question; later spans are late. None if nothing arrived."""
         ids = read_traceparent(traceparent)
         held = None if ids is None else self._open.pop(ids[0], None)
         if ids is None or held is None:
@@ -461,26 +461,23 @@ class TraceBook:
         return held.read(held.lacks()).observation
 
     def warnings(self) -> list[str]:
-        """What a reader of the run must know."""
-        told = {
+        """Warnings for the reader of the run."""
+        texts = {
             "questions without a span": "question(s) brought no span: is the chatbot instrumented, does it continue the "
             "traceparent it gets, and does it export here?",
             "late": "span(s) arrived after their question was graded; raise trace_patience",
             "unknown": "span(s) of traces that no question began were not used",
             "malformed": "export request(s) could not be read",
-            "refused": "span(s) were refused for lack of room; their senders were told to send them again",
+            "refused": "span(s) were refused for lack of room; their senders were asked to send them again",
         }
-        return [f"traces: {self.counts[name]} {text}" for name, text in told.items() if self.counts[name]]
+        return [f"traces: {self.counts[name]} {text}" for name, text in texts.items() if self.counts[name]]
 
 
-# The OTLP/HTTP receiver: what it answers to each request, whichever server it stands in, and a server of its own.
-
-
-# The largest body, as it is sent and as it is unpacked.
+# The largest body, compressed and decompressed.
 MOST_BYTES = 32 * 1024 * 1024
-# All requests together that are still being read.
+# Total of all requests that are being read.
 _MOST_READING = 4 * MOST_BYTES
-# What is sent to each path; metrics are taken and not used, since exporters send all to one address.
+# Path → signal; metrics are accepted and not used, since exporters send everything to one address.
 PATHS = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _READERS = {
     ("traces", False): read_traces,
@@ -491,10 +488,10 @@ _READERS = {
 
 
 class Taker(Protocol):
-    """Where spans go: a TraceBook, or the server's."""
+    """Stores spans: a TraceBook, or that of the server."""
 
     def take(self, items: list[Unread], without_span: int = 0) -> None:
-        """Keep them all, or raise OverfullError and keep none."""
+        """Store them all, or raise OverfullError and store none."""
 
 
 class Answer(NamedTuple):
@@ -507,7 +504,7 @@ class Answer(NamedTuple):
 
 
 class Receiver:
-    """Takes export requests apart and hands the spans on."""
+    """Reads export requests and passes the spans on."""
 
     def __init__(self, taker: Taker, on_malformed: Callable[[], None] | None = None) -> None:
         self._taker = taker
@@ -516,14 +513,14 @@ class Receiver:
         self._reading = 0
 
     def begin(self, length: int) -> bool:
-        """Whether there is room to read so many bytes more; `end` gives it back."""
+        """Reserve room for `length` bytes, until `end`; False if there is none."""
         if self._reading + length > _MOST_READING:
             return False
         self._reading += length
         return True
 
     def end(self, length: int) -> None:
-        """A request has been dealt with."""
+        """Release the room."""
         self._reading -= length
 
     def receive(self, signal: str, content_type: str, encoding: str, body: bytes) -> Answer:
@@ -551,7 +548,7 @@ class Receiver:
 
 
 def busy(*, is_json: bool) -> Answer:
-    """There is no room now: nothing was taken, and the sender keeps it."""
+    """There is no room now: nothing was stored, and the sender must send it again."""
     return refusal(
         503, "no room for more spans now; send them again", is_json=is_json, headers={"Retry-After": "1"}
     )
@@ -566,7 +563,7 @@ def refusal(status: int, message: str, *, is_json: bool, headers: dict[str, str]
 
 
 def unpacked(body: bytes, encoding: str) -> bytes | None:
-    """The body without its compression; None if it is too large. A bomb is noticed before it is unpacked."""
+    """The decompressed body; None if it is too large, which is noticed before it is decompressed."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return body if len(body) <= MOST_BYTES else None
@@ -585,7 +582,7 @@ def unpacked(body: bytes, encoding: str) -> bytes | None:
 
 
 def receiver_app(receiver: Receiver) -> "web.Application":
-    """The receiver as a server of its own."""
+    """The receiver as a web application."""
     from aiohttp import web  # 200 ms that only runs with an observer need
 
     async def handle(request: web.Request) -> web.Response:

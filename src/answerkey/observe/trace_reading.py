@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
 from answerkey.observe.merging import Event, Observation, Span, join_calls
-from answerkey.transcripts.conversation import NOT_ASKED, reply_of
+from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import (
     UNNAMED,
     add_usage,
@@ -29,16 +29,16 @@ CallPart = Literal["name", "id", "input", "output"]
 
 
 class Convention(NamedTuple):
-    """Where one convention has what."""
+    """The attributes of one convention."""
 
-    # The attribute that tells, and what its values say that a span is; "" stands for any value.
+    # Attribute, and its values → kind of the span; "" matches any value.
     mark: str
     kinds: dict[str, SpanKind]
-    # What went in: a tool's arguments, or the messages that a model got.
+    # Input: a tool's arguments, or a model's messages.
     input: tuple[str, ...] = ()
-    # What came out: a tool's result, the messages that a model gave, or documents.
+    # Output: a tool's result, a model's messages, or documents.
     output: tuple[str, ...] = ()
-    # Of a tool; without an attribute for it, the span is called after the tool.
+    # A tool's name; without an attribute, the name of the span.
     name: tuple[str, ...] = ()
     id: tuple[str, ...] = ()
 
@@ -146,12 +146,12 @@ CONVENTIONS: tuple[Convention, ...] = (
     ),
 )
 
-# Why a model stopped; it tells of calls even where they are not shown.
+# Why a model stopped: shows that it called tools even if the calls are not recorded.
 FINISHED = (
     *("gen_ai.response.finish_reasons", "llm.finish_reason", "ai.response.finishReason"),
     *("gen_ai.completion.0.finish_reason", "gen_ai.response.finish_reason"),
 )
-# What a model used: the names of the counts, or of an object that has them.
+# Usage of a model: names of the counts, or of an object with them.
 USAGE = {
     "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.inputTokens"),
     "output_tokens": (
@@ -161,31 +161,31 @@ USAGE = {
     "input": ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage"),
 }  # fmt: skip
 
-# What OpenInference puts around each item of a list.
+# OpenInference's wrappers of list items.
 _WRAPPERS = ("message", "tool_call", "message_content", "document")
 
 
 class KnownSpan(NamedTuple):
-    """A span whose kind is known, and where it may have what."""
+    """A span of a known kind, with the conventions that it follows."""
 
     span: Span
     kind: SpanKind
     rows: list[Convention]
 
     def values(self, part: CallPart) -> Iterator[tuple[str, Any]]:
-        """What the span holds of something: the attribute and its value, in the order of the rows."""
+        """The attributes of one part of the span and their values, in the order of the conventions."""
         for name in dict.fromkeys(name for row in self.rows for name in getattr(row, part)):
             value = value_at(self.span, name)
             if value is not None:
                 yield name, value
 
     def first(self, part: CallPart) -> Any:
-        """The first of them; None if there is none."""
+        """The first one; None if there is none."""
         return next((value for _, value in self.values(part)), None)
 
 
 def known_span(span: Span) -> KnownSpan | None:
-    """The span with the rows that fit it, all of one kind; None if it is another step."""
+    """The span with the conventions that it follows, all of one kind; None for another step."""
     found: list[tuple[SpanKind, Convention]] = []
     for row in CONVENTIONS:
         given = span.attributes.get(row.mark)
@@ -195,15 +195,15 @@ def known_span(span: Span) -> KnownSpan | None:
             found += [(kind, row)] if kind is not None else []
     if not found:
         return None
-    # A retriever that LangSmith calls an embedding, or a tool that is one too: what is more certain goes first.
+    # Where two kinds match, the more certain one is used.
     kind = found[0][0]
     return KnownSpan(span, kind, [row for one, row in found if one == kind])
 
 
 def value_at(span: Span, name: str) -> Any:
-    """What an attribute holds: its JSON if it is some, or what attributes that begin with its name and a dot make."""
+    """The value of an attribute, decoded if it is JSON; or the object of the attributes with its name and a dot as prefix."""
     value = span.attributes.get(name)
-    # A bare number or word may be text just as well, and stays it.
+    # A bare number or word stays text.
     if isinstance(value, str) and value.startswith(("{", "[", '"')):
         try:
             return decode_json(value)
@@ -238,7 +238,7 @@ def _listed(value: Any) -> Any:
     return {"content" if key == "contents" else key: _listed(item) for key, item in value.items()}
 
 
-# A trace into what was observed: the calls that models asked for, joined with the spans of the tools that ran.
+# From a trace to an observation: the calls that models requested, joined with the spans of the tools.
 
 
 _CALLING = ("tool", "function_call")
@@ -246,24 +246,24 @@ _UNTOLD = "a model's call whose outcome is not in its span"
 
 
 class ReadTrace(NamedTuple):
-    """What the spans of one trace tell."""
+    """The content of one trace."""
 
     observation: Observation
-    # What the first model was asked, and what the last one said.
+    # The question to the first model, and the text of the last one.
     question: str | None
     text: str | None
 
 
 class _ModelSpan(NamedTuple):
     span: Span
-    # What the model gave; None: not told.
+    # The model's output; None: unknown.
     said: list[Message] | None
-    # What it got, as far as told.
+    # Its input, as far as it is known.
     got: list[Message]
 
 
 def read_trace(spans: Iterable[Span], *, zero_ns: int, missing: Sequence[str] = ()) -> ReadTrace:
-    """Read spans that are distinct. `zero_ns`: when the question was asked; `missing`: what is known not to be here."""
+    """Read distinct spans. `zero_ns`: when the question was asked; `missing`: what is known to be missing."""
     by_scope: dict[str, list[KnownSpan]] = {}
     for span in sorted(spans, key=lambda span: (span.start_ns, -span.end_ns)):
         if (known := known_span(span)) is not None:
@@ -276,7 +276,7 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, missing: Sequence[str] = 
     known_calls = 0
     models: list[_ModelSpan] = []
     for found in by_scope.values():
-        # Each instrumentation is an observer of its own; two of them may have seen the same call.
+        # Each instrumentation is a separate observer; two of them may have seen the same call.
         own = [_model_span(known) for known in found if known.kind == "model"]
         tools = [known for known in found if known.kind == "tool"]
         asked, unseen = _asked(own, tools, zero_ns)
@@ -314,7 +314,7 @@ def _texts(messages: Sequence[Message], role: str) -> list[str]:
 
 
 def _answered(models: Sequence[_ModelSpan]) -> int:
-    """How many calls of models one instrumentation shows that did not fail; a span around others is none of its own."""
+    """Number of successful model calls of one instrumentation, without spans that only contain others."""
     around = {model.span.parent_id for model in models}
     return sum(model.span.span_id not in around and model.span.status != 2 for model in models)
 
@@ -322,7 +322,7 @@ def _answered(models: Sequence[_ModelSpan]) -> int:
 def _asked(
     models: Sequence[_ModelSpan], tools: Sequence[KnownSpan], zero_ns: int
 ) -> tuple[tuple[ToolCall, ...], list[str]]:
-    """The calls that models asked for with what came back to them, and what was not told."""
+    """The calls that models requested with their results, and what is unknown."""
     messages: list[Message] = []
     lacks: list[str] = []
     for number, (span, said, got) in enumerate(models):
@@ -336,7 +336,7 @@ def _asked(
         )
         if shown or (reasons and not calling) or span.status == 2:
             continue
-        # Where the same instrumentation shows the tools that ran next, they are all of them.
+        # If the same instrumentation recorded the tools that ran next, these are all calls.
         until = models[number + 1].span.start_ns if number + 1 < len(models) else None
         begun = [tool.span.start_ns for tool in tools if tool.span.start_ns >= span.end_ns]
         if not (calling and any(until is None or start <= until for start in begun)):
@@ -346,7 +346,7 @@ def _asked(
 
 
 def _started(message: Message, span: Span, zero_ns: int) -> Message:
-    """A model's message whose calls begin when the model has ended."""
+    """A model's message; its calls start when the model has ended."""
     start = _after(zero_ns, span.end_ns)
     parts = [
         Part("call", None, msgspec.structs.replace(part.call, start_ms=start), part.sources)
@@ -362,7 +362,7 @@ def _after(zero_ns: int, moment_ns: int) -> float:
 
 
 def new_results(got: Sequence[Message]) -> list[Message]:
-    """The results that are new in what a model got: those after its last own words."""
+    """The new results in a model's input: those after its own last message."""
     last = max((number for number, message in enumerate(got) if message.role == "assistant"), default=-1)
     new = [part for message in got[last + 1 :] for part in message.parts if part.kind == "result"]
     named = [part for part in new if part.call is not None and (part.call.id or part.call.name != UNNAMED)]
@@ -384,7 +384,7 @@ def _model_span(known: KnownSpan) -> _ModelSpan:
     for name, value in known.values("output"):
         found = _messages(value, "assistant")
         if found:
-            # The AI SDK has calls and text apart.
+            # The AI SDK separates calls and text.
             said = [*(said or []), *found]
             if not name.startswith("ai."):
                 break
@@ -405,7 +405,7 @@ _EVENT_ROLES = {
 
 
 def _take_events(span: Span) -> None:
-    """What an event or a log record says in the names of attributes is the span's."""
+    """Add attributes in events and log records to the span."""
     for event in span.events:
         for name, value in event.attributes.items():
             if name.startswith("gen_ai."):
@@ -413,7 +413,7 @@ def _take_events(span: Span) -> None:
 
 
 def _event_message(event: Event) -> dict[str, Any]:
-    """A message that an event or a log record of the older convention tells."""
+    """The message in an event or log record of the older convention."""
     body = as_dict(event.body) or event.attributes
     held = as_dict(body.get("message")) or body
     role = _EVENT_ROLES.get(event.name, "assistant")
@@ -422,7 +422,7 @@ def _event_message(event: Event) -> dict[str, Any]:
 
 
 def _messages(value: Any, role: str) -> list[Message]:
-    """The messages in what a model got or gave, in whatever form the instrumentation has them."""
+    """The messages in a model's input or output, in any format of an instrumentation."""
     if isinstance(value, str):
         return read_messages([{"role": role, "content": value}]) if value else []
     if isinstance(value, list):
@@ -437,7 +437,7 @@ def _messages(value: Any, role: str) -> list[Message]:
             return _messages(_unnested(value[name]), role)
     if "role" in value or "lc" in value:
         return read_messages([value])
-    reply = read_document(value, NOT_ASKED)
+    reply = read_document(value, NO_CONTEXT)
     if reply is None or reply.failure is not None:
         return []
     parts = [Part("call", None, call) for call in reply.tool_calls]
@@ -445,7 +445,7 @@ def _messages(value: Any, role: str) -> list[Message]:
 
 
 def _unnested(value: Any) -> Any:
-    """LangChain has lists of lists: one for each prompt; and a message within each generation."""
+    """LangChain has a list for each prompt, and a message within each generation."""
     while isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0]
     return (
@@ -454,7 +454,7 @@ def _unnested(value: Any) -> Any:
 
 
 def _outermost(tools: Sequence[KnownSpan]) -> list[KnownSpan]:
-    """Spans of tools, without those within another one of the same tool (an MCP client's within the agent's)."""
+    """Spans of tools, without those inside another span of the same tool (e.g. an MCP client's inside the agent's)."""
     names = {known.span.span_id: _name(known) for known in tools}
     return [known for known in tools if names.get(known.span.parent_id) != names[known.span.span_id]]
 
@@ -472,7 +472,7 @@ def _tool_call(known: KnownSpan, zero_ns: int) -> ToolCall:
     span, given, brought = known.span, known.first("input"), known.first("output")
     identity = _text(known, "id")
     if isinstance(given, dict) and "input_str" in given:
-        # Traceloop has what LangChain's callback got: the arguments are within.
+        # Traceloop records the input of LangChain's callback, which contains the arguments.
         identity = identity or as_str(as_dict(given.get("kwargs")).get("tool_call_id"))
         given = given.get("inputs")
     arguments, arguments_text = read_arguments(given)
@@ -503,7 +503,7 @@ def _tool_call(known: KnownSpan, zero_ns: int) -> ToolCall:
 
 
 def _tool_message(value: Any) -> dict[str, Any] | None:
-    """The tool's message that LangChain's instrumentations wrap once or twice; None if it is none."""
+    """The tool message that LangChain's instrumentations wrap once or twice; None if it is not one."""
     for _ in range(4):
         if not isinstance(value, dict):
             return None
@@ -523,7 +523,7 @@ def _exception(span: Span) -> str | None:
 
 
 def _sources(known: KnownSpan) -> Sequence[Source]:
-    """The documents of a retriever; where one place has their ids and another has not, the one that has."""
+    """The documents of a retriever, from the attribute that has their ids if there are several."""
     best: Sequence[Source] = ()
     for _, value in known.values("output"):
         for inner in ("documents", "output"):
@@ -535,7 +535,7 @@ def _sources(known: KnownSpan) -> Sequence[Source]:
 
 
 def _usage(spans: Sequence[Span]) -> Usage | None:
-    """What a scope's calls of models used; a span within another is part of it."""
+    """The usage of an instrumentation's model calls, without spans inside others."""
     ids = {span.span_id for span in spans}
     total: Usage | None = None
     for span in spans:

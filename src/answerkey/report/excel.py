@@ -205,9 +205,10 @@ def _outcome_tables(run: Run) -> Iterator[_Table]:
     """What the run was, and how it ended."""
     info, summary = run.info, run.summary
     score = ("score", _score(summary.score), *_ends(summary.interval))
-    rate = ("pass rate", _score(summary.pass_rate), *_ends(summary.pass_interval))
+    rate = ("pass rate of questions", _score(summary.pass_rate), *_ends(summary.pass_interval))
     rows: list[tuple[object, ...]] = [score, ("grade", summary.grade), rate]
-    rows += [("passed", summary.passed), ("questions", summary.questions), ("replies", summary.replies)]
+    rows += [("questions passed", summary.passed), ("questions", summary.questions)]
+    rows += [("replies passed", summary.trials_passed), ("replies", summary.replies)]
     rows += [("error rate", _score(summary.error_rate), *_ends(summary.error_interval))]
     rows += [("coverage", _score(summary.coverage)), ("errors", list_words(summary.errors) or "none")]
     yield _Table("Result", ("", "value", *_ENDS), rows)
@@ -289,7 +290,18 @@ def _seen(value: Any) -> object:
 
 def _write_categories(book: Book, run: Run) -> None:
     components = tuple(run.info.weights)
-    heads = ["category", "questions", "passed", "pass_rate", "grade", "score", "low_95", "high_95"]
+    heads = [
+        "category",
+        "questions",
+        "passed",
+        "pass_rate",
+        "replies",
+        "replies_passed",
+        "grade",
+        "score",
+        "low_95",
+        "high_95",
+    ]
     heads += [*components, "error_rate", "p50_ms", "p95_ms", "cost_a_question"]
     sheet = book.sheet("Categories", [_NAME, *[_FIGURE] * (len(heads) - 1)])
     sheet.head(heads)
@@ -304,6 +316,8 @@ def _category(part: Slice, components: Iterable[str]) -> tuple[object, ...]:
         part.questions,
         part.passed,
         _score(part.pass_rate),
+        part.replies,
+        part.trials_passed,
         part.grade,
         _score(part.score),
         *_ends(part.interval),

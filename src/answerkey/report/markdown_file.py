@@ -24,7 +24,6 @@ from answerkey.report.view import ReportView, build_view, failures_of, story_sen
 from answerkey.report.wording import (
     comparison_headline,
     cost_line,
-    count,
     gate_value,
     gate_words,
     judge_line,
@@ -32,10 +31,10 @@ from answerkey.report.wording import (
     metric_text,
     milliseconds,
     name_words,
+    passed_texts,
     percent,
     points,
     range_text,
-    rate_range_text,
     score_percent,
     score_text,
     time_range_text,
@@ -115,8 +114,8 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from _latency(view)
     yield from _worst(view)
     yield ""
-    passed = f"{percent(summary.pass_rate)} passed{rate_range_text(summary.pass_interval)}"
-    asked = f"{count(summary.questions, 'question')} · {passed} · coverage {score_percent(summary.coverage)}"
+    passed = " · ".join(passed_texts(summary))
+    asked = f"{passed} · coverage {score_percent(summary.coverage)}"
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
 
 
@@ -278,9 +277,7 @@ def _comment_lines(run: Run) -> Iterator[str]:
     interval = f" ({range_text(summary.interval)})" if summary.interval else ""
     name = for_markdown(one_line(info.name or info.id, 60))
     result = f"{summary.grade or '–'} · {score_text(summary.score)}{interval}"
-    passed = (
-        f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({percent(summary.pass_rate)})"
-    )
+    passed = "; ".join(passed_texts(summary))
     if comparison is None:
         yield f"### {name}: {result}"
         yield f"\n{passed}."

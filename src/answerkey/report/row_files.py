@@ -14,7 +14,6 @@ from answerkey.model.run_document import result_document, run_header
 from answerkey.model.scorecard import Trial, mean_score, passes
 from answerkey.report.detail import losses_of
 from answerkey.report.tables import Column, write_table
-from answerkey.report.view import result_groups
 from answerkey.report.wording import gate_words, score_text
 from answerkey.text.normalise import for_xml
 
@@ -157,7 +156,7 @@ def _head(run: Run, tally: _Tally) -> str:
 def _cases(run: Run, tally: _Tally) -> Iterator[str]:
     for gate in run.gates:
         yield _gate(gate, tally)
-    for trials in result_groups(run):
+    for trials in run.by_question():
         yield _question(trials, run, tally)
 
 

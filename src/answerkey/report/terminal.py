@@ -27,6 +27,7 @@ from answerkey.report.wording import (
     milliseconds,
     money,
     name_words,
+    passed_texts,
     percent,
     points,
     range_text,
@@ -142,13 +143,8 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
     if letter in GRADE_MEANINGS:
         head.append(f"   {GRADE_MEANINGS[letter]}", style=colour)
     yield head
-    passes = (
-        f"{summary.passed:,} of {count(summary.questions, 'question')} passed "
-        f"({percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)})"
-    )
-    yield Text(f"       {passes}")
-    if view.replies_passed:
-        yield Text(f"       {view.replies_passed}")
+    for passed in passed_texts(summary):
+        yield Text(f"       {passed}")
     line = Text("       ")
     for grade_letter, number in summary.grades.items():
         line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")

@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from math import fsum
 
 import msgspec
@@ -18,6 +17,7 @@ from answerkey.report.wording import (
     list_words,
     milliseconds,
     name_words,
+    passed_texts,
     percent,
     score_percent,
 )
@@ -69,7 +69,7 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
     # Weakest first.
     categories: tuple[Slice, ...]
     slices: dict[str, tuple[Slice, ...]]
-    # Whether questions are listed below, or single replies; see `result_groups`.
+    # Whether questions are listed below, or single replies: the worst of a log whose results were not kept.
     lists_replies: bool
     # Questions or replies that lost points, the worst first.
     worst: tuple[QuestionView, ...]
@@ -94,11 +94,9 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replies_passed(self) -> str:
-        """`2,119 of 3,000 replies passed (70.6%)` where single replies are listed, else empty."""
-        if not self.lists_replies or not self.total:
-            return ""
-        passed = self.total - self.failed
-        return f"{passed:,} of {self.counted(self.total)} passed ({percent(passed / self.total)})"
+        """`2,119 of 3,000 replies passed (70.6%)` where questions have several replies, else empty."""
+        _, *replies = passed_texts(self.summary)
+        return "".join(replies)
 
 
 def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | None = None) -> ReportView:
@@ -118,7 +116,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         ),
         categories=worst_first(summary.categories),
         slices={kind: worst_first(parts) for kind, parts in summary.slices.items()},
-        lists_replies=_lists_replies(run.info),
+        lists_replies=ranking.lists_replies,
         worst=tuple(_question(position, trials, mark) for _, position, trials in ranking.lowest),
         imperfect=ranking.imperfect,
         failed=ranking.failed,
@@ -145,6 +143,8 @@ class _Ranking:
         # Texts of the slowest questions.
         self.slow_texts: dict[str, str] = {}
         self.imperfect = self.failed = self.total = 0
+        # Whether single replies are ranked.
+        self.lists_replies = False
         # Empty if the results were not read.
         self.lost: dict[str, float] = {}
 
@@ -159,6 +159,7 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
     ):
         # The scoring of the log has collected all that is shown.
         ranking.imperfect, ranking.failed = results.imperfect, results.failed
+        ranking.lists_replies = True
         unscored = run.summary.unscored.items()
         ranking.total = run.summary.trials + sum(
             n for reason, n in unscored if not reason.startswith(BAD_ROW)
@@ -167,7 +168,7 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
         ranking.lowest = [(_rank(trial), position, [trial]) for position, trial in enumerate(lowest)]
         return ranking
     slow = {entry.id for entry in run.summary.slowest}
-    for position, trials in enumerate(result_groups(run)):
+    for position, trials in enumerate(run.by_question()):
         ranking.total += 1
         score = _mean_score(trials)
         rank = -1.0 if score is None else score
@@ -184,22 +185,6 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
         elif len(ranking.others) < rows:
             ranking.others.append((rank, position, trials))
     return ranking
-
-
-def _lists_replies(info: RunInfo) -> bool:
-    return info.is_log and info.repeat > 1
-
-
-def result_groups(run: Run) -> Iterator[list[Trial]]:
-    """The trials of each question. Replies of a log with several per question come one by one.
-
-    A log has them in any order, so that grouping neighbours would make every count depend on that order.
-    """
-    if _lists_replies(run.info):
-        yield from ([trial] for trial in run.results)
-        return
-    for _, group in groupby(run.results, key=lambda result: result.question.id):
-        yield list(group)
 
 
 def _mean_score(trials: Sequence[Trial]) -> float | None:
@@ -276,7 +261,7 @@ def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
 
 def failures_of(run: Run) -> Iterator[QuestionView]:
     """The failed questions, in the order of the set."""
-    for position, trials in enumerate(result_groups(run)):
+    for position, trials in enumerate(run.by_question()):
         question = _question(position, trials, run.info.pass_mark)
         if not question.passed:
             yield question
@@ -286,7 +271,7 @@ def only_failures(run: Run) -> Run:
     """The run with only the results of failed questions; the summary is that of the whole run."""
 
     def read() -> Iterator[Trial]:
-        for trials in result_groups(run):
+        for trials in run.by_question():
             if not passes(_mean_score(trials), run.info.pass_mark):
                 yield from trials
 

@@ -10,7 +10,7 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.reasons import details
 from answerkey.model.run import GateResult
 from answerkey.model.scorecard import Scorecard, round_down, shown_score
-from answerkey.model.summary import Cost
+from answerkey.model.summary import Cost, Summary
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import one_line
 
@@ -32,6 +32,16 @@ def score_text(score: float | None, digits: int = 3) -> str:
 def score_percent(score: float | None) -> str:
     """A score as 86.4%, rounded down for the same reason."""
     return "–" if score is None else _percent(round_down(score, 3), 1)
+
+
+def passed_texts(summary: Summary) -> list[str]:
+    """How many questions passed and, where questions have several replies, how many replies did."""
+    rate = f"{percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)}"
+    texts = [f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({rate})"]
+    if summary.trials > summary.questions:
+        replies = f"{summary.trials_passed:,} of {count(summary.trials, 'reply', 'replies')}"
+        texts.append(f"{replies} passed ({percent(summary.trial_pass_rate)})")
+    return texts
 
 
 def percent(share: float | None, digits: int = 1) -> str:

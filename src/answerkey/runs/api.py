@@ -36,7 +36,7 @@ from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def resume(
         context,
         info,
         opened_store,
-        lambda asked, opened: _with_verdicts(asked, context, opened_store, opened, baseline),
+        lambda finished, opened: _with_verdicts(finished, context, opened_store, opened, baseline),
         target=target,
         wait=wait,
         accept_changes=accept_changes,
@@ -180,7 +180,7 @@ def rescore(
         info.options,
         scoring=scoring or settings.scoring,
         judge=_changed_judge(judge, own if own.models else settings.judge),
-        # Gates and outputs were for the run as it was scored before.
+        # Gates and outputs belong to the earlier scoring.
         gates=(),
         outputs=(),
     )
@@ -260,7 +260,9 @@ def score(
 ) -> Scorecard:
     """Grade one reply to one question."""
     case = question if isinstance(question, Question) else parse_question({"question": "?", **question})
-    read = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(case.question))
+    read = (
+        reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=QuestionContext(case.question))
+    )
     return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,)))
 
 

@@ -1,14 +1,15 @@
-"""`audit`: what bots that know nothing score, overall and question by question, and what gives it away.
+"""`audit`: scores of trivial baseline bots on a golden set, overall and per question, with the reasons.
 
-A golden set whose floor is high does not measure much: the score of a real chatbot lies between the floor and 1.
+The best of them is the floor. A set with a high floor measures little: a real chatbot scores between the floor and 1.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import fsum
 from typing import Any
 
 import msgspec
 
+from answerkey.config import Settings
 from answerkey.golden.baseline_bots import baseline_bots
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
@@ -17,11 +18,12 @@ from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.scorers.plan import make_grader
 from answerkey.text.normalise import one_line
 
-_NAMED = 8
+# Keywords listed in a reason.
+_MOST_KEYWORDS = 8
 
 
 class BotScore(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot over the whole set."""
+    """The score of a bot on the whole set."""
 
     name: str
     score: float
@@ -30,12 +32,11 @@ class BotScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuestionFloor(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bot that knows nothing scores on a question."""
+    """The best score of a baseline bot on a question."""
 
     id: str
-    # The best bot's score.
     floor: float
-    # The bot that scores it, and why it does.
+    # The bot with that score, and the reasons.
     bot: str
     because: str
     passed: bool
@@ -44,15 +45,17 @@ class QuestionFloor(msgspec.Struct, frozen=True, kw_only=True):
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an audit."""
 
-    # The best mean of a bot that knows nothing.
+    # The best mean score of a bot.
     floor: float
     bots: tuple[BotScore, ...]
     questions: tuple[QuestionFloor, ...]
 
 
-def audit_questions(questions: QuestionSet, scoring: Scoring | None = None) -> Audit:
-    """Let the bots answer every question, scored as any chatbot is."""
-    grader = make_grader(scoring)
+def audit_questions(
+    questions: QuestionSet, scoring: Scoring | None = None, settings: Settings | None = None
+) -> Audit:
+    """Have every bot answer every question, scored like any chatbot."""
+    grader = make_grader(scoring, settings)
     grader.set_spans(False)
     bots = baseline_bots(questions)
     scores: dict[str, list[float]] = {name: [] for name in bots}
@@ -92,25 +95,22 @@ def audit_document(audit: Audit) -> dict[str, Any]:
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """What a bot gets for its answer to a question."""
+    """The scores of a bot's answer to a question."""
 
     points: float
     passed: bool
     # Component → its value.
     values: dict[str, float | None]
-    # The keywords that it says.
-    found: list[str]
+    # The expected keywords in the answer.
+    keywords: list[str]
 
 
 def _mark_of(card: Scorecard) -> _Mark:
     qualities = [turn.components.get("response_quality") for turn in card.turns or (card,)]
-    found = _shown(word for one in qualities if one is not None for word in details(one).get("found", ()))
+    found = (word for one in qualities if one is not None for word in details(one).get("found", ()))
+    keywords = list(dict.fromkeys(one_line(word, 80) for word in found))
     values = {name: score.value for name, score in card.components.items()}
-    return _Mark(card.total or 0.0, card.passed, values, found)
-
-
-def _shown(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(one_line(word, 80) for word in words))
+    return _Mark(card.total or 0.0, card.passed, values, keywords)
 
 
 def _floor(question: Question, marks: dict[str, _Mark]) -> QuestionFloor:
@@ -119,13 +119,13 @@ def _floor(question: Question, marks: dict[str, _Mark]) -> QuestionFloor:
         id=question.id,
         floor=marks[best].points,
         bot=best,
-        because=f"{best}: {'; '.join(_reasons(question, best, marks)) or 'only that it gives no error'}",
+        because=f"{best}: {'; '.join(_reasons(question, best, marks)) or 'it only gives no error'}",
         passed=marks[best].passed,
     )
 
 
 def _reasons(question: Question, best: str, marks: dict[str, _Mark]) -> Iterator[str]:
-    """What the best bot gets for nothing, then the keywords that the others find without knowing anything."""
+    """Why the best bot scores, then the keywords that other bots find."""
     values = marks[best].values
     if values.get("tool_usage"):
         if not any(turn.expected_tools for turn in question.asks):
@@ -134,19 +134,18 @@ def _reasons(question: Question, best: str, marks: dict[str, _Mark]) -> Iterator
             yield "calling every tool is enough for tool usage"
     if values.get("response_quality") and not any(turn.expected_keywords for turn in question.asks):
         yield "no keyword is expected"
-    said: set[str] = set()
+    explained: set[str] = set()
     for name in (best, *(bot for bot in marks if bot != best)):
-        # One explanation of a keyword is enough: the best bot's, else the first one's.
-        found = [word for word in marks[name].found if word not in said]
-        if found:
-            said.update(found)
-            listed = ", ".join(found[:_NAMED]) + (
-                f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-            )
+        # Each keyword is explained once: by the best bot, else by the first that finds it.
+        keywords = [word for word in marks[name].keywords if word not in explained]
+        if keywords:
+            explained.update(keywords)
+            more = len(keywords) - _MOST_KEYWORDS
+            listed = ", ".join(keywords[:_MOST_KEYWORDS]) + (f" and {more} more" if more > 0 else "")
             yield f"{_WHY[name]} {listed}"
 
 
-# Why a bot can say a keyword that it does not know.
+# Bot → why its answers contain keywords.
 _WHY = {
     "silent": "an empty reply contains",
     "echo": "the question itself contains",

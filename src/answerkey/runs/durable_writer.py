@@ -86,17 +86,14 @@ class DurableWriter:
         self._retry = retry
         path = store.database.journal_path(info.id)
         self._journal = None if path is None else RunJournal(path, info)
+        # Journal a reply that has just arrived; raises StoreFullError if it cannot be written.
+        self.append: Callable[[Trial], None] = _ignore if self._journal is None else self._journal.append
         # Replies in the store or in the set-aside file: trial number → one byte per position; and their count.
         self._stored: dict[int, bytearray] = {}
         self._stored_count = 0
         # (position, trial number) → why the store rejected it.
         self.set_aside: dict[tuple[int, int], str] = {}
         self.set_aside_path = None if path is None else path.with_suffix(".set-aside.jsonl")
-
-    def append(self, trial: Trial) -> None:
-        """Journal a reply that has just arrived; raises StoreFullError if it cannot be written."""
-        if self._journal is not None:
-            self._journal.append(trial)
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
         """Store replies and scorecards."""
@@ -212,6 +209,10 @@ class DurableWriter:
         if not self._lease.lost.is_set():
             with suppress(StoreError, ValueError, TypeError, OverflowError):
                 replay_journal(self._store, self._info)
+
+
+def _ignore(trial: Trial) -> None:
+    """The journal of a store that has none."""
 
 
 @contextmanager

@@ -240,7 +240,7 @@ class InterleavedOrder:
                     missing += [
                         Trial(question, number, position, arm=arm)
                         for arm in order
-                        if (question.ask_hash, number) not in arms[arm].asked
+                        if (question.ask_hash, number) not in arms[arm].stored_keys
                     ]
             # The budget must not end between the two arms of a unit.
             if missing and not budget.reserve(len(missing)):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -23,7 +23,7 @@ _MAX_AGE_SECONDS = 7 * 24 * 3600
 _TABLES = """
 CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS results (block INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS results (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, packed BLOB NOT NULL);
 """
 
 
@@ -57,13 +57,22 @@ class BlockSummary(msgspec.Struct, kw_only=True):
     scored_before: str = ""
 
 
+class BlockResult(NamedTuple):
+    """A result of a block, where results are kept."""
+
+    # Its place among all rows of the log.
+    place: int
+    question: str
+    # The trial as MessagePack, or its row as a line of JSON.
+    packed: bytes
+
+
 class BlockPart(msgspec.Struct):
     """All that comes of one block; plain data, so that any process can make it."""
 
     summary: BlockSummary
     questions: list[QuestionTotals]
-    # Place and row or packed trial of each result, where results are kept.
-    rows: list[tuple[int, bytes]]
+    results: list[BlockResult]
 
 
 class LogTable:
@@ -131,10 +140,10 @@ class LogTable:
                         for unit, questions in partitions.items()
                     ],
                 )
-                if part.rows:
-                    database.execute(
-                        "INSERT INTO results VALUES (?, ?)", (number, msgspec.msgpack.encode(part.rows))
-                    )
+                database.executemany(
+                    "INSERT INTO results VALUES (?, ?, ?, ?)",
+                    [(result.place, number, result.question, result.packed) for result in part.results],
+                )
                 database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
         except sqlite3.OperationalError as error:
             if "full" in str(error):
@@ -157,8 +166,18 @@ class LogTable:
 
     def results(self) -> Iterator[tuple[int, bytes]]:
         """Place and packed result, in the order of the log."""
-        for (packed,) in self._rows("SELECT rows FROM results ORDER BY block"):
-            yield from _decode_rows(packed)
+        return iter(self._rows("SELECT place, packed FROM results ORDER BY place"))
+
+    def results_by_question(self) -> Iterator[tuple[int, bytes]]:
+        """The same, question by question, in the order in which the log first answers them."""
+        with self._database as database:
+            database.execute(
+                "CREATE TEMP TABLE IF NOT EXISTS firsts AS "
+                "SELECT question, MIN(place) AS first FROM results GROUP BY question"
+            )
+        return iter(
+            self._rows("SELECT place, packed FROM results JOIN firsts USING (question) ORDER BY first, place")
+        )
 
     def _rows(self, query: str, *values: int) -> Iterable[tuple[Any, ...]]:
         return self._database.execute(query, values)
@@ -172,9 +191,6 @@ class LogTable:
         """Let another command have it."""
         with suppress(sqlite3.Error):
             self._database.close()
-
-
-_decode_rows = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 def _connect(name: str, journal_mode: str) -> sqlite3.Connection:

@@ -30,7 +30,7 @@ from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import QuestionSlices, QuestionTotals, Tally
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
-from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
+from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LogTable, LowScore
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
@@ -147,7 +147,7 @@ class BlockCollector:
         self._trials = self._errors = self._imperfect = self._failed = 0
         self._points = 0.0
         self._bad: list[BadRow] = []
-        self._rows: list[tuple[int, bytes]] = []
+        self._results: list[BlockResult] = []
         self.scored_before = False
 
     def add(self, trial: Trial, place: int) -> None:
@@ -171,10 +171,9 @@ class BlockCollector:
             self._imperfect += 1
             self._failed += not card.passed
             self._add_low(-1.0 if card.total is None else card.total, place, trial)
-        if self._plan.kept == "lines":
-            self._rows.append((place, row_line(trial)))
-        elif self._plan.kept == "trials":
-            self._rows.append((place, _encode_trial(trial)))
+        if self._plan.kept != "nothing":
+            packed = row_line(trial) if self._plan.kept == "lines" else _encode_trial(trial)
+            self._results.append(BlockResult(place, question.id, packed))
 
     def _add_low(self, score: float, place: int, trial: Trial) -> None:
         if score > self._low_limit:
@@ -204,7 +203,7 @@ class BlockCollector:
             bad=self._bad,
             scored_before=self._block.path if self.scored_before else "",
         )
-        return BlockPart(summary, [totals for _, totals in self._questions.values()], self._rows)
+        return BlockPart(summary, [totals for _, totals in self._questions.values()], self._results)
 
 
 _encode_trial = msgspec.msgpack.Encoder(enc_hook=repr).encode
@@ -408,12 +407,12 @@ class LogRun:
     def _results(self, numbers: "array[int]") -> LoggedResults:
         kept, has_golden_set, table = self._how.kept, self.plan.questions is not None, self.table
 
-        def trials() -> Iterator[Trial]:
+        def trials(results: Iterable[tuple[int, bytes]]) -> Iterator[Trial]:
             if kept != "trials":
                 raise InputError(
                     "the results of this log were not kept one by one (kept='trials' keeps them)"
                 )
-            for place, packed in table.results():
+            for place, packed in results:
                 trial = _numbered(_decode_trial(packed), numbers[place])
                 yield trial if has_golden_set else msgspec.structs.replace(trial, position=place)
 
@@ -422,7 +421,8 @@ class LogRun:
 
         worst = [_numbered(low.trial(), numbers[low.place] if numbers else 1) for low in self._worst]
         return LoggedResults(
-            trials,
+            lambda: trials(table.results()),
+            by_question=lambda: trials(table.results_by_question()),
             lines=lines if kept == "lines" else None,
             worst=worst,
             imperfect=self._imperfect,

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -147,7 +148,7 @@ class Recorder:
         """All trials in the order of the question set; None if they were not kept in memory."""
         if self._in_memory is None:
             return None
-        return tuple(sorted(self._in_memory, key=lambda trial: (trial.position, trial.number)))
+        return tuple(sorted(self._in_memory, key=attrgetter("position", "number")))
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
         """Grade and store an answered trial; `stored`: its replies are in the store already."""

@@ -89,7 +89,7 @@ async def _continue(
 
 
 def _current_questions(info: RunInfo, context: RunContext, store: SqlStore) -> QuestionSet:
-    """The golden set as its file is now, or as it was stored if the file is gone."""
+    """The golden set from its file, or from the store if the file is gone."""
     if info.question_path is not None and Path(info.question_path).is_file():
         questions = read_questions(
             info.question_path,

@@ -117,7 +117,7 @@ class Arm(msgspec.Struct, kw_only=True):
     # Whether the run is yet to be created in the store.
     is_new: bool
     # (ask hash, trial number) of the stored replies.
-    asked: Set[tuple[str, int]] = frozenset()
+    stored_keys: Set[tuple[str, int]] = frozenset()
 
 
 class BudgetGuard:
@@ -219,7 +219,7 @@ class QuestionOrder:
         for number in range(1, arm.info.repeat + 1):
             for position, question in enumerate(self._questions):
                 # A new run need not hash its questions.
-                if not arm.asked or (question.ask_hash, number) not in arm.asked:
+                if not arm.stored_keys or (question.ask_hash, number) not in arm.stored_keys:
                     yield Trial(question, number, position)
 
     def add_score(self, arm: int, trial: Trial) -> None:
@@ -265,7 +265,8 @@ async def ask_arms(
         await session.open(opened)
         command = resume_command(arms[0].info)
         try:
-            await session.ask()
+            # A task, so that each reply resumes one coroutine instead of all that wait for the run.
+            await asyncio.create_task(session.ask())
             return session.finish()
         except asyncio.CancelledError:
             session.finish("interrupted")
@@ -338,7 +339,7 @@ class _Session:
             if arm.is_new:
                 begin = partial(store.create_run, arm.info, self._questions)
             else:
-                arm.asked = store.reply_keys(arm.info)
+                arm.stored_keys = store.reply_keys(arm.info)
                 begin = partial(store.update_run, arm.info)
             writer = opened.enter_context(open_writer(store, arm.info, arm.lease, self._retry, begin))
             self._writers.append(writer)
@@ -368,7 +369,7 @@ class _Session:
                 context.progress.begin(arms[0].info, planned=len(arms) * self._planned, done=0)
                 with self._retry.until_stopped():
                     for arm, recorder in zip(arms, recorders, strict=True):
-                        if arm.asked:
+                        if arm.stored_keys:
                             await recorder.add_stored(self._store, self._questions)
                     self._budget = self._open_budget()
                     trials = self._order.trials(arms, self._budget)
@@ -383,7 +384,7 @@ class _Session:
         before: list[Trial] = []
         if budget is not None:
             for arm in self._arms:
-                before += stored_trials(self._store, arm.info, self._questions) if arm.asked else ()
+                before += stored_trials(self._store, arm.info, self._questions) if arm.stored_keys else ()
         return BudgetGuard(budget, before, self._judging)
 
     def _journal(self) -> Callable[[Trial], None]:

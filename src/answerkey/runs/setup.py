@@ -99,14 +99,14 @@ async def ask_once(
     )
 
 
-def read_by(asked: AskResult, expressions: Mapping[str, str]) -> AskResult:
+def read_by(result: AskResult, expressions: Mapping[str, str]) -> AskResult:
     """Read the same raw reply with other expressions, without asking again."""
-    mapped = reply_from_payload(asked.raw, mapping=ReplyMapping(**expressions))
-    reply = msgspec.structs.replace(mapped, timings=asked.reply.timings)
-    places = find_places(asked.raw, reply, expressions)
-    found = configuration_error([Trial(asked.question, replies=(reply,))])
+    mapped = reply_from_payload(result.raw, mapping=ReplyMapping(**expressions))
+    reply = msgspec.structs.replace(mapped, timings=result.reply.timings)
+    places = find_places(result.raw, reply, expressions)
+    found = configuration_error([Trial(result.question, replies=(reply,))])
     return msgspec.structs.replace(
-        asked,
+        result,
         reply=reply,
         read=places.read,
         unread=places.unread,
@@ -147,44 +147,44 @@ async def probe_target(
     *,
     headers: Mapping[str, str],
     reply: Mapping[str, str],
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Probe:
     """Find a request body that the chatbot accepts, propose a reply mapping, and ask the other questions.
 
-    `tell` is called with a line for each further attempt. `reply` has expressions from the user, which are kept.
+    `report` is called with a line for each further attempt. `reply` has expressions from the user, which are kept.
     """
     kind, rest = kind_and_rest(spec)
     table: dict[str, Any] = {kind: rest, **({"headers": dict(headers)} if headers else {})}
     if reply:
         table["reply"] = dict(reply)
-    asked = await _ask(table, questions[0], options)
+    result = await _ask(table, questions[0], options)
     if kind == "url":
-        for body in _other_bodies(asked):
-            if not _is_refused(asked):
+        for body in _other_bodies(result):
+            if not _is_refused(result):
                 break
-            tell(f"{_wrong(asked)}; trying again with {msgspec.json.encode(body).decode()}")
+            report(f"{_wrong(result)}; trying again with {msgspec.json.encode(body).decode()}")
             table["body"] = body
-            asked = await _ask(table, questions[0], options)
-    proposed = {part: where for part, where in asked.proposed.items() if part not in reply}
+            result = await _ask(table, questions[0], options)
+    proposed = {part: where for part, where in result.proposed.items() if part not in reply}
     if proposed and kind not in ("demo", "openai"):
         table["reply"] = {**proposed, **reply}
-        asked = read_by(asked, table["reply"])
-    if asked.misconfigured is not None:
-        return Probe(table, (asked,))
-    return Probe(table, (asked, *[await _ask(table, question, options) for question in questions[1:]]))
+        result = read_by(result, table["reply"])
+    if result.misconfigured is not None:
+        return Probe(table, (result,))
+    return Probe(table, (result, *[await _ask(table, question, options) for question in questions[1:]]))
 
 
 async def _ask(table: dict[str, Any], question: str, options: Options) -> AskResult:
     return await ask_once(question, TARGET_NAME, options, Settings(targets={TARGET_NAME: table}))
 
 
-def _is_refused(asked: AskResult) -> bool:
+def _is_refused(result: AskResult) -> bool:
     """Whether the chatbot rejected the request body."""
-    return _wrong(asked).startswith(("HTTP 400", "HTTP 422"))
+    return _wrong(result).startswith(("HTTP 400", "HTTP 422"))
 
 
-def _wrong(asked: AskResult) -> str:
-    return "" if asked.reply.failure is None else asked.reply.failure.message
+def _wrong(result: AskResult) -> str:
+    return "" if result.reply.failure is None else result.reply.failure.message
 
 
 def _other_bodies(first: AskResult) -> Iterator[Json]:
@@ -247,7 +247,7 @@ _OTHER_CASES = """
 
 _CI = """\
 # Grades the chatbot on every pull request and fails on regressions (exit code 1). With --confirm, a question that passed
-# before and fails now is asked five more times, and counts as broken if it never passes.
+# before and fails now is result five more times, and counts as broken if it never passes.
 name: answerkey
 on:
   pull_request:
@@ -384,14 +384,14 @@ def _key(name: str) -> str:
 def _golden(answered: Sequence[AskResult]) -> str:
     cases = []
     names: set[str] = set()
-    for asked in answered:
-        question = asked.question.question
+    for result in answered:
+        question = result.question.question
         identity = _unique_id(question, names)
         lines = [f"- id: {identity}\n", f"  question: {_yaml(question)}\n", "  category: general\n"]
-        if asked.reply.evidence.tools_observed and asked.reply.failure is None:
-            tools = list(dict.fromkeys(asked.reply.tools_used))
+        if result.reply.evidence.tools_observed and result.reply.failure is None:
+            tools = list(dict.fromkeys(result.reply.tools_used))
             lines += [_GUESSED, f"  expected_tools: {_yaml(tools)}\n"] if tools else ["  tools: none\n"]
-        facts = _facts(asked.reply.text or "", question) if asked.reply.failure is None else []
+        facts = _facts(result.reply.text or "", question) if result.reply.failure is None else []
         if facts:
             lines += ([] if _GUESSED in lines else [_GUESSED]) + [f"  expected_keywords: {_yaml(facts)}\n"]
         cases.append("".join(lines))

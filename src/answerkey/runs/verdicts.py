@@ -171,7 +171,7 @@ async def confirm_flips(
     One failure instead of one pass may be chance in a chatbot whose replies vary. Each flipped question is asked a few
     more times, of the candidate, and of the base if that is another target that still answers. If no question ever
     changes, the chatbot is taken as deterministic, and a question that always fails is broken. Otherwise, the unstable
-    questions estimate how often an unstable question passes; one that always fails is broken if so many failures would
+    questions estimate how often an unstable question passes; one that always fails is broken if its failures would
     be rarer than 1 in 20 by instability alone. A question that the base fails too is not broken by the candidate. The
     further replies are not part of the run.
     """

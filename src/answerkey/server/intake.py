@@ -22,7 +22,7 @@ from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import read_moment
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 _MOST_REPLIES = 500
@@ -236,7 +236,7 @@ class Intake:
                 "[server] questions names"
             )
         payload = {name: value for name, value in row.items() if name != "question"}
-        reply = self._traces.join(who.sender, reply_from_payload(payload, asked=Asked(asked)))
+        reply = self._traces.join(who.sender, reply_from_payload(payload, asked=QuestionContext(asked)))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
         said = row.get("created_at")
         if said is not None and not isinstance(said, str):

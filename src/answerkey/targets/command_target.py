@@ -1,4 +1,7 @@
-"""Child processes of targets: started without a shell in a session of their own, ended together with their children."""
+"""The target `cmd:PROGRAM ARGS`: a program that answers JSON lines while it runs, or is run once for each question.
+
+Programs are started without a shell in their own session, and ended together with their children.
+"""
 
 import asyncio
 import contextlib
@@ -22,7 +25,7 @@ from answerkey.targets.conversations import PerConversation, compile_template, e
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.text.normalise import decode_text, one_line
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import classify_error, failure_message
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
@@ -36,7 +39,7 @@ from answerkey.transcripts.json_values import (
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
 
 _GRACE_S = 1.0
-# What is kept of a child's stderr, for the message of a failure.
+# The last lines of stderr, for the message of a failure.
 _LAST_LINES = 30
 _LONGEST_LINE = 2000
 
@@ -57,21 +60,21 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the program can still be asked."""
+        """Whether the program is running."""
         return self.process.returncode is None and not self._killed
 
     def kill(self) -> None:
-        """End the program and its children at once."""
+        """Kill the program and its children."""
         self._killed = True
         end_session(self.process)
 
     async def finish(self) -> bool:
-        """Close the program's input; whether it then ends by itself, as one does that waits for the next question."""
+        """Close the program's input; whether the program then ends by itself, like one that waits for the next question."""
         self.stdin.close()
         return await ended_within(self.process, _GRACE_S)
 
     async def close(self) -> None:
-        """Ask the program to end, by closing its input and then by a signal; then end what is left of it."""
+        """End the program: close its input, then send SIGTERM, then kill it."""
         if self.alive and not await self.finish():
             end_session(self.process, signal.SIGTERM)
             await ended_within(self.process, _GRACE_S)
@@ -82,11 +85,11 @@ class Child:
             await self._listening
 
     async def failure(self) -> Failure:
-        """Why the program ended, from its exit code and the last thing on its stderr."""
+        """Why the program ended: its exit code and the last lines of its stderr."""
         if not await ended_within(self.process, _GRACE_S):
             self.kill()
             await self.process.wait()
-        # What it wrote last may still be in the pipe.
+        # The last lines may still be in the pipe.
         await asyncio.wait({self._listening}, timeout=_GRACE_S)
         code = self.process.returncode or 0
         ending = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
@@ -107,7 +110,7 @@ class Child:
 
 
 async def ended_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether it ends by itself in so long."""
+    """Whether a process ends by itself within some seconds."""
     try:
         async with asyncio.timeout(seconds):
             await process.wait()
@@ -117,7 +120,7 @@ async def ended_within(process: asyncio.subprocess.Process, seconds: float) -> b
 
 
 def end_session(process: asyncio.subprocess.Process, number: int = signal.SIGKILL) -> None:
-    """Send a signal to it and its children: the session's id is its own, so this reaches them even when it has ended."""
+    """Send a signal to a process and its children, which get it even if the process itself has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
@@ -129,7 +132,7 @@ async def start_child(
     folder: str | None,
     longest_line: int,
 ) -> Child:
-    """Start a program; one that cannot be started is the user's to correct."""
+    """Start a program; raises UsageError if it cannot be started."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -139,11 +142,11 @@ async def start_child(
             env={**child_environment(), **env},
             cwd=folder,
             limit=longest_line,
-            # Ctrl-C is answerkey's to handle, and the whole session can be ended at once.
+            # answerkey handles Ctrl-C, and the whole session can be killed at once.
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        # The same error is raised for a folder to start it in that is not there.
+        # The same error is raised for a missing working directory.
         missing = (
             f"folder {folder!r}"
             if folder is not None and error.filename == folder
@@ -155,39 +158,39 @@ async def start_child(
     return Child(process)
 
 
-# A program that is kept alive and answers lines with lines: which of its lines is the reply to which question.
+# Which line of a program is the reply to which question.
 #
-# Every question has an id. A program that echoes it (or the conversation's) is understood exactly, whatever else it
-# writes. One that answers in JSON without it is started anew whenever it wrote a line too many. One that answers in plain
-# text, where nothing tells a reply from any other line, is started anew for every conversation.
+# Every question has an id. If the program echoes it (or the conversation's id), replies are recognised exactly, whatever else
+# it writes. A program that answers in JSON without an id is restarted whenever it wrote an extra line. A program that answers
+# in plain text, where replies look like any other line, is restarted for each conversation.
 
 
-# A program that writes without being asked fills no more memory than so many lines.
+# Maximum unread lines, so that a program that writes unasked does not fill the memory.
 _MOST_WAITING = 1000
-# So long, what a program has already written needs to get here.
+# Time for lines that a program has written to arrive.
 _ARRIVAL_S = 0.002
-# So long, the first line of all that echoes nothing is held back: it may be a greeting, and the reply follow.
+# How long the very first line without an id is held back: it may be a greeting before the reply.
 _SETTLE_S = 1.0
 _MOST_SHOWN = 20
-# After so many lines too many, what a program that echoes no id writes is no reply to anything.
+# After this many extra lines, text lines of a program that echoes no id are not accepted as replies.
 _MOST_MISTAKES = 2
 
 
 class LineHabits:
-    """What is known of how the programs of one target write, and what of it was shown to the user."""
+    """How the programs of one target write, as observed so far; reports lines that are not replies."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        # Ids of this target's questions all begin with this, so that one of another question is known as such.
+        # All ids of this target's questions begin with this, so that the id of another question is recognised.
         self._prefix = f"ask-{os.urandom(4).hex()}-"
         self._count = 0
-        # It has given back a question's id.
+        # It has echoed a question's id.
         self.echoes = False
-        # Its replies are JSON, so that a line of text is none.
+        # Its replies are JSON, so a line of text is not a reply.
         self.speaks_json = False
         # Its replies are text.
         self.speaks_text = False
-        # How often a program that echoes nothing wrote a line too many.
+        # Number of extra lines of a program that echoes no id.
         self.mistakes = 0
         self._stray = 0
 
@@ -196,54 +199,54 @@ class LineHabits:
         self._count += 1
         return f"{self._prefix}{self._count}"
 
-    def question_of(self, line: bytes, asked: "SentLine") -> str | None:
-        """The id of a question of ours that a line echoes; that of its conversation will do."""
+    def question_of(self, line: bytes, sent: "SentLine") -> str | None:
+        """The id of the question that a line echoes, itself or by its conversation id; None if it echoes none."""
         found = _decoded(line)
         if not isinstance(found, dict):
             return None
         identity = found.get("id")
         if isinstance(identity, str) and identity.startswith(self._prefix):
             return identity
-        return asked.identity if found.get("conversation_id") == asked.conversation_id else None
+        return sent.identity if found.get("conversation_id") == sent.conversation_id else None
 
     def show_stray(self, line: bytes, why: str = "") -> None:
-        """Tell the user of a line that is no reply; nothing is dropped in silence."""
+        """Report a line that is not a reply."""
         self._stray += 1
         if self._stray <= _MOST_SHOWN:
-            said = one_line(line.decode("utf-8", "replace"), 200)
-            self.say(f"a line that is no reply{why}: {said}")
+            text = one_line(line.decode("utf-8", "replace"), 200)
+            self.report(f"a line that is not a reply{why}: {text}")
 
     def conclude(self) -> None:
-        """At the end, count what was not shown."""
+        """Report the number of lines that were not shown."""
         if self._stray > _MOST_SHOWN:
-            self.say(f"{self._stray - _MOST_SHOWN} further lines that are no replies")
+            self.report(f"{self._stray - _MOST_SHOWN} further lines that are not replies")
 
-    def say(self, message: str) -> None:
-        """Tell the user of something that it wrote."""
+    def report(self, message: str) -> None:
+        """Write a message about the program's output to stderr."""
         sys.stderr.write(f"answerkey: {self._name} wrote {message}\n")
 
 
 class SentLine(NamedTuple):
-    """What a reply may echo."""
+    """The ids that a reply may echo."""
 
     identity: str
     conversation_id: str
 
 
 class LineProgram:
-    """One living program."""
+    """One running program."""
 
     def __init__(self, child: Child, habits: LineHabits) -> None:
         self.child = child
         self._habits = habits
-        # Lines that were read and not used; what it wrote when it ended may lack its line break.
+        # Lines that were read and not used; the last one may lack its line break.
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self._too_long = False
         self._answered = 0
         self._reading = asyncio.create_task(self._read_lines())
 
     async def close(self) -> None:
-        """Let it finish, and show what it wrote last and nobody asked for."""
+        """Let the program finish, and report its unread lines."""
         habits = self._habits
         unfinished = self.child.alive and not await self.child.finish()
         if not unfinished:
@@ -253,7 +256,7 @@ class LineProgram:
             self._note_strays(stray)
             if not stray and unfinished and habits.speaks_text:
                 habits.mistakes += 1
-                habits.say("its reply before it had finished, so that it may not be one")
+                habits.report("its reply before it had finished, so it may not be a reply")
         else:
             for line in stray:
                 habits.show_stray(line)
@@ -262,7 +265,7 @@ class LineProgram:
         await self.child.close()
 
     async def is_in_step(self, *, begins: bool) -> bool:
-        """Whether the next line will belong to the next question, which may begin a conversation; if not, start it anew."""
+        """Whether the next line will be the reply to the next question; if not, the program must be restarted."""
         habits = self._habits
         if not self.child.alive:
             return False
@@ -279,20 +282,20 @@ class LineProgram:
 
     def _note_strays(self, stray: list[bytes]) -> None:
         for line in stray:
-            # Then the line of text before it was none.
+            # Then the line of text before it was not a reply.
             self._habits.speaks_json = self._habits.speaks_json or _is_json(line)
             self._habits.show_stray(line, " (after a reply, which may not be one either)")
         self._habits.mistakes += bool(stray)
 
-    async def reply_to(self, asked: SentLine) -> bytes | Failure | None:
-        """The line that answers a question; None if one is too long, a failure if there is no telling or it ended."""
+    async def reply_to(self, sent: SentLine) -> bytes | Failure | None:
+        """The line that answers a question; None if it is too long; a failure if it is unclear or the program ended."""
         habits = self._habits
         while True:
             line = await self._next_line()
             if not line.endswith(b"\n"):
                 return None if self._too_long else await self._ended(line)
-            echoed = habits.question_of(line, asked)
-            if echoed == asked.identity:
+            echoed = habits.question_of(line, sent)
+            if echoed == sent.identity:
                 habits.echoes = True
                 return line
             if habits.echoes or (habits.speaks_json and not _is_json(line)):
@@ -300,19 +303,19 @@ class LineProgram:
                 continue
             if echoed is not None:
                 return self._out_of_step("the program answered with the id of another question")
-            return await self._only_one(asked, line)
+            return await self._only_one(sent, line)
 
-    async def _only_one(self, asked: SentLine, line: bytes) -> bytes | Failure:
-        """The reply among the lines that are there, of a program that has not echoed an id so far."""
+    async def _only_one(self, sent: SentLine, line: bytes) -> bytes | Failure:
+        """The reply among the lines that have arrived, from a program that has not echoed an id so far."""
         habits = self._habits
         lines = [line, *await self._further(_ARRIVAL_S)]
-        replies = self._echoing(lines, asked)
+        replies = self._echoing(lines, sent)
         while not (replies or habits.speaks_json or habits.speaks_text):
             more = await self._further(_SETTLE_S)
             if not more:
                 break
             lines += more
-            replies = self._echoing(lines, asked)
+            replies = self._echoing(lines, sent)
         habits.echoes = bool(replies)
         if not replies:
             in_json = [one for one in lines if _is_json(one)]
@@ -327,17 +330,17 @@ class LineProgram:
             if stray is not replies[0]:
                 habits.show_stray(stray)
         if len(lines) > 1 and not habits.echoes:
-            # More may come that would be taken for the next reply.
+            # Further lines would be taken for the next reply.
             self.child.kill()
         habits.speaks_text = not habits.speaks_json
         self._answered += 1
         return replies[0]
 
-    def _echoing(self, lines: list[bytes], asked: SentLine) -> list[bytes]:
-        return [line for line in lines if self._habits.question_of(line, asked) == asked.identity]
+    def _echoing(self, lines: list[bytes], sent: SentLine) -> list[bytes]:
+        return [line for line in lines if self._habits.question_of(line, sent) == sent.identity]
 
     async def _further(self, seconds: float) -> list[bytes]:
-        """Lines that come within so long."""
+        """Lines that arrive within some seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 first = await self._next_line()
@@ -398,29 +401,26 @@ def _is_json(line: bytes) -> bool:
     return found is None or isinstance(found, (dict, list))
 
 
-# The target `cmd:PROGRAM ARGS`: a program that answers JSON lines while it lives, or is run once for every question.
-
-
 _MEGABYTE = 1024 * 1024
 
 
 class CommandSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of a command target."""
 
-    # The program and its arguments; "{{question}}" and the like in them are filled in when it is run once per question.
+    # The program and its arguments, a template if mode is "once".
     cmd: str | list[str]
-    # lines: it is kept alive and answers one JSON line with one line. once: it is run anew for every question.
+    # lines: it keeps running and answers each JSON line with one line. once: it is run for each question.
     mode: Literal["lines", "once"] = "lines"
-    # How many of it are kept alive; the turns of a conversation stay with one of them.
+    # Number of running programs; the turns of a conversation stay with one of them.
     processes: int = 1
     # Added to the environment; `${ENV}` is expanded.
     env: dict[str, str] = {}
-    # Where it is started.
+    # Working directory.
     folder: str | None = None
-    # The JSON that it gets, if not {"question", "conversation_id", "turn"}; "id" is added, for it to give back.
+    # A template of the JSON line, if not {"question", "conversation_id", "turn"}; "id" is added, to be echoed.
     body: dict[str, Any] | None = None
     reply: ReplyMapping | None = None
-    # A reply that is larger is a failure.
+    # A larger reply is a failure.
     max_reply_mb: float = MOST_MEGABYTES
 
 
@@ -450,29 +450,28 @@ class CommandTarget(BaseTarget):
                 f"cmd {settings.cmd!r} cannot be split into words: {str(error).lower()}"
             ) from None
         if not self._command:
-            raise UsageError("cmd names no program; write cmd:PROGRAM ARGS")
+            raise UsageError("cmd has no program; write cmd:PROGRAM ARGS")
         if settings.processes < 1:
             raise ConfigError(f"processes = {settings.processes}: must be at least 1")
         self.name = name or f"cmd:{shlex.join(self._command)}"
         self.fingerprint = settings_hash("cmd", [settings, self._command])
-        # Where its code is: a file among its arguments, or else the folder where it is started.
+        # A file among its arguments, or else its working directory.
         self.code = _code_of(self._command, Path(settings.folder or ""))
-        # How many questions it can work on at once: one for every living program.
         self.capacity = settings.processes if settings.mode == "lines" else None
         self._settings = settings
         self._secrets = secrets or Secrets()
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
         default = {name: "{{" + name + "}}" for name in ("question", "conversation_id", "turn")}
         self._body = compile_template(settings.body or default, f"target {self.name}: body")
-        # A program that is kept alive gets its arguments as they are.
+        # Arguments are a template only if mode is "once".
         filled = self._command if settings.mode == "once" else []
         self._arguments = compile_template(filled, f"target {self.name}: cmd")
         self._env: dict[str, str] = {}
         self._slots: list[_Slot] = []
         self._running: set[Child] = set()
         self._habits = LineHabits(self.name)
-        # Which slot a conversation began in.
-        self._places: PerConversation[_Slot] = PerConversation(concurrency)
+        # Conversation → its slot.
+        self._slot_of: PerConversation[_Slot] = PerConversation(concurrency)
 
     async def __aenter__(self) -> "CommandTarget":
         self._env = self._secrets.expand(self._settings.env, f"target {self.name}: env")
@@ -483,7 +482,7 @@ class CommandTarget(BaseTarget):
                 raise UsageError(f"there is no program {program!r}; check the target's cmd")
         else:
             self._slots = [_Slot() for _ in range(self._settings.processes)]
-            # The first is started at once, so that a program that does not exist is told before the first question.
+            # The first is started at once, so that a missing program is an error before the first question.
             self._slots[0].program = await self._start_program()
         return self
 
@@ -496,7 +495,7 @@ class CommandTarget(BaseTarget):
         self._habits.conclude()
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask once; a program that dies is a failure of this reply, and the next question gets a new one."""
+        """Ask once; if the program dies, this reply is a failure, and the next question gets a new program."""
         reply = await (self._run_once(ask) if self._settings.mode == "once" else self._ask_line(ask))
         return self._secrets.redact_reply(admit_reply(reply))
 
@@ -520,7 +519,7 @@ class CommandTarget(BaseTarget):
             await self._send(program.child, ask, identity)
             line = await program.reply_to(SentLine(identity, ask.conversation_id))
         except asyncio.CancelledError:
-            # Its answer would come when the next question is waiting for one.
+            # Its answer would be taken for that of the next question.
             program.child.kill()
             raise
         timings = watch.timings()
@@ -530,7 +529,7 @@ class CommandTarget(BaseTarget):
             program.child.kill()
             reply = too_large(self._settings.max_reply_mb)
         else:
-            reply = self._read(line, Asked(ask.question, ask.turn, ask.turn > 0), identity)
+            reply = self._read(line, QuestionContext(ask.question, ask.turn, ask.turn > 0), identity)
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
@@ -551,7 +550,7 @@ class CommandTarget(BaseTarget):
             if child.process.returncode != 0:
                 reply = Reply(failure=await child.failure())
             else:
-                reply = self._read(bytes(output), Asked(ask.question, ask.turn, ask.turn > 0))
+                reply = self._read(bytes(output), QuestionContext(ask.question, ask.turn, ask.turn > 0))
             return msgspec.structs.replace(reply, timings=timings)
         finally:
             child.kill()
@@ -562,13 +561,13 @@ class CommandTarget(BaseTarget):
         body = as_dict(self._body.fill(values_of(ask)))
         if identity is not None:
             body = {"id": identity, **body}
-        # A program that reads nothing may answer all the same; one that ended is found out by its output.
+        # A program need not read its input; one that ended is noticed by its output.
         with contextlib.suppress(ConnectionError):
             child.stdin.write(encode_body(body) + b"\n")
             await child.stdin.drain()
 
-    def _read(self, raw: bytes, asked: Asked, identity: str | None = None) -> Reply:
-        """JSON as a reply's fields; anything else is the answer itself."""
+    def _read(self, raw: bytes, asked: QuestionContext, identity: str | None = None) -> Reply:
+        """The reply in JSON; any other text is the answer itself."""
         text, wrong = decode_text(raw)
         text = text.strip("\r\n")
         note_raw(lambda: text)
@@ -579,9 +578,9 @@ class CommandTarget(BaseTarget):
         except ValueError:
             return Reply(text=text)
         if isinstance(payload, dict) and identity is not None and payload.get("id") == identity:
-            # Our id of the question, not the chatbot's of its reply.
+            # The id of the question, not an id of the reply.
             del payload["id"]
-        # A bare number or word is what it says, not a JSON value.
+        # A bare number or word is text, not a JSON value.
         return reply_from_payload(
             payload if isinstance(payload, (dict, list)) or payload is None else text,
             mapping=self._settings.reply,
@@ -589,10 +588,10 @@ class CommandTarget(BaseTarget):
         )
 
     def _slot(self, ask: Ask) -> "_Slot":
-        slot = self._places.get(ask.conversation_id) if ask.turn else None
+        slot = self._slot_of.get(ask.conversation_id) if ask.turn else None
         if slot is None:
             slot = min(self._slots, key=lambda one: one.waiting)
-        self._places.set(ask.conversation_id, slot)
+        self._slot_of.set(ask.conversation_id, slot)
         return slot
 
     async def _start_program(self) -> LineProgram:
@@ -605,7 +604,7 @@ class CommandTarget(BaseTarget):
 
 
 class _Slot:
-    """A place for one living program."""
+    """A slot for one running program."""
 
     def __init__(self) -> None:
         self.program: LineProgram | None = None
@@ -617,5 +616,5 @@ def _code_of(command: list[str], folder: Path) -> Path:
     try:
         return next((folder / word for word in command[1:] if (folder / word).is_file()), folder)
     except OSError:
-        # An argument that is too long to be a name.
+        # An argument that is too long for a file name.
         return folder

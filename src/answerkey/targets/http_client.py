@@ -510,7 +510,7 @@ class _Connection(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def wait(self) -> asyncio.Future[None]:
-        """Done when something happens; whoever stops waiting must release or abort the connection."""
+        """Done when something happens; a caller that stops waiting must release or abort the connection."""
         self._waiter = asyncio.get_running_loop().create_future()
         return self._waiter
 

@@ -39,7 +39,7 @@ from answerkey.targets.http_client import (
 from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.text.normalise import clean_text, decode_text
-from answerkey.transcripts.conversation import NOT_ASKED, Asked
+from answerkey.transcripts.conversation import NO_CONTEXT, QuestionContext
 from answerkey.transcripts.failures import (
     failure_from_exception,
     failure_message,
@@ -238,7 +238,7 @@ class HttpTarget(BaseTarget):
             if response.status >= 300:
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
-                asked = Asked(ask.question, ask.turn, ask.turn > 0)
+                asked = QuestionContext(ask.question, ask.turn, ask.turn > 0)
                 reply = await read_reply(response, self.settings.reply, self.secrets, asked)
         if response.set_cookies:
             self._cookies.set(ask.conversation_id, (cookies or {}) | read_cookies(response.set_cookies))
@@ -281,7 +281,7 @@ def _names_type(headers: dict[str, str]) -> bool:
 
 
 async def read_reply(
-    response: Response, mapping: ReplyMapping | None, secrets: Secrets, asked: Asked = NOT_ASKED
+    response: Response, mapping: ReplyMapping | None, secrets: Secrets, asked: QuestionContext = NO_CONTEXT
 ) -> Reply:
     """The reply in a successful response."""
     kind = STREAM_KINDS.get(response.content_type)
@@ -323,7 +323,9 @@ async def _from_stream(
     return streamed(reply, whole and broken is None)
 
 
-def _from_body(response: Response, body: bytes, mapping: ReplyMapping | None, asked: Asked) -> Reply:
+def _from_body(
+    response: Response, body: bytes, mapping: ReplyMapping | None, asked: QuestionContext
+) -> Reply:
     text, wrong = decode_text(body, response.charset)
     if wrong is not None:
         return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))

@@ -1,4 +1,8 @@
-"""A process of a Python chatbot, as answerkey sees it: questions go in, replies come out, and its end is noticed."""
+"""The target `python:module:callable` (also `file.py:callable`): a function of the user's in separate processes.
+
+One process is asked many questions concurrently, like a server, so that it is loaded once. Questions that disturb each other,
+because the process ends or an async function blocks the event loop that they share, are each asked in their own process.
+"""
 
 import asyncio
 import signal
@@ -27,11 +31,11 @@ from answerkey.transcripts.json_values import MOST_MEGABYTES
 from answerkey.transcripts.payloads import ReplyMapping, is_watched, note_raw
 
 _GRACE_S = 1.0
-# What a frame has beside its reply.
+# Bytes of a frame beside its reply.
 _ENVELOPE_BYTES = 65536
 _MEGABYTE = 1024 * 1024
 
-_STANDS_STILL = Failure("timeout", "the chatbot's event loop was blocked by another question")
+_BLOCKED = Failure("timeout", "the chatbot's event loop was blocked by another question")
 
 _decode = msgspec.json.Decoder(frames.FromBot).decode
 
@@ -39,12 +43,12 @@ _decode = msgspec.json.Decoder(frames.FromBot).decode
 class _Waiting(NamedTuple):
     ask: Ask
     answer: "asyncio.Future[frames.Answered]"
-    # Since it was sent, for a reply that never comes; others are timed where the chatbot is.
+    # For a reply that never comes; others are timed in the process.
     watch: Stopwatch
 
 
 class PythonProcess:
-    """One process with the questions that are under way in it."""
+    """One process and its running questions."""
 
     def __init__(
         self,
@@ -59,30 +63,30 @@ class PythonProcess:
         self.begin = begin
         self._most_bytes = int(begin.max_reply_mb * _MEGABYTE) + _ENVELOPE_BYTES
         self._waiting: dict[int, _Waiting] = {}
-        # Questions that nobody waits for and that have not ended.
-        self._given_up: set[int] = set()
+        # Questions that were cancelled and have not ended.
+        self._cancelled: set[int] = set()
         self._number = 0
         self._listening: asyncio.Task[None] | None = None
         self.ready = frames.Ready(is_async=False, remembers=True)
-        # Why it ended; None while it lives.
+        # Why it ended; None while it runs.
         self.ending: Failure | None = None
-        # It gets no new conversations; when nothing is under way in it any more, it is ended.
+        # It gets no new conversations, and is ended when its questions are done.
         self.retiring = False
-        # Another is being started in its place; and it is given a moment before it is ended.
+        # Its replacement is being started; it waits for a next turn before it is ended.
         self.is_replaced = self.lingers = False
-        # Told of a question that goes on after it was cancelled, of a loop that stands still, and of room.
+        # Called for a question that continues after it was cancelled, for a blocked loop, and when there is room.
         self.on_stuck: Callable[[PythonProcess], None] = lambda process: None
         self.on_blocked: Callable[[PythonProcess], None] = lambda process: None
         self.on_room: Callable[[], None] = lambda: None
 
     @property
-    def under_way(self) -> int:
-        """How many questions wait for its reply."""
+    def running(self) -> int:
+        """Number of running questions."""
         return len(self._waiting)
 
     @property
     def has_room(self) -> bool:
-        """Whether it takes another question."""
+        """Whether it accepts another question."""
         usable = self.ending is None and not self.retiring
         return usable and len(self._waiting) < self.begin.concurrency
 
@@ -106,7 +110,7 @@ class PythonProcess:
         self._listening = asyncio.create_task(self._listen())
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask once; if nobody waits any more, the question is stopped or the process retired."""
+        """Ask once; if the task is cancelled, the question is stopped or the process retired."""
         self._number += 1
         number = self._number
         answer: asyncio.Future[frames.Answered] = asyncio.get_running_loop().create_future()
@@ -118,28 +122,28 @@ class PythonProcess:
                 note_raw(lambda: raw)
             return answered.reply
         except asyncio.CancelledError:
-            self._give_up(number)
+            self._cancel(number)
             raise
         finally:
             self._waiting.pop(number, None)
             self.on_room()
 
     def release_others(self, number: int | None) -> None:
-        """Let the questions that stand still behind another be asked elsewhere; a later turn has to stay where it began."""
+        """Have the questions that another one blocks asked elsewhere, except for later turns, which must stay here."""
         for one, waiting in list(self._waiting.items()):
             if one != number and not waiting.ask.turn and not waiting.answer.done():
-                self._given_up.add(one)
+                self._cancelled.add(one)
                 self._send(frames.Cancel(one))
-                waiting.answer.set_exception(AskAgainError(_STANDS_STILL))
+                waiting.answer.set_exception(AskAgainError(_BLOCKED))
 
     async def close(self) -> None:
-        """Let it end by itself for a moment, then end it with its children."""
+        """Let the process end by itself for a moment, then kill it and its children."""
         self._writer.close()
         await ended_within(self._process, _GRACE_S)
         await self.kill()
 
     async def kill(self) -> None:
-        """End it and its children at once."""
+        """Kill the process and its children."""
         end_session(self._process)
         await self._process.wait()
         if self._listening is not None and self._listening is not asyncio.current_task():
@@ -147,17 +151,17 @@ class PythonProcess:
             await asyncio.gather(self._listening, return_exceptions=True)
         self._writer.close()
 
-    def _give_up(self, number: int) -> None:
+    def _cancel(self, number: int) -> None:
         if self.ending is not None:
             return
-        self._given_up.add(number)
+        self._cancelled.add(number)
         self._send(frames.Cancel(number))
-        # An async function ends at its next await, a thread when it returns: only the process can be ended.
+        # An async function ends at its next await, a thread only when it returns.
         wait = _GRACE_S if self.ready.is_async else 0.0
         asyncio.get_running_loop().call_later(wait, self._check_stopped, number)
 
     def _check_stopped(self, number: int) -> None:
-        if number in self._given_up and self.ending is None:
+        if number in self._cancelled and self.ending is None:
             self.on_stuck(self)
 
     async def _listen(self) -> None:
@@ -168,16 +172,16 @@ class PythonProcess:
         except (OSError, EOFError):
             pass
         except ValueError as error:
-            # Somebody else wrote to its socket.
-            broken = f"the chatbot's process sent what is no reply: {failure_message(str(error))}"
+            # Other code wrote to the socket.
+            broken = f"the chatbot's process sent a malformed reply: {failure_message(str(error))}"
         ended = await self._why()
         self._end(Failure("malformed", broken) if broken else ended)
 
     def _end(self, failure: Failure) -> None:
-        """Whose fault it was is known if only one question was under way; others are asked again."""
+        """Fail the running question if there is only one, which then is the cause; otherwise have all asked again."""
         self.ending = self.ending or failure
         self._writer.close()
-        suspects = len(self._waiting) + len(self._given_up)
+        suspects = len(self._waiting) + len(self._cancelled)
         for waiting in self._waiting.values():
             if waiting.answer.done():
                 continue
@@ -193,14 +197,14 @@ class PythonProcess:
         if isinstance(message, frames.Blocked):
             self.on_blocked(self)
             self.release_others(message.number)
-        elif isinstance(message, frames.Answered | frames.TurnedAway | frames.Stopped):
-            self._given_up.discard(message.number)
+        elif isinstance(message, frames.Answered | frames.Retry | frames.Stopped):
+            self._cancelled.discard(message.number)
             waiting = self._waiting.get(message.number)
             if waiting is None or waiting.answer.done():
                 return
             if isinstance(message, frames.Answered):
                 waiting.answer.set_result(message)
-            elif isinstance(message, frames.TurnedAway):
+            elif isinstance(message, frames.Retry):
                 waiting.answer.set_exception(RetryableError(message.failure, message.retry_after))
 
     async def _receive(self) -> frames.FromBot:
@@ -211,12 +215,12 @@ class PythonProcess:
         return message
 
     def _send(self, message: frames.ToBot) -> None:
-        # To one that has ended nothing is written; its end is noticed by whoever listens.
+        # The end of the process is noticed by `_listen`.
         if not self._writer.is_closing():
             self._writer.write(frames.encode_frame(message))
 
     async def _why(self) -> Failure:
-        """Why it ended; a process that only closed its socket is ended."""
+        """Why the process ended; one that only closed its socket is killed."""
         by_itself = await ended_within(self._process, _GRACE_S)
         end_session(self._process)
         if not by_itself:
@@ -237,15 +241,15 @@ def _writable(ask: Ask) -> Ask:
 
 
 async def start_python_process(begin: frames.Begin) -> PythonProcess:
-    """A process with the chatbot loaded; raises UsageError if it cannot be."""
+    """Start a process and load the chatbot; raises UsageError if that fails."""
     ours, theirs = socket.socketpair()
     try:
-        # -P: nothing in the current folder is imported in the place of a module that the worker needs.
+        # -P: files in the working directory must not shadow modules that the worker needs.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-P", "-m", "answerkey.targets.python_worker", str(theirs.fileno())),
             stdin=asyncio.subprocess.DEVNULL,
-            # What it prints is shown, and is never part of a document on standard output.
+            # What it prints is shown, and is not part of a document on stdout.
             stdout=2,
             pass_fds=(theirs.fileno(),),
             env=child_environment(),
@@ -266,29 +270,22 @@ async def start_python_process(begin: frames.Begin) -> PythonProcess:
     return started
 
 
-# The target `python:module:callable` (also `file.py:callable`): any function of the user's, in processes of its own.
-#
-# One process is asked many questions at once, as a server would be, so that what it loads is loaded once. Only where
-# questions get in each other's way are they kept apart: when the process ends in their midst, or when an async function
-# blocks the loop that they share, each is asked in a process that works on nothing else.
-
-
-# An event loop that stands still for so long keeps others waiting.
-_PATIENCE_S = 1.0
-# A conversation's next turn comes within this time; then a process that is to be ended is.
+# An event loop that is blocked for longer delays other questions.
+_BLOCKED_AFTER_S = 1.0
+# Time for the next turn of a conversation before a retired process is ended.
 _LINGER_S = 1.0
-# So many of the questions in whose midst a process ended are asked again at once.
+# Maximum concurrent retries after a process crash.
 _MOST_SUSPECTS = 4
 
 
 class PythonSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a callable under test."""
+    """The table `[targets.NAME]` of a Python callable."""
 
     # "module:callable" or "file.py:callable".
     python: str
-    # How many processes share the questions; as many as the concurrency means one question at a time in each.
+    # Number of processes; as many as the concurrency means one question at a time in each.
     processes: int = 1
-    # A reply that is larger is a failure.
+    # A larger reply is a failure.
     max_reply_mb: float = MOST_MEGABYTES
     reply: ReplyMapping | None = None
 
@@ -304,7 +301,7 @@ def make_isolated_target(rest: str, context: TargetContext) -> "IsolatedTarget":
 
 
 class IsolatedTarget(BaseTarget):
-    """A callable in processes of its own as a chatbot."""
+    """A callable in separate processes as a chatbot."""
 
     def __init__(
         self,
@@ -313,15 +310,15 @@ class IsolatedTarget(BaseTarget):
         name: str | None = None,
         concurrency: int = 10,
         folder: Path | None = None,
-        patience_s: float = _PATIENCE_S,
+        blocked_after_s: float = _BLOCKED_AFTER_S,
     ) -> None:
         if settings.processes < 1:
             raise ConfigError(f"processes = {settings.processes}: must be at least 1")
         self.name = name or f"python:{settings.python}"
-        # Where its code is; None: that is not known before it is imported.
+        # None: not known before it is imported.
         self.code = _file_of(settings.python, folder)
         source = "" if self.code is None else self.code.read_text(errors="replace")
-        # Another source is another chatbot.
+        # Another source is another version.
         self.fingerprint = settings_hash("python", [settings.python, settings.reply, source])
         self._concurrency = concurrency
         self._begin = Begin(
@@ -331,51 +328,51 @@ class IsolatedTarget(BaseTarget):
             mapping=settings.reply,
             concurrency=-(-concurrency // settings.processes),
             max_reply_mb=settings.max_reply_mb,
-            patience_s=patience_s,
+            blocked_after_s=blocked_after_s,
             with_raw=is_watched(),
         )
-        # Begin for a process that works on one question at a time.
+        # For a process that works on one question at a time.
         self._begin_alone = msgspec.structs.replace(self._begin, concurrency=1)
         self._processes: list[PythonProcess] = []
         self._starting = 0
         # Why the last process could not be started.
         self._refusal: UsageError | None = None
-        # Conversations in whose midst a process ended or stood still: each is asked where no other is.
+        # Conversations during which a process ended or was blocked: each is asked in its own process.
         self._suspects: set[str] = set()
-        self._said_blocked = False
+        self._blocks = False
         # Set whenever a process has room, ended or was started.
         self._changed = asyncio.Event()
-        # Starting processes and waiting for the end of old ones, which is given up when the target closes.
-        self._chores: set[asyncio.Task[None]] = set()
-        self._places: PerConversation[PythonProcess] = PerConversation(concurrency)
+        # Background tasks that start and end processes; cancelled when the target closes.
+        self._background: set[asyncio.Task[None]] = set()
+        self._process_of: PerConversation[PythonProcess] = PerConversation(concurrency)
 
     async def __aenter__(self) -> "IsolatedTarget":
         self._changed = asyncio.Event()
-        self._said_blocked = False
-        # At once, so that a function that cannot be loaded is told before the first question.
+        self._blocks = False
+        # At once, so that a function that cannot be loaded is an error before the first question.
         await self._start(self._begin)
         if self._refusal is not None:
             raise self._refusal
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        chores, self._chores = self._chores, set()
-        for chore in chores:
-            chore.cancel()
-        await asyncio.gather(*chores, return_exceptions=True)
+        tasks, self._background = self._background, set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         processes, self._processes = self._processes, []
         await asyncio.gather(*(process.close() for process in processes))
 
     async def wait_for_room(self, ask: Ask) -> None:
-        """Until a process is there that takes the question: starting one is not the chatbot's time."""
-        await self._place(ask)
+        """Wait for a process with room: starting one is not the chatbot's time."""
+        await self._process_for(ask)
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask once; a process that ends is the failure of the question that it was asked, and of no other."""
-        process = await self._place(ask)
+        """Ask once; a process that ends fails only the question that ended it."""
+        process = await self._process_for(ask)
         if isinstance(process, Failure):
             return Reply(failure=process)
-        self._places.set(ask.conversation_id, process)
+        self._process_of.set(ask.conversation_id, process)
         try:
             reply = await process.ask(ask)
         except AskAgainError:
@@ -384,9 +381,9 @@ class IsolatedTarget(BaseTarget):
         self._suspects.discard(ask.conversation_id)
         return reply
 
-    async def _place(self, ask: Ask) -> PythonProcess | Failure:
-        """The process to ask; a conversation stays in its own, and is lost with it if the chatbot may remember it."""
-        before = self._places.get(ask.conversation_id) if ask.turn else None
+    async def _process_for(self, ask: Ask) -> PythonProcess | Failure:
+        """The process to ask. A conversation stays in one process, and is lost with it if the chatbot may remember it."""
+        before = self._process_of.get(ask.conversation_id) if ask.turn else None
         if before is not None:
             if before.ending is None:
                 return before
@@ -398,19 +395,19 @@ class IsolatedTarget(BaseTarget):
                 if process.has_room and (process.is_private or not alone):
                     return process
             if self._may_start(alone):
-                # Not in the question's own task: it may time out, and the process is wanted by others as well.
+                # In the background: the question may time out, and others need the process as well.
                 self._refusal = None
-                self._do(self._start(self._begin_alone if alone or self._said_blocked else self._begin))
+                self._in_background(self._start(self._begin_alone if alone or self._blocks else self._begin))
             await self._changed.wait()
             if self._refusal is not None:
                 raise self._refusal
 
     def _may_start(self, alone: bool) -> bool:
-        """Whether to start another: one that many can share is waited for, and there is a limit to the others."""
-        if not alone and not self._said_blocked:
+        """Whether to start another process: one shared process at a time, and a limited number of private ones."""
+        if not alone and not self._blocks:
             return not self._starting
         private = sum(process.is_private and not process.retiring for process in self._processes)
-        most = self._concurrency if self._said_blocked else min(_MOST_SUSPECTS, self._concurrency)
+        most = self._concurrency if self._blocks else min(_MOST_SUSPECTS, self._concurrency)
         return private + self._starting < most
 
     async def _start(self, begin: Begin) -> None:
@@ -418,64 +415,62 @@ class IsolatedTarget(BaseTarget):
         try:
             process = await start_python_process(begin)
         except UsageError as error:
-            # For those who wait; the next question tries again.
+            # Raised by the questions that wait; the next one tries again.
             self._refusal = error
         else:
             process.on_stuck = self._replace
-            process.on_blocked = self._keep_apart
-            process.on_room = self._tell_changed
+            process.on_blocked = self._isolate
+            process.on_room = self._notify
             self._processes.append(process)
         finally:
             self._starting -= 1
-            self._tell_changed()
+            self._notify()
 
-    def _tell_changed(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
         self._processes = [process for process in self._processes if process.ending is None]
         for process in self._processes:
-            if process.retiring and not process.under_way and not process.lingers:
+            if process.retiring and not process.running and not process.lingers:
                 process.lingers = True
-                self._do(self._end_idle(process))
+                self._in_background(self._end_idle(process))
 
     def _replace(self, process: PythonProcess) -> None:
-        """A question goes on though nobody waits for it: end its process, when another is there to take its place."""
+        """End a process in which a cancelled question continues, once its replacement has started."""
         if not process.retiring and not process.is_replaced:
             process.is_replaced = True
-            self._do(self._start_in_place_of(process))
+            self._in_background(self._start_in_place_of(process))
 
     async def _start_in_place_of(self, process: PythonProcess) -> None:
         await self._start(process.begin)
         process.retiring = True
-        self._tell_changed()
+        self._notify()
 
-    def _keep_apart(self, process: PythonProcess) -> None:
-        """From now on no question shares a loop: this function blocks it."""
+    def _isolate(self, process: PythonProcess) -> None:
+        """Ask each question in its own process from now on, since the function blocks its loop."""
         if self._concurrency == 1:
             return
         process.retiring = True
-        if not self._said_blocked:
-            self._said_blocked = True
+        if not self._blocks:
+            self._blocks = True
             sys.stderr.write(
                 f"answerkey: {self.name} blocks its event loop (an async function that waits without await); "
-                "its questions are now asked in processes of their own\n"
+                "each question is now asked in its own process\n"
             )
-        self._tell_changed()
+        self._notify()
 
     async def _end_idle(self, process: PythonProcess) -> None:
         await asyncio.sleep(_LINGER_S)
         process.lingers = False
-        if not process.under_way and process in self._processes:
+        if not process.running and process in self._processes:
             self._processes.remove(process)
-            process.ending = process.ending or Failure(
-                "timeout", "a question in it went on after its timeout"
-            )
+            process.ending = process.ending or Failure("timeout", "a question continued after its timeout")
             await process.kill()
 
-    def _do(self, chore: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(chore)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
 
 def _file_of(reference: str, folder: Path | None) -> Path | None:

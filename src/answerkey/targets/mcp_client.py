@@ -1,7 +1,8 @@
 """McpClient: the tools of a Model Context Protocol server, over the pipes of a program or over HTTP.
 
-It is written out because all that is needed is three requests, and importing the protocol's own package takes 1.3 CPU
-seconds, more than a run of a thousand questions.
+It is written by hand because three requests are all that is needed, and the package `mcp` (2.3) cannot do them as strictly: it
+reads a program's line of any length into memory, does not report why a program ended, and rejects answers of servers that lack a
+field. It also takes 1.1 CPU s to import, more than a run of 1,000 questions.
 """
 
 import asyncio
@@ -21,22 +22,22 @@ from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_json, spoken_text
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader
 
-# The newest version that begins with a handshake, which all servers know, and the one after, which some insist on.
+# The newest protocol version with a handshake, which all servers support, and the next one, which some require.
 _HANDSHAKE = "2025-11-25"
 _STATELESS = "2026-07-28"
 _UNSUPPORTED_VERSION = -32022
 _METHOD_NOT_FOUND = -32601
-# Our own: the session has run out, so the request was not looked at.
-_FORGOTTEN = "session"
-# Seconds to start, to introduce itself and to list its tools.
+# Our own: the session has expired, so the request was not looked at.
+_EXPIRED = "session"
+# Seconds to start, initialize and list the tools.
 _OPENING_S = 60.0
 _LONGEST_MESSAGE = 16 * 1024 * 1024
 _MOST_PAGES = 100
-_WHO: JsonObject = {"name": "answerkey", "version": "1"}
+_CLIENT_INFO: JsonObject = {"name": "answerkey", "version": "1"}
 
 
 class McpError(Exception):
-    """A server refused, failed or is gone."""
+    """A server refused a request, failed or has ended."""
 
     def __init__(self, message: str, code: object = None) -> None:
         super().__init__(failure_message(message))
@@ -44,11 +45,11 @@ class McpError(Exception):
 
 
 class McpClient:
-    """One server: `python server.py` is started and spoken to through its pipes, `https://…` over HTTP."""
+    """One server: `python server.py` is started and uses pipes, `https://…` uses HTTP."""
 
     def __init__(
         self,
-        place: str,
+        address: str,
         client: HttpClient,
         *,
         shown: str,
@@ -56,24 +57,24 @@ class McpClient:
         headers: Mapping[str, str],
         folder: str | None,
     ) -> None:
-        # What errors call it: the place may hold secrets.
+        # In errors: the address may contain secrets.
         self._shown = shown
         self._wire: _Pipes | _Http
-        if place.startswith(("http://", "https://")):
+        if address.startswith(("http://", "https://")):
             try:
-                self._wire = _Http(client, read_endpoint(place), headers)
+                self._wire = _Http(client, read_endpoint(address), headers)
             except ValueError:
                 raise ConfigError(f"mcp = {shown!r} is not a valid address") from None
         else:
             try:
-                words = shlex.split(place)
+                words = shlex.split(address)
             except ValueError as error:
                 raise ConfigError(f"mcp = {shown!r} cannot be split into words: {error}") from None
             if not words:
                 raise ConfigError("mcp names no program and no address")
             self._wire = _Pipes(words, env, folder)
         self._last_id = 0
-        # What goes with every request to a server that knows no handshake.
+        # Sent with every request to a server without a handshake.
         self._meta: JsonObject | None = None
         self._opening = asyncio.Lock()
 
@@ -81,7 +82,7 @@ class McpClient:
         """Reach the server and list its tools."""
         try:
             async with asyncio.timeout(_OPENING_S):
-                await self._greet()
+                await self._initialize()
                 return await self._list()
         except (McpError, *FAILURES, UsageError) as error:
             why = f"no answer within {_OPENING_S:g} s" if isinstance(error, TimeoutError) else str(error)
@@ -91,26 +92,26 @@ class McpClient:
             ) from error
 
     async def close(self) -> None:
-        """End it."""
+        """Close the connection or end the program."""
         await self._wire.close()
 
     async def call(self, name: str, arguments: JsonObject) -> Json:
-        """Call a tool; raises McpError if it fails. A server that has ended, or forgotten us, is greeted again."""
+        """Call a tool; raises McpError if it fails. A server that has ended, or whose session has expired, is opened again."""
         asked: JsonObject = {"name": name, "arguments": arguments}
         for _ in range(2):
             async with self._opening:
                 if not self._wire.open:
-                    await self._greet()
+                    await self._initialize()
             try:
                 return result_of(await self._request("tools/call", asked))
             except McpError as error:
-                if error.code != _FORGOTTEN:
+                if error.code != _EXPIRED:
                     raise
-        raise McpError("it forgets its sessions at once")
+        raise McpError("its sessions expire at once")
 
-    async def _greet(self) -> None:
+    async def _initialize(self) -> None:
         await self._wire.start()
-        hello: JsonObject = {"protocolVersion": _HANDSHAKE, "capabilities": {}, "clientInfo": _WHO}
+        hello: JsonObject = {"protocolVersion": _HANDSHAKE, "capabilities": {}, "clientInfo": _CLIENT_INFO}
         try:
             answer = await self._request("initialize", hello)
         except McpError as error:
@@ -120,7 +121,7 @@ class McpClient:
             prefix = "io.modelcontextprotocol/"
             self._meta = {
                 f"{prefix}protocolVersion": _STATELESS,
-                f"{prefix}clientInfo": _WHO,
+                f"{prefix}clientInfo": _CLIENT_INFO,
                 f"{prefix}clientCapabilities": {},
             }
             return
@@ -157,28 +158,28 @@ class McpClient:
 
 
 def result_of(answer: JsonObject) -> Json:
-    """What a tool brought; raises McpError if it says that it failed."""
+    """The result of a tool; raises McpError if the tool failed."""
     content = answer.get("content")
     said = spoken_text(content)
     if answer.get("isError") is True:
         raise McpError(said or "the tool failed")
     structured = answer.get("structuredContent")
     if structured is not None:
-        # A bare value is wrapped, since this must be an object.
+        # Servers wrap a bare value, since this must be an object.
         only = isinstance(structured, dict) and structured.keys() == {"result"}
         return as_dict(structured)["result"] if only else structured
     return content if said is None else said
 
 
 class _Pipes:
-    """A program that reads and writes a JSON message a line; other lines are its own business."""
+    """A program that reads and writes one JSON message a line; other lines are ignored."""
 
     def __init__(self, command: list[str], env: Mapping[str, str], folder: str | None) -> None:
         self._command, self._env, self._folder = command, env, folder
         self._child: Child | None = None
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
         self._reading: asyncio.Task[None] | None = None
-        # Only HTTP needs this.
+        # Used by HTTP only.
         self.version = ""
 
     @property
@@ -217,7 +218,7 @@ class _Pipes:
             await self.send(message)
             return await answer
         except asyncio.CancelledError:
-            gone: JsonObject = {"requestId": number, "reason": "nobody waits for it any more"}
+            gone: JsonObject = {"requestId": number, "reason": "the question timed out"}
             with contextlib.suppress(McpError):
                 await self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone})
             raise
@@ -228,7 +229,7 @@ class _Pipes:
         why = "it has ended"
         try:
             while line := await child.stdout.readline():
-                await self._take(line)
+                await self._handle_line(line)
         except ValueError:
             why = f"it wrote a message of more than {_LONGEST_MESSAGE} bytes"
             child.kill()
@@ -238,7 +239,7 @@ class _Pipes:
             if not answer.done():
                 answer.set_exception(McpError(why))
 
-    async def _take(self, line: bytes) -> None:
+    async def _handle_line(self, line: bytes) -> None:
         message = _message(decode_text(line)[0])
         number = message.get("id")
         if "method" not in message:
@@ -246,7 +247,7 @@ class _Pipes:
             if answer is not None and not answer.done():
                 answer.set_result(message)
         elif number is not None:
-            # The server asks us; we offer nothing but an answer to whether we are there.
+            # A request by the server: only ping is supported.
             reply: JsonObject = {"jsonrpc": "2.0", "id": number}
             if message["method"] == "ping":
                 reply["result"] = {}
@@ -257,7 +258,7 @@ class _Pipes:
 
 
 class _Http:
-    """A server that takes each message by POST and answers with JSON or a stream of events."""
+    """A server that receives each message by POST and answers with JSON or a stream of events."""
 
     def __init__(self, client: HttpClient, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
         self._client, self._endpoint, self._headers = client, endpoint, dict(headers)
@@ -270,7 +271,7 @@ class _Http:
 
     async def close(self) -> None:
         if self._session is not None:
-            # Out of courtesy: it would end the session sooner or later by itself.
+            # Optional: the server would end the session by itself later.
             with contextlib.suppress(*FAILURES):
                 async with asyncio.timeout(1.0), await self._sent("DELETE", None, {}):
                     pass
@@ -292,9 +293,9 @@ class _Http:
         try:
             async with await self._sent("POST", message, named) as response:
                 if response.status == 404 and session is not None:
-                    # Others may have begun a new one meanwhile.
+                    # Another call may have opened a new session meanwhile.
                     self.open = self.open and self._session != session
-                    raise McpError("the session has run out", _FORGOTTEN)
+                    raise McpError("the session has expired", _EXPIRED)
                 return await self._answer(response, number)
         except FAILURES as error:
             raise McpError(f"{type(error).__name__}: {error}") from error
@@ -332,12 +333,12 @@ class _Http:
         if response.status >= 300 and "error" not in message:
             raise McpError(f"HTTP {response.status} {response.reason}")
         if not message:
-            raise McpError("its answer is no JSON-RPC message; is the address right?")
+            raise McpError("its answer is not a JSON-RPC message; is the address right?")
         return message
 
 
 def _message(text: str) -> JsonObject:
-    """The message that a text is; empty if it is none."""
+    """Parse a message; empty if it is not one."""
     try:
         return as_dict(decode_json(text))
     except ValueError:

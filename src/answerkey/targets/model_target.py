@@ -1,7 +1,8 @@
-"""ModelTurn: one turn of a conversation with a model, step by step: ask, run the tools that it calls, go on until it answers.
+"""The targets `openai:`, `anthropic:`, `gemini:` and `ollama:`: a model behind its provider's API, with a loop over tools.
 
-Its state outlives an attempt. A step that is turned away (429, 5xx, a connection that breaks) is for the engine to have
-made again, and what was done before it is not done twice.
+`ModelTurn` is one turn of a conversation: ask the model, run the tools that it calls, repeat until it answers. Its state
+outlives an attempt: a step that fails with 429, 5xx or a broken connection is retried by the engine, and earlier steps are not
+repeated.
 """
 
 import asyncio
@@ -38,53 +39,53 @@ _CUT_OFF = "the call was cut off at the model's limit of tokens"
 
 
 class TimedStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step as it was answered; times are on the clock of time.perf_counter."""
+    """One answered step; times are on the clock of time.perf_counter."""
 
     step: Step
-    # When the request that was answered began, when the first word of the answer came, and the last byte.
+    # Start of the request that was answered, first word of the answer, last byte.
     begun: float
     first_word: float | None = None
     ended: float
-    # Requests that died with their kept-alive connection and were sent again.
+    # Requests that were lost with a reused connection and sent again.
     resent: int = 0
 
 
 class ModelTurn:
-    """What has been said, called and used in one turn so far."""
+    """The messages, calls and usage of one turn so far."""
 
     def __init__(self, api: ModelApi, turn: int, history: Sequence[JsonObject], question: str) -> None:
         self.turn = turn
         self.finished = False
         self._history = history
-        # In the API's own form: what is sent with the next step, and at the end what later turns begin with.
+        # In the API's own format: sent with the next step, and the history of later turns.
         self.messages: list[JsonObject] = [*history, api.said("user", question)]
         self._api = api
         self._calls: list[ToolCall] = []
-        # Calls that were begun, and whose end nobody has seen yet.
-        self._under_way: tuple[ToolCall, ...] = ()
+        # Calls that have started and not ended.
+        self._running: tuple[ToolCall, ...] = ()
         self._sources: list[Source] = []
         self._thoughts: list[str] = []
         self._usage: Usage | None = None
         self._steps = 0
         self._worked_ms = 0.0
-        # What of it is from earlier attempts.
+        # The part of it from earlier attempts.
         self._before_ms = 0.0
         self._first_word_ms: float | None = None
         self._resent = 0
-        # What it last said, beside calls.
+        # Its last text.
         self._text: str | None = None
 
     def before(self, turn: int) -> Sequence[JsonObject]:
-        """What was said before a turn, which is this one (asked anew) or a later one."""
+        """The messages before a turn, which is this one (asked again) or a later one."""
         return self.messages if self.turn < turn else self._history if self.turn == turn else []
 
-    async def go_on(
+    async def run(
         self,
         ask_step: Callable[[Sequence[JsonObject]], Awaitable[TimedStep]],
         call: Callable[[ToolCall], Awaitable[ToolCall]],
         most_steps: int,
     ) -> Reply:
-        """The reply, from wherever the turn stands; raises RetryableError for a step that may be made again."""
+        """Continue the turn to its reply; raises RetryableError for a step that may be retried."""
         while self._steps < most_steps:
             try:
                 timed = await ask_step(self.messages)
@@ -100,9 +101,9 @@ class ModelTurn:
                 self._calls += [msgspec.structs.replace(one, error=_CUT_OFF) for one in step.calls]
                 return self._end(Reply(failure=Failure("malformed", _CUT_OFF), finish="length"))
             began = time.perf_counter()
-            self._under_way = step.calls
+            self._running = step.calls
             done = await asyncio.gather(*(call(one) for one in step.calls))
-            self._under_way = ()
+            self._running = ()
             self._worked_ms += 1000 * (time.perf_counter() - began)
             self._calls += done
             self.messages += [*step.kept, *(self._api.results(done) if done else ())]
@@ -123,7 +124,7 @@ class ModelTurn:
             self._thoughts.append(reply.reasoning)
         if reply.text is not None and (not step.calls or reply.text.strip()):
             self._text = reply.text
-        # Calls that the provider made itself; a name alone is no call that anybody made.
+        # Calls that the provider made itself; a name without id or result is not a call.
         ours = {one.name for one in step.calls}
         hosted = [one for one in reply.tool_calls if one.name not in ours]
         self._calls += [one for one in hosted if one.id is not None or one.result_seen]
@@ -131,12 +132,12 @@ class ModelTurn:
             self.messages += step.kept
 
     def so_far(self) -> Reply:
-        """What was done until now, in a turn that is given up."""
+        """The calls and usage until now; ends the turn."""
         self.finished = True
         return msgspec.structs.replace(self._reply(Reply(), 0.0), timings=Timings())
 
     def _end(self, last: Reply) -> Reply:
-        """The reply of the whole turn, whose last step this is."""
+        """The reply of the whole turn, from its last step."""
         self.finished = True
         return self._reply(last, self._worked_ms)
 
@@ -145,7 +146,7 @@ class ModelTurn:
         return msgspec.structs.replace(
             last,
             text=self._text,
-            tool_calls=(*self._calls, *self._under_way),
+            tool_calls=(*self._calls, *self._running),
             sources=tuple(self._sources),
             usage=self._usage,
             reasoning="\n\n".join(self._thoughts) or None,
@@ -206,28 +207,28 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Tool:
-    """A tool, ready to be called."""
+    """A tool that can be called."""
 
     def __init__(self, spec: ToolSpec, run: Callable[[JsonObject], Awaitable[object]]) -> None:
         self.spec = spec
         self._run = run
 
-    async def call(self, wanted: ToolCall) -> ToolCall:
-        """Make a call that a model wants; an error is the call's, for the model to deal with."""
+    async def call(self, request: ToolCall) -> ToolCall:
+        """Run a call; an error becomes part of the call, which the model gets."""
         began = time.perf_counter()
         result: object = None
         error: str | None = None
-        if wanted.arguments is None and wanted.arguments_text is not None:
-            error = f"the arguments are not a JSON object: {wanted.arguments_text}"
+        if request.arguments is None and request.arguments_text is not None:
+            error = f"the arguments are not a JSON object: {request.arguments_text}"
         else:
             try:
-                result = await self._run(wanted.arguments or {})
+                result = await self._run(request.arguments or {})
             except McpError as raised:
                 error = str(raised)
-            except Exception as raised:  # noqa: BLE001  # a tool may raise anything, and the model is told
+            except Exception as raised:  # noqa: BLE001  # a tool may raise anything; the model gets the error
                 error = f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__
         return msgspec.structs.replace(
-            wanted,
+            request,
             result=result,
             result_seen=True,
             error=None if error is None else failure_message(error),
@@ -236,7 +237,7 @@ class Tool:
 
 
 class ToolBox:
-    """All tools of a target, with the servers that some of them are on."""
+    """All tools of a target, and the MCP servers of some."""
 
     def __init__(self, settings: Sequence[ToolSettings], secrets: Secrets, folder: Path | None) -> None:
         self._settings = settings
@@ -246,7 +247,7 @@ class ToolBox:
         self.tools: dict[str, Tool] = {}
 
     async def open(self, threads: WorkerThreads, client: HttpClient) -> None:
-        """Make the tools, and start or reach the servers."""
+        """Make the tools and open the servers."""
         for one in self._settings:
             if one.mcp is not None:
                 for tool in await self._from_server(one, one.mcp, client):
@@ -259,7 +260,7 @@ class ToolBox:
                 self._add(_fixed_tool(one))
 
     async def close(self) -> None:
-        """End the servers."""
+        """Close the servers."""
         await asyncio.gather(*(server.close() for server in self._servers))
 
     def _add(self, tool: Tool) -> None:
@@ -267,12 +268,12 @@ class ToolBox:
             raise ConfigError(f"two tools have the same name: {tool.spec.name}")
         self.tools[tool.spec.name] = tool
 
-    async def _from_server(self, settings: ToolSettings, place: str, client: HttpClient) -> list[Tool]:
-        where = f"the MCP server {place!r}"
+    async def _from_server(self, settings: ToolSettings, address: str, client: HttpClient) -> list[Tool]:
+        where = f"the MCP server {address!r}"
         server = McpClient(
-            self._secrets.expand(place, where),
+            self._secrets.expand(address, where),
             client,
-            shown=place,
+            shown=address,
             env=self._secrets.expand(settings.env, f"{where} env"),
             headers=self._secrets.expand(settings.headers, f"{where} headers"),
             folder=None if self._folder is None else str(self._folder),
@@ -347,7 +348,7 @@ def _schema_of(function: Callable[..., object]) -> JsonObject:
 
 
 def _plain(result: object) -> Json:
-    """A tool's result in types that JSON has."""
+    """A tool's result as JSON."""
     try:
         plain: Json = msgspec.json.decode(msgspec.json.encode(result))
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -355,26 +356,23 @@ def _plain(result: object) -> Json:
     return plain
 
 
-# The targets `openai:`, `anthropic:`, `gemini:` and `ollama:`: a model behind its provider's API, with a loop over tools.
-
-
 _MOST_BYTES = 16 * 1024 * 1024
-# What a provider says when it may do better in a moment; a step has no effect of its own, so it can be made again.
+# Statuses after which a step is retried; a step has no side effects.
 _RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a model under test, whatever its provider."""
+    """The settings of a model of any provider."""
 
-    # Where the API is; by default what the provider's environment variable says, or its own address.
+    # Address of the API; default: the provider's environment variable, or its public address.
     base_url: str | None = None
-    # By default from the provider's environment variable; a local server may need none.
+    # Default: the provider's environment variable; a local server may need none.
     api_key: str | None = None
     system: str | None = None
     tools: list[ToolSettings] = []
-    # How often the model may call tools before it must answer.
+    # Maximum steps before the model must answer.
     max_turns: int = 10
-    # Whether the answer is streamed, which times its first word.
+    # Stream the answer, so that the time to the first word is known.
     stream: bool = False
     # Further fields of the request: temperature, seed, max_tokens, …
     parameters: dict[str, Any] = {}
@@ -384,7 +382,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def _settings_of(kind: str) -> type[ModelSettings]:
-    """The settings of a provider's models: the name of one stands under the kind; OpenAI's may say which of its two APIs."""
+    """The settings of a provider's models, with the model under the name of the kind; OpenAI's have `api`."""
     which = [("api", Literal["chat", "responses"], "chat")] if kind == "openai" else []
     made = msgspec.defstruct(
         f"{kind} settings",
@@ -398,7 +396,7 @@ def _settings_of(kind: str) -> type[ModelSettings]:
 
 
 def make_model_target(rest: str, context: TargetContext) -> "ModelTarget":
-    """The factory of all these kinds."""
+    """The factory of all kinds of models."""
     kind = next(kind for kind in KNOWN_APIS if kind in context.settings)
     settings = read_settings(context, _settings_of(kind))
     by = "openai-responses" if getattr(settings, "api", None) == "responses" else kind
@@ -424,17 +422,17 @@ class ModelTarget(BaseTarget):
             raise ConfigError(f"max_turns = {settings.max_turns}: must be at least 1")
         context = context or TargetContext(settings={})
         self.name = context.name or f"{kind}:{model}"
-        # What its price is found by.
+        # Its price is found by the model.
         self.model = model
         self.base_url = settings.base_url or os.environ.get(api.base_url_env) or api.base_url
         self.fingerprint = settings_hash(
             kind, msgspec.structs.replace(settings, base_url=safe_url(self.base_url), api_key=None)
         )
-        # By which versions of its instructions are told apart.
+        # Identifies the version of its instructions.
         self.prompt_hash = None if settings.system is None else settings_hash("system", settings.system)[:10]
         self.settings = settings
         self._api = api
-        # Some write it among the parameters.
+        # `stream` may also be written among the parameters.
         self._stream = settings.stream or settings.parameters.get("stream") is True
         self._secrets = secrets or Secrets()
         self._concurrency = context.concurrency
@@ -470,7 +468,7 @@ class ModelTarget(BaseTarget):
         self._threads.close()
 
     def _full_address(self, base: str) -> str:
-        """The base address; `host:port`, as OLLAMA_HOST has it, is one too, and what the paths begin with may be at its end."""
+        """The base address with a scheme; accepts `host:port` as in OLLAMA_HOST, and a trailing first part of the API's paths."""
         if "://" not in base:
             base = f"http://{base}" + ("" if ":" in base else f":{urlsplit(self._api.base_url).port or 80}")
         first = "/" + self._api.path(self.model, False).split("/")[1]
@@ -498,12 +496,12 @@ class ModelTarget(BaseTarget):
         return str(self._secrets.expand("${" + (found or names[0]) + "}", f"target {self.name}"))
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask the model, run the tools that it calls, and go on until it answers; asked again, from where it stood."""
+        """Ask the model and run the tools that it calls until it answers; a retry continues from the failed step."""
         turn = self._turns.get(ask.conversation_id)
         if turn is None or turn.finished or turn.turn != ask.turn:
             turn = ModelTurn(self._api, ask.turn, turn.before(ask.turn) if turn else [], ask.question)
             self._turns.set(ask.conversation_id, turn)
-        reply = await turn.go_on(
+        reply = await turn.run(
             lambda messages: self._step(messages, ask.traceparent), self._call, self.settings.max_turns
         )
         return self._secrets.redact_reply(admit_reply(reply))
@@ -516,7 +514,7 @@ class ModelTarget(BaseTarget):
         return self._secrets.redact_reply(admit_reply(turn.so_far()))
 
     async def _step(self, messages: Sequence[JsonObject], traceparent: str | None) -> TimedStep:
-        """One request; raises RetryableError if it may be made again."""
+        """Send one request; raises RetryableError if it may be retried."""
         prompt = Prompt(
             model=self.model,
             messages=messages,
@@ -547,7 +545,7 @@ class ModelTarget(BaseTarget):
         )
 
     async def _read(self, response: Response) -> tuple[Step, float | None]:
-        """The step in a response, and when its first word came if it was streamed."""
+        """The step in a response, and the time of its first word if it was streamed."""
         if response.status >= 300:
             return Step(reply=await self._refusal(response)), None
         kind = STREAM_KINDS.get(response.content_type)
@@ -562,7 +560,7 @@ class ModelTarget(BaseTarget):
         return read_step(self._api, payload), None
 
     async def _read_stream(self, response: Response, reader: EventReader) -> tuple[Step, float | None]:
-        """A streamed step. One that ends before its end was only half said, and is made again like one that was refused."""
+        """A streamed step; raises RetryableError if the stream is incomplete."""
         events: list[Json] = []
         first_word: float | None = None
         async for chunk in response.chunks():
@@ -577,16 +575,16 @@ class ModelTarget(BaseTarget):
         payload, whole = assemble_events(events, done=reader.done)
         if not whole:
             failure = read_failure(as_dict(payload).get("error"))
-            raise RetryableError(failure or Failure("connection", "the stream broke off before its end"))
+            raise RetryableError(failure or Failure("connection", "the stream broke off"))
         return read_step(self._api, payload), first_word
 
     async def _refusal(self, response: Response) -> Reply:
-        """The reply of a status that is not success; raises RetryableError if the step may be made again."""
+        """The reply of an error status; raises RetryableError if the step may be retried."""
         try:
             reply = await read_error(response, self._secrets)
         except RetryableError as error:
             if "insufficient_quota" in error.failure.message:
-                # Nobody pays in the next minute.
+                # Waiting does not help.
                 return Reply(failure=error.failure)
             raise
         if reply.failure is not None and response.status in _RETRIED:
@@ -594,10 +592,10 @@ class ModelTarget(BaseTarget):
             raise RetryableError(reply.failure, wait)
         return reply
 
-    async def _call(self, wanted: ToolCall) -> ToolCall:
-        tool = self._tools.tools.get(wanted.name)
+    async def _call(self, request: ToolCall) -> ToolCall:
+        tool = self._tools.tools.get(request.name)
         if tool is None:
             return msgspec.structs.replace(
-                wanted, error=f"there is no tool {wanted.name!r}", result_seen=True
+                request, error=f"there is no tool {request.name!r}", result_seen=True
             )
-        return await tool.call(wanted)
+        return await tool.call(request)

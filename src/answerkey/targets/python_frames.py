@@ -1,4 +1,4 @@
-"""What answerkey and the process of a Python chatbot say to each other: length-prefixed JSON over a socket of their own."""
+"""Messages between answerkey and the process of a Python chatbot: length-prefixed JSON over a socket."""
 
 import msgspec
 
@@ -16,17 +16,17 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     # "module:callable" or "file.py:callable".
     reference: str
-    # Where relative paths and modules are looked for.
+    # Where relative paths and modules are searched.
     folder: str | None
-    # Python's search path, as it is in answerkey's own process.
+    # Python's search path of answerkey's process.
     path: list[str]
     mapping: ReplyMapping | None
-    # How many questions may be under way in it at once.
+    # Maximum concurrent questions.
     concurrency: int
     max_reply_mb: float
-    # An event loop that stands still for so long is reported.
-    patience_s: float
-    # Whether what the chatbot gave back is wanted as it was, too.
+    # An event loop that is blocked for longer is reported.
+    blocked_after_s: float
+    # Also send what the chatbot returned, before it is read.
     with_raw: bool = False
 
 
@@ -38,7 +38,7 @@ class Question(msgspec.Struct, frozen=True, tag=True):
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):
-    """Nobody waits for this reply any more."""
+    """Stop a question: its reply is not needed any more."""
 
     number: int
 
@@ -46,14 +46,14 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """The chatbot is loaded."""
 
-    # Whether a question under way can be stopped without ending the process.
+    # Whether a running question can be stopped without ending the process.
     is_async: bool
-    # Whether it is told which conversation a question belongs to, so that it may remember what was said.
+    # Whether it gets the conversation id, so that it may remember earlier turns.
     remembers: bool
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The chatbot cannot be loaded, and why."""
+    """Why the chatbot cannot be loaded."""
 
     message: str
 
@@ -63,12 +63,12 @@ class Answered(msgspec.Struct, frozen=True, tag=True):
 
     number: int
     reply: Reply
-    # What it was read from, where that is wanted.
+    # What it was read from, if requested.
     raw: str | None = None
 
 
-class TurnedAway(msgspec.Struct, frozen=True, tag=True):
-    """The chatbot was not to be had: a RetryableError."""
+class Retry(msgspec.Struct, frozen=True, tag=True):
+    """The question may be asked again: a RetryableError."""
 
     number: int
     failure: Failure
@@ -82,16 +82,16 @@ class Stopped(msgspec.Struct, frozen=True, tag=True):
 
 
 class Blocked(msgspec.Struct, frozen=True, tag=True):
-    """The event loop stands still, in this question if that is known."""
+    """The event loop is blocked, by this question if that is known."""
 
     number: int | None
 
 
 ToBot = Begin | Question | Cancel
-FromBot = Ready | Refused | Answered | TurnedAway | Stopped | Blocked
+FromBot = Ready | Refused | Answered | Retry | Stopped | Blocked
 
 
 def encode_frame(message: ToBot | FromBot) -> bytes:
-    """A message with its length before it."""
+    """A message, preceded by its length."""
     content = _encode(message)
     return len(content).to_bytes(LENGTH_BYTES, "big") + content

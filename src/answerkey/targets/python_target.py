@@ -27,7 +27,7 @@ from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
@@ -45,14 +45,14 @@ from answerkey.transcripts.payloads import (
     reply_from_object,
 )
 
-# Begins to ask, and whether what it gives is to be awaited.
+# Asks, and whether its result must be awaited.
 _Asking = tuple[Callable[[Ask], Any], bool]
 # Methods that take the question, asynchronous ones first.
 _METHODS = ("ainvoke", "invoke", "arun", "run", "achat", "chat", "aquery", "query", "ask")
 
 
 def as_function(found: Any) -> Callable[..., object] | None:
-    """The function that asks an object: itself if it is one, a way to run an agent or a runnable; None if there is none."""
+    """The function that asks an object: the object itself, or a method of an agent or runnable; None if there is none."""
     if inspect.isroutine(found):
         return found
     asking = _agent(found) or _runnable(found)
@@ -64,7 +64,7 @@ def as_function(found: Any) -> Callable[..., object] | None:
 
 
 def _named(asking: _Asking, found: object) -> Callable[[Ask], object]:
-    """The function as a target takes it: its one parameter is called `ask`, so that it is given all of it."""
+    """The function with one parameter `ask`, so that it gets the whole Ask."""
     begin, is_async = asking
 
     def called(ask: Ask) -> object:
@@ -131,7 +131,7 @@ def _runnable(found: Any) -> _Asking | None:
 
 
 def _input_of(found: Any) -> Callable[[str], object]:
-    """What a runnable takes, by the schema or keys that it gives of its input; without them, the question itself."""
+    """The input of a runnable, by its input schema or keys; without them, the question itself."""
     schema = getattr(found, "get_input_jsonschema", None)
     fields = (
         schema().get("properties")
@@ -154,19 +154,16 @@ def _takes(function: Any, name: str) -> bool:
         return False
 
 
-# Worker threads for callables that block: as many as are asked at once, and none that can hold up the end of the run.
-
-
-# Calls that outlived their timeout may still be running; beyond so many, something is badly stuck.
+# Maximum calls that may still be running after their timeout.
 _MOST_ABANDONED = 256
 
 _Job = tuple[Callable[[], object], contextvars.Context, asyncio.AbstractEventLoop, "asyncio.Future[object]"]
 
 
 class WorkerThreads:
-    """A pool like ThreadPoolExecutor, but of daemon threads: a call that never returns costs one thread, not the process.
+    """A thread pool for callables that block, with daemon threads: a call that never returns does not delay the end of the run.
 
-    A call whose waiting task is cancelled (a timeout) gives up its place at once; its thread goes on until it returns.
+    A call whose task is cancelled (a timeout) frees its slot at once; its thread continues until it returns.
     """
 
     def __init__(self, limit: int) -> None:
@@ -234,14 +231,14 @@ class _Worker(threading.Thread):
             error: BaseException | None = None
             try:
                 result = context.run(function)
-            except BaseException as raised:  # noqa: BLE001  # it is the caller's: even SystemExit must not end the thread
-                error = _carried(raised)
+            except BaseException as raised:  # noqa: BLE001  # raised to the caller: even SystemExit must not end the thread
+                error = _for_future(raised)
             self.between_jobs = True
             self._done(self)
             try:
                 loop.call_soon_threadsafe(_settle, future, result, error)
             except RuntimeError:
-                # The loop was closed while the call was under way: nobody waits for it any more.
+                # The loop was closed during the call: the result is not needed.
                 continue
 
 
@@ -254,26 +251,25 @@ def _settle(future: "asyncio.Future[object]", result: object, error: BaseExcepti
         future.set_exception(error)
 
 
-def _carried(error: BaseException) -> BaseException:
-    """The error in a form that a future can carry and that ends nothing but this question."""
+def _for_future(error: BaseException) -> BaseException:
+    """The error in a form that a future accepts and that only fails this question."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    carried = RuntimeError(f"{type(error).__name__}: {error}")
-    carried.__cause__ = error
-    return carried
+    wrapped = RuntimeError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
-# A callable as a target, sync or async, in answerkey's own process.
-#
-# It is what `evaluate(target=function)` asks, and what the process of `python:module:callable` asks on its side.
+# PythonTarget: a sync or async callable in this process, for `evaluate(target=function)` and for the process of
+# `python:module:callable`.
 
 
 # Parameters that are filled by name, beside the question itself.
 _EXTRAS = ("conversation_id", "context", "turn", "trial", "traceparent")
 _MEGABYTE = 1024 * 1024
-# What an object in a stream counts as, so that one without an end is noticed.
+# Bytes counted for an object in a stream, so that an endless stream is noticed.
 _OBJECT_BYTES = 200
-# Whether the code that runs is a chatbot's; worker threads run in a copy of the context.
+# Whether the running code is the chatbot's; worker threads run in a copy of the context.
 _in_chatbot: ContextVar[bool] = ContextVar("answerkey_in_chatbot", default=False)
 
 
@@ -282,11 +278,11 @@ class _TooLargeError(Exception):
 
 
 class _DividedOutput:
-    """Standard output for everyone but chatbots."""
+    """Standard output, but stderr for chatbots."""
 
     def __init__(self, real: Any) -> None:
         self.real = real
-        # How many targets are open.
+        # Number of open targets.
         self.users = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -295,7 +291,7 @@ class _DividedOutput:
 
 @contextmanager
 def _diverting() -> Iterator[None]:
-    """While a target is open: let `_divert_here` have an effect."""
+    """Make `_divert_here` work while a target is open."""
     divided = sys.stdout if isinstance(sys.stdout, _DividedOutput) else _DividedOutput(sys.stdout)
     divided.users += 1
     sys.stdout = divided
@@ -303,14 +299,14 @@ def _diverting() -> Iterator[None]:
         yield
     finally:
         divided.users -= 1
-        # Somebody may have put something else in its place since.
+        # Other code may have replaced it since.
         if not divided.users and sys.stdout is divided:
             sys.stdout = divided.real
 
 
 @contextmanager
 def _divert_here() -> Iterator[None]:
-    """What is printed by the code inside, and by threads that it starts through answerkey, goes to standard error."""
+    """Send what the code inside prints, and its threads of answerkey, to stderr."""
     token = _in_chatbot.set(True)
     try:
         yield
@@ -319,7 +315,7 @@ def _divert_here() -> Iterator[None]:
 
 
 class PythonTarget(BaseTarget):
-    """A callable as a chatbot: it takes the question and gives a str, dict, Reply or anything that can be read as one."""
+    """A callable as a chatbot: it takes the question and returns a str, dict, Reply or anything that can be read as one."""
 
     def __init__(
         self,
@@ -335,14 +331,14 @@ class PythonTarget(BaseTarget):
         self.fingerprint = fingerprint or _hash(
             self.name, _source_of(function), msgspec.json.encode(mapping).decode()
         )
-        # Where its code is; None: it has no file.
+        # None: it has no file.
         self.code = _file_of(function)
         self._function = function
         self._arguments = _arguments_for(function)
         # Whether a call runs on the event loop, where it can be cancelled and can block.
         self.is_async = _is_async(function)
-        # Whether it is told which conversation a question belongs to.
-        self.remembers = _is_told_conversation(function)
+        # Whether it gets the conversation id.
+        self.remembers = _gets_conversation_id(function)
         self._max_reply_mb = max_reply_mb
         self._open = ExitStack()
         self._mapping = mapping
@@ -350,7 +346,7 @@ class PythonTarget(BaseTarget):
         self._threads = WorkerThreads(concurrency)
 
     async def __aenter__(self) -> "PythonTarget":
-        # Anew each time: it may be opened again in another event loop.
+        # It may be opened again in another event loop.
         self._threads = WorkerThreads(self._concurrency)
         self._open.enter_context(_diverting())
         return self
@@ -360,7 +356,7 @@ class PythonTarget(BaseTarget):
         self._open.close()
 
     async def ask(self, ask: Ask) -> Reply:
-        """Call it once; whatever it raises is the reply's failure, unless the user or the engine has had enough."""
+        """Call it once; an exception becomes the failure of the reply, except for cancellation and Ctrl-C."""
         watch = Stopwatch()
         spans = Collected()
         try:
@@ -370,7 +366,7 @@ class PythonTarget(BaseTarget):
         except _TooLargeError:
             reply = too_large(self._max_reply_mb)
         except BaseException as error:
-            if _is_not_the_chatbots(error):
+            if _is_cancellation(error):
                 raise
             retryable = retryable_from_exception(error)
             if retryable is not None:
@@ -388,7 +384,7 @@ class PythonTarget(BaseTarget):
             return too_large(self._max_reply_mb)
         note_raw(lambda: result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
         reply = reply_from_object(
-            result, mapping=self._mapping, asked=Asked(ask.question, ask.turn, ask.turn > 0)
+            result, mapping=self._mapping, asked=QuestionContext(ask.question, ask.turn, ask.turn > 0)
         )
         return admit_reply(reply, self._max_reply_mb)
 
@@ -407,14 +403,14 @@ class PythonTarget(BaseTarget):
             return result
 
         result = call() if self.is_async else await self._threads.run(call)
-        # An async generator function is async without being awaitable.
+        # The result of an async generator function is not awaitable.
         if isinstance(result, AsyncIterator) or inspect.isawaitable(result):
             watch.resume()
-            result = await (self._awaited(result, watch) if isinstance(result, AsyncIterator) else result)
+            result = await (self._collect(result, watch) if isinstance(result, AsyncIterator) else result)
             watch.stop()
         return result
 
-    async def _awaited(self, stream: AsyncIterator[object], watch: Stopwatch) -> Streamed:
+    async def _collect(self, stream: AsyncIterator[object], watch: Stopwatch) -> Streamed:
         items = _Collecting(watch, self._max_reply_mb)
         async for item in stream:
             items.add(item)
@@ -422,7 +418,7 @@ class PythonTarget(BaseTarget):
 
 
 class _Collecting(Streamed):
-    """What a stream has brought so far, which has a limit."""
+    """The items of a stream so far, with a size limit."""
 
     def __init__(self, watch: Stopwatch, most_megabytes: float) -> None:
         self._watch = watch
@@ -431,13 +427,13 @@ class _Collecting(Streamed):
     def add(self, item: object) -> None:
         self._watch.chunk()
         self.append(item)
-        # An object's fields are not counted one by one.
+        # The fields of an object are not counted.
         self._room -= len(item) if isinstance(item, (str, bytes)) else _OBJECT_BYTES
         if self._room < 0:
             raise _TooLargeError
 
 
-def _is_not_the_chatbots(error: BaseException) -> bool:
+def _is_cancellation(error: BaseException) -> bool:
     """Whether the engine cancelled the question or the user pressed Ctrl-C; chatbots raise the same exceptions."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
@@ -462,7 +458,7 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter] | No
         return None
 
 
-def _is_told_conversation(function: Callable[..., object]) -> bool:
+def _gets_conversation_id(function: Callable[..., object]) -> bool:
     return any(
         part.name == "conversation_id" or part.kind is part.VAR_KEYWORD or _takes_ask(part)
         for part in _parameters(function) or ()
@@ -476,7 +472,7 @@ def _takes_ask(part: inspect.Parameter) -> bool:
 def _arguments_for(
     function: Callable[..., object],
 ) -> Callable[[Ask], tuple[tuple[object, ...], dict[str, object]]]:
-    """How to call it, from its signature: with the question, with more by name, or with the whole Ask."""
+    """How to call it by its signature: with the question, with further arguments by name, or with the whole Ask."""
     parameters = _parameters(function)
     if parameters is None:
         return lambda ask: ((ask.question,), {})
@@ -505,7 +501,7 @@ def _arguments_for(
     ]
     if unfilled:
         raise UsageError(
-            f"{_name_of(function)} needs {', '.join(unfilled)}, which a target is not given; "
+            f"{_name_of(function)} needs {', '.join(unfilled)}, which a target does not get; "
             f"it may take the question and {', '.join(_EXTRAS)}",
         )
     return lambda ask: ((ask.question,), {name: getattr(ask, name) for name in by_name})
@@ -533,7 +529,9 @@ def _instance(cls: type, reference: str) -> object:
         made = cls()
     except Exception as error:  # the user's class may raise anything
         raise UsageError(
-            failure_message(f"{reference} is a class that cannot be made: {type(error).__name__}: {error}")
+            failure_message(
+                f"{reference} is a class that cannot be instantiated: {type(error).__name__}: {error}"
+            )
         ) from error
     return made
 
@@ -545,7 +543,7 @@ def _name_of(function: Callable[..., object]) -> str:
 
 
 def _source_of(function: Callable[..., object]) -> str:
-    """The callable's source: another source is another chatbot. Without it, its name has to do."""
+    """The source of a callable, which identifies its version; empty if it has none."""
     try:
         return inspect.getsource(_written(function))
     except (OSError, TypeError):
@@ -561,7 +559,7 @@ def _file_of(function: Callable[..., object]) -> Path | None:
 
 
 def _written(function: Callable[..., object]) -> Any:
-    """What of a callable stands in a file: itself, or its class."""
+    """The part of a callable that has source code: itself, or its class."""
     return function if inspect.isroutine(function) else type(function)
 
 

@@ -1,7 +1,7 @@
-"""The process of a Python chatbot: loads it, asks it what comes in over the socket, and tells when it stands still.
+"""The process of a Python chatbot: loads it, asks it the questions from the socket, and reports a blocked event loop.
 
-It is started by `python_process` with the socket's number as its argument. Its standard output is answerkey's standard
-error, so that whatever the chatbot prints is shown and is never part of a document.
+It is started by `start_python_process` with the descriptor of the socket as its argument. Its stdout is answerkey's stderr, so
+that what the chatbot prints is shown and never becomes part of a document.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.payloads import watch_raw
 
-# So long, what the chatbot registered to do at its end may take when answerkey has gone.
-_FAREWELL_S = 1.0
+# Time limit for the chatbot's exit handlers.
+_EXIT_S = 1.0
 
 
 def main() -> None:
     """Serve one chatbot until the socket closes."""
     channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
-    # Ctrl-C is answerkey's to handle; what is left of a line must not wait for the next.
+    # answerkey handles Ctrl-C. Lines are shown as they are printed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -50,12 +50,12 @@ def main() -> None:
     except AnswerkeyError as error:
         channel.send(frames.Refused(str(error)))
         return
-    except BaseException as error:  # noqa: BLE001  # whatever loading it raises is told to the user
+    except BaseException as error:  # noqa: BLE001  # loading it may raise anything
         message = f"importing {begin.reference} failed: {type(error).__name__}: {error}"
         channel.send(frames.Refused(failure_message(message)))
         return
     channel.send(frames.Ready(target.is_async, target.remembers))
-    asyncio.run(_Asking(channel, target, begin).serve())
+    asyncio.run(_Server(channel, target, begin).serve())
 
 
 class _Channel:
@@ -65,11 +65,11 @@ class _Channel:
         self._connection = connection
         self._writing = threading.Lock()
         self._decode = msgspec.json.Decoder(frames.ToBot).decode
-        # A process that the chatbot forks must not keep the socket open, nor answer in its place.
+        # A process that the chatbot forks must neither keep the socket open nor answer.
         os.register_at_fork(after_in_child=connection.close)
 
     def send(self, message: frames.FromBot) -> None:
-        """Send a message; where nobody is there to read it, nothing is left to do."""
+        """Send a message; ends the process if answerkey is gone."""
         try:
             with self._writing:
                 self._connection.sendall(frames.encode_frame(message))
@@ -77,7 +77,7 @@ class _Channel:
             os._exit(0)
 
     def receive(self) -> frames.ToBot | None:
-        """The next message; None when the other side has gone."""
+        """The next message; None if answerkey is gone."""
         try:
             content = self._exactly(int.from_bytes(self._exactly(frames.LENGTH_BYTES), "big"))
         except OSError:
@@ -85,7 +85,7 @@ class _Channel:
         return self._decode(content) if content else None
 
     def _exactly(self, count: int) -> bytes:
-        """So many bytes; none if the other side has gone."""
+        """Read `count` bytes; empty if answerkey is gone."""
         content = bytearray()
         while len(content) < count:
             more = self._connection.recv(min(count - len(content), 1 << 20))
@@ -95,15 +95,15 @@ class _Channel:
         return bytes(content)
 
 
-class _Asking:
-    """The questions that are under way."""
+class _Server:
+    """Answers questions until the socket closes."""
 
     def __init__(self, channel: _Channel, target: PythonTarget, begin: frames.Begin) -> None:
         self._channel = channel
         self._target = target
-        self._patience_s = begin.patience_s
+        self._blocked_after_s = begin.blocked_after_s
         self._with_raw = begin.with_raw
-        self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def serve(self) -> None:
         """Answer until the socket closes."""
@@ -115,24 +115,24 @@ class _Asking:
             await over.wait()
 
     def _receive(self, loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
-        """In a thread of its own, since the loop is the chatbot's to block."""
+        """In its own thread, since the chatbot may block the loop."""
         while (message := self._channel.receive()) is not None:
             if isinstance(message, frames.Question):
                 loop.call_soon_threadsafe(self._begin, message)
             elif isinstance(message, frames.Cancel):
                 loop.call_soon_threadsafe(self._cancel, message.number)
         _soon(loop, over.set)
-        # What does not end by itself is ended.
-        threading.Event().wait(_FAREWELL_S)
+        # A process that does not end by itself is ended.
+        threading.Event().wait(_EXIT_S)
         os._exit(0)
 
     def _begin(self, question: frames.Question) -> None:
         task = asyncio.get_running_loop().create_task(self._answer(question))
-        self._under_way[question.number] = task
+        self._tasks[question.number] = task
 
     def _cancel(self, number: int) -> None:
-        if number in self._under_way:
-            self._under_way[number].cancel()
+        if number in self._tasks:
+            self._tasks[number].cancel()
 
     async def _answer(self, question: frames.Question) -> None:
         number = question.number
@@ -141,27 +141,27 @@ class _Asking:
                 reply = await self._target.ask(question.ask)
             self._channel.send(frames.Answered(number, reply, seen[-1] if seen else None))
         except RetryableError as error:
-            self._channel.send(frames.TurnedAway(number, error.failure, error.retry_after))
+            self._channel.send(frames.Retry(number, error.failure, error.retry_after))
         except asyncio.CancelledError:
-            # A thread goes on whatever becomes of the task that waits for it.
+            # A thread continues after its task is cancelled.
             if self._target.is_async:
                 self._channel.send(frames.Stopped(number))
         finally:
-            self._under_way.pop(number, None)
+            self._tasks.pop(number, None)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell when the loop stands still: then none of its questions gets on."""
+        """Report a blocked loop, in which no question can continue."""
         pause = threading.Event()
         while True:
             moves = threading.Event()
             if not _soon(loop, moves.set):
                 return
-            if not moves.wait(self._patience_s):
+            if not moves.wait(self._blocked_after_s):
                 task = asyncio.current_task(loop)
-                numbers = [number for number, one in list(self._under_way.items()) if one is task]
+                numbers = [number for number, one in list(self._tasks.items()) if one is task]
                 self._channel.send(frames.Blocked(numbers[0] if numbers else None))
                 moves.wait()
-            pause.wait(self._patience_s / 4)
+            pause.wait(self._blocked_after_s / 4)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> bool:

@@ -1,4 +1,4 @@
-"""The target `replay:FILE`: replies that were recorded earlier, looked up by question and trial."""
+"""The target `replay:FILE`: recorded replies, looked up by question and trial."""
 
 import hashlib
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ def make_replay_target(rest: str, context: TargetContext) -> "ReplayTarget":
 
 
 class ReplayTarget(BaseTarget):
-    """A record as a chatbot."""
+    """Recorded replies as a chatbot."""
 
-    # The engine keeps the recorded timings instead of its own.
+    # The recorded timings are used.
     replays = True
 
     def __init__(
@@ -43,7 +43,7 @@ class ReplayTarget(BaseTarget):
     ) -> None:
         self._path = (folder or Path()) / settings.replay
         if not self._path.is_file():
-            raise InputError("there is no such file of recorded replies", path=self._path)
+            raise InputError("there is no such file", path=self._path)
         self._settings = settings
         self.name = name or f"replay:{settings.replay}"
         with self._path.open("rb") as file:
@@ -57,12 +57,12 @@ class ReplayTarget(BaseTarget):
         for line, row in open_rows(self._path, "replies").rows:
             keys = _keys(row)
             if not keys:
-                message = "has neither 'id' nor 'question', so it cannot be told which question it answers"
+                message = "has neither 'id' nor 'question', so its question is unknown"
                 raise InputError(message, path=self._path, line=line)
-            turn = _whole(row.get("turn"))
-            trial = _whole(row.get("trial"))
+            turn = _natural_number(row.get("turn"))
+            trial = _natural_number(row.get("trial"))
             if trial is None:
-                # Rows without a trial are counted; the turns of one trial are not trials of their own.
+                # Rows without a trial are numbered in order; further turns belong to the same trial.
                 trial = counted.get(keys[0], 0) + (1 if not turn or keys[0] not in counted else 0)
                 counted[keys[0]] = trial
             for key in keys:
@@ -74,7 +74,7 @@ class ReplayTarget(BaseTarget):
         self._rows = {}
 
     async def ask(self, ask: Ask) -> Reply:
-        """The recorded reply; one that is missing is a failure that says so."""
+        """The recorded reply; a failure if there is none."""
         for key in (("id", ask.question_id), ("question", ask.question)):
             turns = self._rows.get(key, {}).get(ask.trial)
             found = None if turns is None else self._find(turns, ask)
@@ -90,7 +90,7 @@ class ReplayTarget(BaseTarget):
         if len(turns) == 1 and (0 in turns or 1 in turns):
             row = next(iter(turns.values()))
             return reply_in_row(row, ask.question, ask.turn, mapping)
-        # Rows of their own for each turn, counted from 0 or from 1.
+        # One row for each turn, numbered from 0 or from 1.
         row_of_turn = turns.get(ask.turn + (0 if 0 in turns else 1))
         return None if row_of_turn is None else reply_in_row(row_of_turn, ask.question, 0, mapping)
 
@@ -106,5 +106,5 @@ def _keys(row: _Row) -> list[tuple[str, str]]:
     return keys
 
 
-def _whole(value: Json) -> int | None:
+def _natural_number(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

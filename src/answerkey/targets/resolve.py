@@ -1,4 +1,4 @@
-"""How long a chatbot took: started where the chatbot begins to work, so that waiting for it to be free does not count."""
+"""From the text of a user to a target: `--target`, `[targets.NAME]`, live callables; and the version of a target."""
 
 import inspect
 import os
@@ -24,32 +24,32 @@ from answerkey.transcripts.payloads import note_raw, reply_from_exception, reply
 
 
 class Stopwatch:
-    """Times one question; it runs from when it is made unless it is started later."""
+    """Times one question; it starts when it is made, or later when the chatbot begins to work."""
 
     def __init__(self) -> None:
         self.start()
 
     def start(self) -> None:
-        """Begin, or begin again."""
+        """Start, or start again."""
         self._began = time.perf_counter()
         self._first: float | None = None
         self._ended: float | None = None
 
     def chunk(self) -> None:
-        """Something of the reply arrived."""
+        """Part of the reply arrived."""
         if self._first is None:
             self._first = time.perf_counter()
 
     def stop(self) -> None:
-        """The reply is there; what follows is not the chatbot's time, unless it is stopped again."""
+        """The reply is complete; later work is not the chatbot's time."""
         self._ended = time.perf_counter()
 
     def resume(self) -> None:
-        """There is more to come after all."""
+        """Continue: the reply was not complete."""
         self._ended = None
 
     def timings(self) -> Timings:
-        """What was measured, up to now if it was not stopped."""
+        """The timings, up to now if it was not stopped."""
         ended = time.perf_counter() if self._ended is None else self._ended
         return Timings(
             latency_ms=(ended - self._began) * 1000,
@@ -141,11 +141,8 @@ class TargetAdapter(BaseTarget):
         return [] if method is None else [str(line) for line in method()]
 
 
-# The target `demo` and `demo:VARIANT`: the reference chatbot that comes with answerkey, asked in this process.
-
-
 def make_demo_target(rest: str, context: TargetContext) -> "DemoTarget":
-    """The factory of the kind `demo`: `rest` is the variant, empty for the chatbot as it should be."""
+    """The factory of the kind `demo`; `rest` is the variant, empty for the correct chatbot."""
     refuse_other_settings(context, ("demo",))
     if not isinstance(context.settings["demo"], str):
         raise ConfigError(f"[targets.{context.name}] demo must be the name of a variant")
@@ -153,7 +150,7 @@ def make_demo_target(rest: str, context: TargetContext) -> "DemoTarget":
 
 
 class DemoTarget(BaseTarget):
-    """The embedded reference chatbot, behind the same contract as any chatbot over HTTP."""
+    """The target `demo` and `demo:VARIANT`: the embedded reference chatbot, with the same contract as over HTTP."""
 
     def __init__(self, variant: str | None = None, *, name: str | None = None) -> None:
         self._variant = variant
@@ -162,7 +159,7 @@ class DemoTarget(BaseTarget):
         self._chatbot: Any = None
 
     async def __aenter__(self) -> "DemoTarget":
-        # Imported when it is opened: its language tools are heavy.
+        # Imported on opening: its language tools are heavy.
         open_chatbot = load_object("answerkey_demo:open_chatbot")
         try:
             self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
@@ -174,22 +171,17 @@ class DemoTarget(BaseTarget):
         self._chatbot = None
 
     async def ask(self, ask: Ask) -> Reply:
-        """Ask it as its HTTP service would."""
+        """Ask it like its HTTP service."""
         if self._chatbot is None:
             raise UsageError("the target is not open: use it in `async with`")
         watch = Stopwatch()
         try:
-            said = await self._chatbot.ask(ask.question, ask.conversation_id)
-            note_raw(lambda: json_text(said))
-            reply = reply_from_object(said)
+            answer = await self._chatbot.ask(ask.question, ask.conversation_id)
+            note_raw(lambda: json_text(answer))
+            reply = reply_from_object(answer)
         except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
             reply = reply_from_exception(error)
         return msgspec.structs.replace(reply, timings=watch.timings())
-
-
-# From what the user writes to a Target: the spec forms of `--target`, `[targets.NAME]` tables, live callables.
-#
-# And which version of it is asked: what its table says, the git commit of its code, its model and prompt.
 
 
 # How the built-in kinds are written on the command line.
@@ -228,7 +220,7 @@ def _where(context: TargetContext) -> str:
     return f"[targets.{context.name}]" if context.name else "the target"
 
 
-# What callers may hand over as a chatbot.
+# What callers may pass as a chatbot.
 TargetLike = str | Callable[..., object] | Target
 
 
@@ -240,10 +232,10 @@ def resolve_target(
     folder: Path | None = None,
     configured: str | None = None,
 ) -> BaseTarget:
-    """The target behind a spec.
+    """The target of a spec.
 
-    `settings` is the configuration's `[targets]` table, `configured` its `target`, and `folder` where the relative paths
-    of both start from.
+    `settings` is the configuration's `[targets]` table, `configured` its `target`, and `folder` the folder of relative paths in
+    both.
     """
     if isinstance(spec, Target) and not isinstance(spec, type):
         return TargetAdapter(spec)
@@ -259,23 +251,23 @@ def resolve_target(
         context = TargetContext(settings=table, name=spec, folder=start, concurrency=concurrency)
     else:
         kind, rest = kind_and_rest(spec)
-        place = start if spec == configured else None
-        context = TargetContext(settings={kind: rest}, folder=place, concurrency=concurrency)
+        base = start if spec == configured else None
+        context = TargetContext(settings={kind: rest}, folder=base, concurrency=concurrency)
     if kind not in targets:
         raise _unknown(spec, kind, tables)
     return _make_target(kind, context)
 
 
-def _live_target(given: object, concurrency: int) -> BaseTarget:
-    """A callable or an agent of the caller's."""
+def _live_target(chatbot: object, concurrency: int) -> BaseTarget:
+    """The target of a caller's callable or agent."""
     # Imported here for start-up: few runs ask a live callable.
     from answerkey.targets.python_target import PythonTarget, as_function
 
-    function = as_function(given)
+    function = as_function(chatbot)
     if function is None:
         raise UsageError(
             f"a target is a callable, an object with .invoke, .ainvoke or .run, a Target or one of {TARGET_FORMS}; "
-            f"not a {type(given).__name__}"
+            f"not a {type(chatbot).__name__}"
         )
     return PythonTarget(function, concurrency=concurrency)
 
@@ -285,8 +277,8 @@ def kind_and_rest(spec: str) -> tuple[str, str]:
     kind, colon, rest = spec.partition(":")
     if kind in ("http", "https", "ws", "wss") and colon:
         return "url", spec
-    place, colon, name = spec.rpartition(":")
-    if colon and place.endswith(".py") and name.isidentifier() and kind not in targets:
+    path, colon, name = spec.rpartition(":")
+    if colon and path.endswith(".py") and name.isidentifier() and kind not in targets:
         return "python", spec
     return kind, rest
 
@@ -294,28 +286,28 @@ def kind_and_rest(spec: str) -> tuple[str, str]:
 def _kind_of_table(name: str, table: Mapping[str, Json]) -> str:
     """The kind of a `[targets.NAME]` table: the one setting whose name is a kind's."""
     built_in = targets.built_in()
-    # A package's kind may be called like a setting of a built-in one, which is then meant.
+    # A plug-in's kind may have the name of a setting of a built-in kind, which takes precedence.
     kinds = [kind for kind in built_in if kind in table] or [
         kind for kind in targets.added() if kind in table
     ]
     if len(kinds) != 1:
-        wrong = f"has {' and '.join(kinds)}" if kinds else "says of no kind what it is"
+        wrong = f"has {' and '.join(kinds)}" if kinds else "has no kind"
         known = ", ".join([*built_in, *targets.added()])
         raise ConfigError(f"[targets.{name}] {wrong}; give it exactly one of {known}")
     return kinds[0]
 
 
 def _make_target(kind: str, context: TargetContext) -> BaseTarget:
-    """Call a kind's factory, with the context if it has a parameter for it."""
+    """Call the factory of a kind, with the context if it has a parameter for it."""
     make = targets.get(kind)
-    given = context.settings[kind]
-    rest = given if isinstance(given, str) else ""
+    setting = context.settings[kind]
+    rest = setting if isinstance(setting, str) else ""
     try:
         if "context" in inspect.signature(make).parameters:
             made = make(rest, context=context)
         else:
             refuse_other_settings(context, (kind, *LABELS))
-            if not isinstance(given, str):
+            if not isinstance(setting, str):
                 raise ConfigError(f"[targets.{context.name}] {kind} must be text")
             made = make(rest)
     except AnswerkeyError:
@@ -323,8 +315,8 @@ def _make_target(kind: str, context: TargetContext) -> BaseTarget:
     except Exception as error:
         if kind in targets.built_in():
             raise
-        # Whatever a package's code raises is its own fault, to be named.
-        message = f"the target {kind!r} cannot be made: {type(error).__name__}: {error}"
+        # The plug-in's fault.
+        message = f"the target {kind!r} cannot be created: {type(error).__name__}: {error}"
         raise UsageError(failure_message(message)) from error
     if isinstance(made, BaseTarget) and kind in targets.built_in():
         return made
@@ -344,22 +336,22 @@ def _unknown(spec: str, kind: str, tables: Mapping[str, object]) -> UnknownNameE
     return UnknownNameError(f"unknown target {safe_url(spec)!r}; {hint}")
 
 
-# Settings that every `[targets.NAME]` table may have: what the version that is asked is called.
+# Settings of every `[targets.NAME]` table: labels of the version.
 LABELS = ("version", "tags")
-# A checkout that takes longer to look through has no commit here: the run is more important.
+# A larger checkout has no commit here, so that it does not delay the run.
 _GIT_SECONDS = 3.0
 
 
 class TargetLabels(msgspec.Struct, frozen=True):
-    """What a table calls the version that is asked."""
+    """The labels of a target's version in its table."""
 
     version: str | None = None
-    # For every run of it.
+    # Of every run of it.
     tags: tuple[str, ...] = ()
 
 
 def target_labels(name: str | None, tables: Mapping[str, Mapping[str, Json]]) -> TargetLabels:
-    """The labels of the table with this name; none where there is no such table."""
+    """The labels in the table of this name; empty if there is no such table."""
     table = tables.get(name or "", {})
     try:
         found = msgspec.convert({key: table[key] for key in LABELS if key in table}, TargetLabels)
@@ -373,7 +365,7 @@ def target_labels(name: str | None, tables: Mapping[str, Mapping[str, Json]]) ->
 
 
 def target_version(target: BaseTarget, labels: TargetLabels) -> TargetVersion:
-    """What can be known of a target; nothing that goes wrong here is worth a run."""
+    """The version of a target, as far as it is known; never fails."""
     commit = None if target.code is None else _commit_of(target.code)
     return TargetVersion(
         version=labels.version,
@@ -390,27 +382,27 @@ class _Commit(NamedTuple):
 
 
 def _commit_of(code: Path) -> _Commit | None:
-    """The commit of the folder that a file is in, or of a folder; None if it is in no checkout."""
+    """The commit of a file or folder; None if it is not in a checkout."""
     try:
-        place = code.resolve()
-        folder = place if place.is_dir() else place.parent
-        found = _git(folder, "rev-parse", "--show-toplevel", "--short=10", "HEAD").splitlines()
-        if len(found) != 2:
+        path = code.resolve()
+        folder = path if path.is_dir() else path.parent
+        lines = _git(folder, "rev-parse", "--show-toplevel", "--short=10", "HEAD").splitlines()
+        if len(lines) != 2:
             return None
         status = _git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--", ".")
-        own = place.relative_to(Path(found[0]).resolve()).as_posix()
+        own = path.relative_to(Path(lines[0]).resolve()).as_posix()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    # Files that git does not know are reports and the like, but for the chatbot's own.
+    # Untracked files are reports and the like, except for the chatbot itself.
     changed = any(line and (not line.startswith("??") or line[3:] == own) for line in status.split("\0"))
-    return _Commit(found[1], changed)
+    return _Commit(lines[1], changed)
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    # A hook of another checkout says by its environment where that one is.
+    # In a git hook, GIT_… variables point to another checkout.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    done = subprocess.run(  # noqa: S603 - git, with words of ours and a folder
-        # No program that a checkout names is started, and none of its files written.
+    done = subprocess.run(  # noqa: S603 - git, with fixed arguments and a folder
+        # Start no program that the checkout configures, and write none of its files.
         ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],  # noqa: S607 - as the user starts it
         env=environment | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
         stdin=subprocess.DEVNULL,

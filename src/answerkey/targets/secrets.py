@@ -19,7 +19,7 @@ _TELLING = re.compile(r"key|token|secret|passw|pwd|auth|sig|credential", re.IGNO
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # Shorter values are not secrets, and replacing them would garble ordinary text: they are left as they are.
 _SHORTEST = 4
-# From so many bytes on, a value is also found inside a longer text in base64 ("user:password"), at any of its three places.
+# Minimum bytes of a value that is also searched inside longer base64 ("user:password"), at each of the three offsets.
 _SHORTEST_INSIDE_BASE64 = 8
 
 
@@ -132,7 +132,7 @@ def _base64_forms(value: bytes) -> set[str]:
     forms = {whole, whole.rstrip("=")}
     if len(value) >= _SHORTEST_INSIDE_BASE64:
         for before in range(3):
-            # What stands before and after decides the characters at the edges; those between are the value's own.
+            # The characters at the edges depend on the neighbouring bytes; those between depend on the value only.
             text = base64.b64encode(b"\0" * before + value).decode()
             forms.add(text[-(-before * 8 // 6) : (before + len(value)) * 8 // 6])
     return forms | {form.replace("+", "-").replace("/", "_") for form in forms}

@@ -11,7 +11,7 @@ from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.conversations import PerConversation, values_of
 from answerkey.targets.http_client import make_tls
 from answerkey.targets.http_target import HttpSettings, HttpTarget, is_refused
-from answerkey.transcripts.conversation import Asked, with_evidence
+from answerkey.transcripts.conversation import QuestionContext, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_values import decode_json, too_large
 from answerkey.transcripts.payloads import note_raw, reply_from_payload
@@ -95,7 +95,7 @@ class WebSocketTarget(HttpTarget):
         payload, _ = assemble("lines", said, done=True)
         note_raw(lambda: self.secrets.redact(msgspec.json.encode(payload).decode()))
         reply = reply_from_payload(
-            payload, mapping=self.settings.reply, asked=Asked(ask.question, ask.turn, ask.turn > 0)
+            payload, mapping=self.settings.reply, asked=QuestionContext(ask.question, ask.turn, ask.turn > 0)
         )
         reply = with_evidence(reply, kind="stream") if len(said) > 1 else reply
         return self.secrets.redact_reply(msgspec.structs.replace(reply, timings=timings))

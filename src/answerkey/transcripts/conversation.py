@@ -1,4 +1,4 @@
-"""Conversations to Replies: which exchange is meant, what was said last in it, and what came of each call."""
+"""Conversations to replies: choose the exchange, take the assistant's last text, and match results to calls."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -10,26 +10,26 @@ import msgspec
 from answerkey.model.reply import Evidence, Failure, Message, Part, Reply, Role, Source, ToolCall, Usage
 from answerkey.transcripts.fields import UNNAMED, add_usage
 
-_MOST_UNREAD = 20
+_MAX_UNREAD = 20
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """What a payload is the reply to: by this the exchange is found in a transcript."""
+class QuestionContext(msgspec.Struct, frozen=True, gc=False):
+    """The question that a payload replies to; it selects the exchange in a transcript."""
 
     question: str | None = None
     # 0 for the first turn.
     turn: int = 0
     # The golden case has turns, or the conversation is in a later one.
     in_turns: bool = False
-    # A recorded row: there `id` is the question's, and a turn that is missing is missing.
+    # A recorded row: `id` is the question's, and a missing turn has no reply.
     recorded: bool = False
 
 
-NOT_ASKED = Asked()
+NO_CONTEXT = QuestionContext()
 
 
-def exchanges_of(messages: Sequence[Message]) -> list[tuple[list[str], list[Message]]]:
-    """What the user said and what followed, in order; user messages in a row are one thing said."""
+def split_exchanges(messages: Sequence[Message]) -> list[tuple[list[str], list[Message]]]:
+    """(user texts, following messages) of each exchange, in order; consecutive user messages are one exchange."""
     exchanges: list[tuple[list[str], list[Message]]] = []
     for message in messages:
         if message.role == "user":
@@ -37,42 +37,42 @@ def exchanges_of(messages: Sequence[Message]) -> list[tuple[list[str], list[Mess
                 exchanges.append(([], []))
             exchanges[-1][0].append((message.text or "").strip())
             if any(part.kind == "result" for part in message.parts) and len(exchanges) > 1:
-                # It also brings the results of calls that were made before it.
-                brought = tuple([part for part in message.parts if part.kind == "result"])
-                exchanges[-2][1].append(Message("tool", brought))
+                # It also has the results of earlier calls.
+                results = tuple([part for part in message.parts if part.kind == "result"])
+                exchanges[-2][1].append(Message("tool", results))
         elif exchanges:
             exchanges[-1][1].append(message)
         elif message.role != "system":
-            # Messages before the first of the user's: the transcript begins in the middle.
+            # The transcript begins in the middle, before any user message.
             exchanges.append(([], [message]))
     return exchanges
 
 
-def exchange_for(messages: Sequence[Message], asked: Asked) -> Sequence[Message] | None:
+def select_exchange(messages: Sequence[Message], context: QuestionContext) -> Sequence[Message] | None:
     """The messages that answer the question; None if a recorded conversation has no such turn.
 
     If the question equals a user message, the exchange that follows it; in turns, the one of that turn; otherwise all.
     """
-    if asked.question is None and not asked.in_turns:
+    if context.question is None and not context.in_turns:
         return messages
-    wanted = (asked.question or "").strip()
-    exchanges = exchanges_of(messages)
-    same = [number for number, (said, _) in enumerate(exchanges) if wanted and wanted in said]
-    if same:
-        # The same words may have been said twice; then the place in the conversation decides.
-        return exchanges[asked.turn if asked.turn in same else same[-1]][1]
-    if asked.in_turns and (asked.turn < len(exchanges) or asked.recorded):
-        return exchanges[asked.turn][1] if asked.turn < len(exchanges) else None
+    question = (context.question or "").strip()
+    exchanges = split_exchanges(messages)
+    matching = [number for number, (said, _) in enumerate(exchanges) if question and question in said]
+    if matching:
+        # The same text may occur twice; then the number of the turn decides.
+        return exchanges[context.turn if context.turn in matching else matching[-1]][1]
+    if context.in_turns and (context.turn < len(exchanges) or context.recorded):
+        return exchanges[context.turn][1] if context.turn < len(exchanges) else None
     return messages
 
 
 def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "transcript") -> Reply:
-    """The reply that messages make: every call in order; the text is the last thing that the assistant said."""
+    """The reply of messages: every call in order; the text is the last one of the assistant."""
     text = response_id = None
     usage: Usage | None = None
-    calls = _Calls()
+    calls = _CallMatcher()
     sources: list[Source] = []
-    odd: list[Part] = []
+    unread: list[Part] = []
     thoughts: list[str] = []
     for batch, message in enumerate(messages):
         spoken: list[str] = []
@@ -87,7 +87,7 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
             elif part.kind == "result" and part.call is not None:
                 calls.close(part.call)
             elif part.kind == "unread":
-                odd.append(part)
+                unread.append(part)
             elif part.kind == "thought" and part.text:
                 thoughts.append(part.text)
             if part.sources:
@@ -105,45 +105,45 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
         tool_calls=tuple(calls.made),
         sources=tuple(sources),
         usage=usage,
-        evidence=_evidence(kind, True, bool(sources), odd),
+        evidence=_evidence(kind, True, bool(sources), unread),
         response_id=response_id,
         reasoning="\n\n".join(thoughts) or None,
     )
 
 
 def response_of(messages: Sequence[Message], failure: Failure | None = None) -> Reply:
-    """The reply that a single response makes: all that it says. Without a call, calls made earlier cannot be ruled out."""
+    """The reply of a single response: all its texts. Without a call, earlier calls cannot be ruled out."""
     one = Message("assistant", tuple([part for message in messages for part in message.parts]))
     reply = reply_of([one])
     usage = next((message.usage for message in messages if message.usage is not None), None)
-    odd = [part for part in one.parts if part.kind == "unread"]
+    unread = [part for part in one.parts if part.kind == "unread"]
     return msgspec.structs.replace(
         reply,
         failure=failure,
         usage=usage,
-        evidence=_evidence("response", bool(reply.tool_calls), reply.evidence.sources_observed, odd),
+        evidence=_evidence("response", bool(reply.tool_calls), reply.evidence.sources_observed, unread),
         response_id=next((message.id for message in messages if message.id), None),
     )
 
 
 def with_evidence(reply: Reply, **changes: object) -> Reply:
-    """The reply with what is to be said otherwise of how it was observed."""
+    """The reply with changed fields of its evidence."""
     return msgspec.structs.replace(reply, evidence=msgspec.structs.replace(reply.evidence, **changes))
 
 
 def _evidence(
-    kind: Literal["response", "transcript", "log"], tools: bool, sources: bool, odd: list[Part]
+    kind: Literal["response", "transcript", "log"], tools: bool, sources: bool, unread: list[Part]
 ) -> Evidence:
-    """How it was observed: what was not understood may have been a call, so then none is ruled out."""
-    if not odd:
+    """How the reply was observed. An unread part may have been a call, so then no call is ruled out."""
+    if not unread:
         return _plain_evidence(kind, tools, sources)
-    names = dict.fromkeys(part.text or "" for part in odd)
+    names = dict.fromkeys(part.text or "" for part in unread)
     return Evidence(
         kind=kind,
         completeness="partial",
         tools_observed=False,
         sources_observed=sources,
-        unread=tuple(names)[:_MOST_UNREAD],
+        unread=tuple(names)[:_MAX_UNREAD],
     )
 
 
@@ -152,21 +152,21 @@ def _plain_evidence(kind: Literal["response", "transcript", "log"], tools: bool,
     return Evidence(kind=kind, tools_observed=tools, sources_observed=sources)
 
 
-class _Calls:
-    """The calls so far. A result belongs to the newest open call of its id, else of its name, else to the newest at all.
+class _CallMatcher:
+    """Matches results to calls: to the newest open call with its id, else with its name, else to the newest call.
 
-    Of calls made in the same message, which run side by side, the first of them is meant.
+    Of parallel calls (made in the matching message) the first is taken.
     """
 
     def __init__(self) -> None:
         self.made: list[ToolCall] = []
-        # By what a result may name it: the places of the calls, a list for each message, the newest last.
+        # By what a result may name: the indices of open calls, grouped by message, the newest last.
         self._open: dict[tuple[str, str | None], list[tuple[int, deque[int]]]] = {}
         self._closed: set[int] = set()
         self._ids: set[str] = set()
 
     def open(self, call: ToolCall, batch: int) -> None:
-        place = len(self.made)
+        index = len(self.made)
         self.made.append(call)
         if call.id is not None:
             self._ids.add(call.id)
@@ -174,22 +174,22 @@ class _Calls:
             return
         keys = [("name", call.name), ("any", None)]
         for key in [("id", call.id), *keys] if call.id is not None else [*keys, ("no id", call.name)]:
-            batches = self._open.setdefault(key, [])
-            if not batches or batches[-1][0] != batch:
-                batches.append((batch, deque()))
-            batches[-1][1].append(place)
+            groups = self._open.setdefault(key, [])
+            if not groups or groups[-1][0] != batch:
+                groups.append((batch, deque()))
+            groups[-1][1].append(index)
 
     def close(self, result: ToolCall) -> None:
-        place = self._place(result)
-        if place is None:
+        index = self._index_of(result)
+        if index is None:
             if result.name != UNNAMED and result.id not in self._ids:
                 # A result whose call was cut off still shows that the tool was used.
                 self._closed.add(len(self.made))
                 self.made.append(result)
             return
-        self._closed.add(place)
-        call = self.made[place]
-        self.made[place] = msgspec.structs.replace(
+        self._closed.add(index)
+        call = self.made[index]
+        self.made[index] = msgspec.structs.replace(
             call,
             result=result.result,
             result_seen=True,
@@ -197,30 +197,30 @@ class _Calls:
             duration_ms=call.duration_ms if result.duration_ms is None else result.duration_ms,
         )
 
-    def _place(self, result: ToolCall) -> int | None:
-        """The place of the call that a result belongs to."""
+    def _index_of(self, result: ToolCall) -> int | None:
+        """The index of the call that a result belongs to."""
         if result.id is not None:
-            place = self._newest(("id", result.id))
-            # Some dialects give the result an id and the call none.
-            return self._newest(("no id", result.name)) if place is None else place
+            index = self._newest(("id", result.id))
+            # Some formats give the result an id and the call none.
+            return self._newest(("no id", result.name)) if index is None else index
         return self._newest(("any", None) if result.name == UNNAMED else ("name", result.name))
 
     def _newest(self, key: tuple[str, str | None]) -> int | None:
-        batches = self._open.get(key, [])
-        while batches:
-            places = batches[-1][1]
-            while places:
-                place = places[0]
-                if place not in self._closed:
-                    return place
-                places.popleft()
-            batches.pop()
+        groups = self._open.get(key, [])
+        while groups:
+            indices = groups[-1][1]
+            while indices:
+                index = indices[0]
+                if index not in self._closed:
+                    return index
+                indices.popleft()
+            groups.pop()
         return None
 
 
-# The words of the dialects: what each format calls its roles, its messages and the parts of a message.
+# The words of the formats: their names for roles, messages and the parts of a message.
 #
-# A new format is a row or two here. No word means two things, so that a message is read by what stands in it and not by
+# A new format is a row or two here. No word means two things, so that a message is read by its own fields, without
 # guessing first which format it is in.
 
 
@@ -253,7 +253,7 @@ MESSAGE_TYPES: dict[str, Role] = {
     # Pydantic AI.
     **dict.fromkeys(("request", "ModelRequest"), "user"),
     **dict.fromkeys(("response", "ModelResponse"), "assistant"),
-    # AutoGen: who says a TextMessage is told by its source.
+    # AutoGen: the source of a TextMessage names the speaker.
     **dict.fromkeys(
         ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "HandoffMessage"), "assistant"
     ),
@@ -313,7 +313,7 @@ KEYED_PARTS: dict[str, PartWord] = {
 
 
 def part_word(kind: str) -> PartWord | None:
-    """How a part that calls itself `kind` is read; None if nobody knows."""
+    """How a part that calls itself `kind` is read; None if it is unknown."""
     word = PARTS.get(kind)
     if word is not None:
         return word

@@ -1,4 +1,4 @@
-"""Which kind of system error a message tells of: error texts as chatbots, drivers and gateways write them."""
+"""Kinds of system errors, recognised in the error texts of chatbots, drivers and gateways."""
 
 import re
 import unicodedata
@@ -95,8 +95,8 @@ def kind_of_class_name(name: str) -> SystemErrorKind | None:
 
 
 def classify_error(message: str) -> SystemErrorKind:
-    """The kind of system error that an error message tells of; `exception` if it gives no hint."""
-    # The hint stands at the start; a trace of a megabyte is not searched.
+    """The kind of system error in an error message; `exception` if it gives no hint."""
+    # The hint is at the start; a trace of a megabyte is not searched.
     message = message[:2000]
     named = _CLASS.match(message)
     if named and (kind := kind_of_class_name(named[1])):
@@ -199,7 +199,7 @@ def _retry_after(exc: BaseException) -> float | None:
 
 
 def read_failure(value: object) -> Failure | None:
-    """The failure that an error field tells of; None if the field is empty."""
+    """The failure in an error field; None if the field is empty."""
     if not value:
         return None
     if isinstance(value, str):
@@ -223,7 +223,7 @@ def read_failure(value: object) -> Failure | None:
 
 
 def not_text(name: str | None, value: object) -> Failure:
-    """The failure of a reply whose text is an object: writing it out would grade what nobody was told."""
+    """The failure of a reply whose text is an object: as JSON it would be graded although no user saw it."""
     where = "the reply" if name is None else f"the reply's {name}"
     remedy = "return its text, a dict with the text under 'answer', or say where it is with reply.text"
     return Failure("malformed", f"{where} is {type_in_words(value)}, not text; {remedy}")

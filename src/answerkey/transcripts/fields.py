@@ -1,4 +1,4 @@
-"""Readers for the parts of a reply (text, calls, sources, usage, errors) in the many shapes that chatbots give them."""
+"""Readers for the parts of a reply: calls, sources, usage and errors in the shapes that chatbots send."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -21,7 +21,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
 )
 
-# Sources in the shapes that retrievers report them: ids, passages, or objects of many dialects, best first.
+# Sources: ids, passages, or objects in the formats of retrievers, best first.
 
 
 _IDS = (
@@ -35,7 +35,7 @@ _NESTS = ("kwargs", "document", "chunk", "node")
 _URIS = ("uri", "url", "link", "href")
 _PLAIN_NAMES = frozenset(["id", "rank", "score", "text"])
 # A string longer than this is a passage, not an id.
-_LONGEST_ID = 200
+_MAX_ID_LENGTH = 200
 
 
 def read_sources(value: object, *, passages: bool = False) -> tuple[Source, ...]:
@@ -111,12 +111,12 @@ def read_citation(note: JsonObject, rank: int | None = None) -> Source:
 
 
 def ranked(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Sources that were found one by one, numbered in their order."""
+    """Number sources in their order."""
     return tuple(msgspec.structs.replace(source, rank=rank) for rank, source in enumerate(sources, start=1))
 
 
 def _plain(item: JsonObject, rank: int | None) -> Source | None:
-    """A source whose fields have our own names and types, as logs have by the million; None if one has not."""
+    """Fast path for a source with our own field names and types; None if a field differs."""
     get = item.get
     identity, score, text = get("id"), get("score"), get("text")
     if type(identity) is not str or not identity or not identity.isascii():
@@ -133,7 +133,7 @@ def _plain(item: JsonObject, rank: int | None) -> Source | None:
 
 def _from_string(text: str, rank: int | None, passages: bool) -> Source:
     text = safe_text(text)
-    if len(text) > _LONGEST_ID or "\n" in text or (passages and " " in text):
+    if len(text) > _MAX_ID_LENGTH or "\n" in text or (passages and " " in text):
         return Source(text=text, rank=rank)
     return Source(id=text, rank=rank)
 
@@ -157,10 +157,10 @@ def _number(item: JsonObject, names: tuple[str, ...]) -> float | None:
     return None
 
 
-# Tool calls in the shapes that chatbots report them: names, objects of many dialects, or a list as text.
+# Tool calls: names, objects in many formats, or a list as text.
 
 
-# A call that was seen without its name; it can match no expected tool.
+# A call without a name; it matches no expected tool.
 UNNAMED = "(unnamed)"
 
 CALL_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
@@ -169,25 +169,24 @@ ARGUMENT_NAMES = (
     *("tool_kwargs", "rawInput"),
 )
 RESULT_NAMES = ("result", "output", "response", "tool_output", "observation")
-# A call of the Responses API has an id of its own beside the one that its output refers to.
-_IDS_TOOL_CALLS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_id", "id")
-_RESULT_IDS = ("tool_use_id", *_IDS_TOOL_CALLS)
-# Where a result told apart from its call has what was brought back.
-_BROUGHT = ("content", "output", "result", "response", "errorText", "error")
-# Fields of the dialects that say whether a call failed: there the result's own words are not searched for it.
+# A call of the Responses API has a second id, which its output does not refer to.
+_CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_id", "id")
+_RESULT_IDS = ("tool_use_id", *_CALL_IDS)
+# The fields of a separate result that have its value.
+_RESULT_VALUES = ("content", "output", "result", "response", "errorText", "error")
+# Fields that say whether a call failed; with one of them, the text of the result is not searched for an error.
 _FLAGS = frozenset(
     {"is_error", "isError", "status", "tool_use_id", "toolUseId", "toolCallId", "part_kind", "outcome"}
 )
-# The words by which a call's status, outcome or kind of part says that it failed.
-# (A tuple, since what is compared with them may be an object, which no set can be asked for.)
+# Values of a status, outcome or part kind that mean a failed call. A tuple: the compared value may be unhashable.
 _FAILED = ("error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied")
 _OPENAI, _FUNCTION = {"id", "type", "function"}, {"name", "arguments"}
 _DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 
 
 @lru_cache(maxsize=4096)
-def _named(name: str) -> ToolCall:
-    """Calls known by name only are all alike; a log of a million replies has a handful of them."""
+def _call_by_name(name: str) -> ToolCall:
+    """A call known by its name only, cached: a large log has only a handful of names."""
     return ToolCall(name=name)
 
 
@@ -207,20 +206,23 @@ def read_calls(value: object) -> tuple[ToolCall, ...]:
         )
     if isinstance(value, (list, tuple)):
         return tuple(
-            [_named(item) if type(item) is str and item.isascii() else read_call(item) for item in value]
+            [
+                _call_by_name(item) if type(item) is str and item.isascii() else read_call(item)
+                for item in value
+            ]
         )
-    return (_named(json_text(value)),)
+    return (_call_by_name(json_text(value)),)
 
 
 def read_call(item: object) -> ToolCall:
-    """One call: a name, an object, or a pair of an action and what came of it."""
+    """One call: a name, an object, or a pair of an action and its result."""
     if isinstance(item, str):
-        return _named(safe_text(item))
+        return _call_by_name(safe_text(item))
     if isinstance(item, (list, tuple)) and len(item) == 2:
         call = read_call(item[0])
         return msgspec.structs.replace(call, result=item[1], result_seen=True)
     if not isinstance(item, dict):
-        return _named(UNNAMED if item is None else json_text(item))
+        return _call_by_name(UNNAMED if item is None else json_text(item))
     if (
         len(item) == 3
         and item.keys() == _OPENAI
@@ -251,7 +253,7 @@ def read_call(item: object) -> ToolCall:
     result_key = next((key for key in RESULT_NAMES if key in holder), None)
     return ToolCall(
         name=safe_text(name) if name else UNNAMED,
-        id=as_str(pick(holder, *_IDS_TOOL_CALLS)),
+        id=as_str(pick(holder, *_CALL_IDS)),
         arguments=arguments,
         arguments_text=arguments_text,
         result=None if result_key is None else holder[result_key],
@@ -263,25 +265,25 @@ def read_call(item: object) -> ToolCall:
 
 
 def read_result(item: JsonObject) -> ToolCall:
-    """What came of a call, where that is told apart from it; the call's id and name may each be missing."""
-    value = brought = next((item[key] for key in _BROUGHT if item.get(key) is not None), None)
+    """The result of a call, where it is separate from the call; its id and name may be missing."""
+    value = result = next((item[key] for key in _RESULT_VALUES if item.get(key) is not None), None)
     failed = _error(item, value)
     if isinstance(value, dict):
-        brought, inner = _opened(value)
+        result, inner = _opened(value)
         failed = failed or inner
     elif isinstance(value, list):
         text = spoken_text(value)
         # Bedrock has [{"json": …}].
-        brought = as_dict(value[0]).get("json", value) if text is None and len(value) == 1 else text or value
+        result = as_dict(value[0]).get("json", value) if text is None and len(value) == 1 else text or value
     if failed is not None and item.get("part_kind") == "retry-prompt":
         failed = spoken_text(value) or failed
     if failed is None and _FLAGS.isdisjoint(item):
-        failed = error_in_result(brought)
+        failed = error_in_result(result)
     names = [name for key in CALL_NAMES if isinstance(name := item.get(key), str) and name]
     return ToolCall(
         name=safe_text(names[0]) if names else UNNAMED,
         id=as_str(pick(item, *_RESULT_IDS)),
-        result=safe_text(brought) if isinstance(brought, str) else brought,
+        result=safe_text(result) if isinstance(result, str) else result,
         result_seen=True,
         error=failed,
         duration_ms=read_duration(pick(item, *_DURATIONS)),
@@ -289,7 +291,7 @@ def read_result(item: JsonObject) -> ToolCall:
 
 
 def _opened(value: JsonObject) -> tuple[Json, str | None]:
-    """What an object that wraps a result holds, and its error: the AI SDK's, LlamaIndex's and hosted tools'."""
+    """The value and the error in an object that wraps a result (AI SDK, LlamaIndex, hosted tools)."""
     if isinstance(kind := value.get("type"), str) and "value" in value:
         inner = value["value"]
         return inner, (error_text(inner) or "the call failed") if kind.startswith("error") else None
@@ -304,7 +306,7 @@ def _opened(value: JsonObject) -> tuple[Json, str | None]:
 
 
 def error_in_result(result: object) -> str | None:
-    """An error that a tool's result admits by itself, for formats without an error flag."""
+    """The error in the text or object of a tool's result, for formats without an error flag."""
     if isinstance(result, str):
         if result.startswith(
             ("Error:", "ERROR:", "Error executing tool", "ToolException", "Traceback (most recent call last)")
@@ -343,7 +345,7 @@ def read_arguments(value: object) -> tuple[JsonObject | None, str | None]:
 
 
 def looks_like_calls(value: object) -> bool:
-    """Whether a list has more to tell than names."""
+    """Whether a list has more than names."""
     return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
 
 
@@ -428,7 +430,7 @@ _APART = (
 )
 _ADDED = frozenset(name for _, _, *apart in _APART for name in apart)
 _FIELD_OF = {name: (field, rank) for field, names in _COUNTS.items() for rank, name in enumerate(names)}
-# Only these are told in an object of details.
+# Only these are in an object of details.
 _DETAILED = ("reasoning_tokens", "cached_tokens")
 _DETAILS = (
     *("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails"),

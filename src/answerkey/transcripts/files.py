@@ -1,6 +1,6 @@
-"""Files that are elsewhere: s3://, gs://, https:// and whatever else fsspec reads, where it is installed (extra `remote`).
+"""Input files: local, compressed, from standard input, or remote (s3://, gs://, https://, … with the extra `remote`).
 
-Inputs are Paths, and a Path makes one slash of two: `remote_url` gives the address that was meant.
+Inputs are Paths, and a Path makes one slash of two: `remote_url` restores the address.
 """
 
 import gzip
@@ -16,14 +16,13 @@ from typing import Any, cast
 
 from answerkey.errors import InputError, MissingExtraError
 
-# So much is asked for at once.
-_PIECE = 1024 * 1024
+_READ_SIZE = 1024 * 1024
 # Two letters at least: C:/ is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 
 
 def remote_url(path: Path) -> str | None:
-    """The address that a path stands for; None: it is a file of this machine."""
+    """The address of a remote file; None for a local path."""
     found = _ADDRESS.fullmatch(path.as_posix())
     if found is None or path.exists():
         return None
@@ -34,11 +33,11 @@ def remote_url(path: Path) -> str | None:
 def open_remote(url: str) -> io.BufferedReader:
     """The bytes at an address, read as they are needed."""
     with _opened(url) as (files, name):
-        return io.BufferedReader(_RemoteBytes(files.open(name, "rb")), _PIECE)
+        return io.BufferedReader(_RemoteBytes(files.open(name, "rb")), _READ_SIZE)
 
 
 def find_remote(url: str) -> list[Path]:
-    """The files that an address means: a pattern's, a folder's with those below it, or the one itself."""
+    """The files at an address: those of a pattern, those in a folder and below, or the one file."""
     with _opened(url) as (files, name):
         if has_magic(url):
             inside = sorted(files.glob(name))
@@ -53,15 +52,15 @@ def find_remote(url: str) -> list[Path]:
 
 
 def remote_stamp(url: str) -> tuple[str, int | None, str]:
-    """By what a file is known: its address, size and state, as far as these are told."""
+    """The identity of a file: its address, size and state, as far as the server reports them."""
     with _opened(url) as (files, name):
-        told = files.info(name)
+        info = files.info(name)
         state = [
-            str(told[key])
+            str(info[key])
             for key in ("ETag", "etag", "LastModified", "updated", "mtime", "created")
-            if key in told
+            if key in info
         ]
-        return url, told.get("size"), " ".join(state)
+        return url, info.get("size"), " ".join(state)
 
 
 class _RemoteBytes(io.RawIOBase):
@@ -102,7 +101,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def _opened(url: str) -> Iterator[tuple[Any, str]]:
-    """The file system of an address, and its name there; what goes wrong is told in one line."""
+    """The file system of an address, and its name there; errors become one line."""
     try:
         from fsspec.core import url_to_fs  # an optional dependency
     except ImportError:
@@ -117,32 +116,30 @@ def _opened(url: str) -> Iterator[tuple[Any, str]]:
         raise InputError(f"cannot be read: {_first_line(error)}", path=url) from None
 
 
-# The bytes and the text of an input: a file or standard input, plain, gzip or zstd, in whatever encoding.
+# The bytes and the text of an input: plain, gzip or zstd, in any usual encoding.
 
 
-# What stands for standard input in the place of a file's name.
-STANDARD_INPUT = Path("-")
+STANDARD_INPUT = Path("-")  # as a file name
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-# Of so many bytes at the beginning, this share is NUL in UTF-16 text without a byte order mark.
+# The first bytes of a file that are inspected, and the share of NULs in UTF-16 text without a byte order mark.
 PROBE, _NULS = 4096, 0.3
 # How pictures, documents, recordings, fonts, programs, databases and archives begin.
 _BINARY = (
     *(b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"%PDF-", b"ID3", b"OggS", b"wOFF", b"wOF2"),
     *(b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\0asm", b"SQLite format 3\0", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf"),
 )
-# So many bytes are unpacked at once.
-_UNPACKED = 64 * 1024
+_UNPACK_SIZE = 64 * 1024
 
 
 def shown_path(path: Path) -> Path:
-    """How an input is called in messages."""
+    """The name of an input in messages."""
     return Path("standard input") if path == STANDARD_INPUT else path
 
 
 @contextmanager
 def reading_errors(path: Path) -> Iterator[None]:
-    """What can go wrong while bytes are read, in one line."""
+    """Turn errors of reading into one line."""
     try:
         yield
     except FileNotFoundError:
@@ -150,7 +147,9 @@ def reading_errors(path: Path) -> Iterator[None]:
     except IsADirectoryError:
         raise InputError("is a folder, not a file", path=path) from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InputError("its compressed content is cut off or damaged; fetch it again", path=path) from None
+        raise InputError(
+            "the compressed content is truncated or damaged; download it again", path=path
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
 
@@ -184,15 +183,15 @@ def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:
     except ImportError:
         raise MissingExtraError("reading zstd", "parquet") from None
     unpacked = pyarrow.CompressedInputStream(pyarrow.PythonFile(stream, "r"), "zstd")
-    return _UnpackedReader(_ZstdBytes(unpacked), _UNPACKED)
+    return _UnpackedReader(_ZstdBytes(unpacked), _UNPACK_SIZE)
 
 
 class _UnpackedReader(io.BufferedReader):
-    """Bytes that do not stand in a file as they are read."""
+    """A reader of unpacked bytes, whose offsets are not those of the file."""
 
 
 class _ZstdBytes(io.RawIOBase):
-    """Unpacked bytes up to the very place where the packed ones are cut off or damaged."""
+    """Unpacked bytes up to where the packed ones are truncated or damaged."""
 
     def __init__(self, unpacked: Any) -> None:
         self._unpacked = unpacked

@@ -1,4 +1,4 @@
-"""The table of formats that are recognised without configuration: the marks by which a payload is known, and how it is read."""
+"""Formats that are recognised without configuration: the marks of a payload, and the function that reads it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,10 +23,10 @@ from answerkey.model.reply import (
 )
 from answerkey.transcripts.conversation import (
     KEYED_PARTS,
-    Asked,
-    exchange_for,
+    QuestionContext,
     reply_of,
     response_of,
+    select_exchange,
     with_evidence,
 )
 from answerkey.transcripts.failures import failure_message, not_text, read_failure
@@ -58,7 +58,7 @@ class Format(NamedTuple):
     name: str
     # Field → its mark; all must be there. The first is the one that others have least.
     marks: dict[str, Mark]
-    read: Callable[[JsonObject, Asked], Reply]
+    read: Callable[[JsonObject, QuestionContext], Reply]
 
 
 def is_marked(payload: JsonObject, marks: dict[str, Mark]) -> bool:
@@ -87,7 +87,7 @@ _OWN_BLOCKS = frozenset(
 )
 _PART_MARKS = frozenset({"type", "kind", "part_kind", *KEYED_PARTS})
 _ITEMS = ("_call", "_call_output")
-# The words by which APIs say that a model stopped early.
+# Why a model stopped early, in the words of the APIs.
 _FINISHES: dict[Json, Finish] = {
     **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS", "max_output_tokens"), "length"),
     **dict.fromkeys(("model_context_window_exceeded", "model_length"), "length"),
@@ -95,15 +95,15 @@ _FINISHES: dict[Json, Finish] = {
     **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "SAFETY"), "filter"),
     **dict.fromkeys(("RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "filter"),
 }
-# What it amounts to where nothing was said before.
-_UNSAID: dict[Finish, Failure] = {
-    "length": Failure("empty", "the model used up its limit of tokens before it said anything"),
+# The failure if there is no text.
+_NO_TEXT_FAILURES: dict[Finish, Failure] = {
+    "length": Failure("empty", "the model reached its token limit before any text"),
     "refusal": Failure("exception", "the model refused to answer"),
-    "filter": Failure("exception", "the provider's content filter held the answer back"),
+    "filter": Failure("exception", "the provider's content filter blocked the answer"),
 }
 
 
-def _chat(payload: JsonObject, asked: Asked) -> Reply:
+def _chat(payload: JsonObject, context: QuestionContext) -> Reply:
     """OpenAI chat: the first choice."""
     choice = as_dict(at(payload, "choices", 0))
     given = as_dict(choice.get("message"))
@@ -134,7 +134,7 @@ def read_items(items: Json) -> list[Message]:
     return read_messages(found)
 
 
-def _responses(payload: JsonObject, asked: Asked) -> Reply:
+def _responses(payload: JsonObject, context: QuestionContext) -> Reply:
     messages = read_items(payload["output"])
     failure, status = read_failure(payload.get("error")), payload.get("status")
     reason = at(payload, "incomplete_details", "reason")
@@ -158,12 +158,12 @@ def read_blocks(blocks: Json) -> Reply:
     return response_of([read_message({"role": "assistant", "content": blocks})])
 
 
-def _anthropic(payload: JsonObject, asked: Asked) -> Reply:
+def _anthropic(payload: JsonObject, context: QuestionContext) -> Reply:
     message = read_message({**payload, "role": "assistant"})
     return _response(payload, [message], payload.get("stop_reason"))
 
 
-def _gemini(payload: JsonObject, asked: Asked) -> Reply:
+def _gemini(payload: JsonObject, context: QuestionContext) -> Reply:
     """The first candidate, after the calls that the SDK made by itself."""
     candidate = as_dict(at(payload, "candidates", 0))
     message = read_message({**as_dict(candidate.get("content")), "role": "model"})
@@ -186,12 +186,12 @@ def _gemini(payload: JsonObject, asked: Asked) -> Reply:
     if not as_list(history):
         return reply
     messages = [*read_messages(history), message]
-    whole = reply_of(exchange_for(messages, asked) or messages)
-    told = {name: getattr(reply, name) for name in ("failure", "usage", "response_id", "finish")}
-    return msgspec.structs.replace(whole, **told)
+    whole = reply_of(select_exchange(messages, context) or messages)
+    carried_over = {name: getattr(reply, name) for name in ("failure", "usage", "response_id", "finish")}
+    return msgspec.structs.replace(whole, **carried_over)
 
 
-def _ollama(payload: JsonObject, asked: Asked) -> Reply:
+def _ollama(payload: JsonObject, context: QuestionContext) -> Reply:
     given = as_dict(payload.get("message"))
     message = read_message({"content": payload.get("response"), **given, "role": "assistant"})
     total = read_duration(payload.get("total_duration"))
@@ -200,19 +200,19 @@ def _ollama(payload: JsonObject, asked: Asked) -> Reply:
     return msgspec.structs.replace(reply, timings=timings, usage=read_usage(payload))
 
 
-def _bedrock(payload: JsonObject, asked: Asked) -> Reply:
+def _bedrock(payload: JsonObject, context: QuestionContext) -> Reply:
     message = read_message(as_dict(at(payload, "output", "message")))
     timings = Timings(latency_ms=read_duration(at(payload, "metrics", "latencyMs")))
     reply = _response(payload, [message], payload.get("stopReason"))
     return msgspec.structs.replace(reply, timings=timings)
 
 
-def _message(payload: JsonObject, asked: Asked) -> Reply:
+def _message(payload: JsonObject, context: QuestionContext) -> Reply:
     """A single message of a framework, as a chain that ends in a model gives it back."""
     return response_of([read_message(payload)])
 
 
-def _of_parts(payload: JsonObject, asked: Asked) -> Reply:
+def _of_parts(payload: JsonObject, context: QuestionContext) -> Reply:
     """A message of parts. One of the AI SDK's has every call of the reply in it; others may have been preceded by some."""
     message = read_message({"role": "assistant", **payload})
     parts = as_dicts(payload.get("parts"))
@@ -220,7 +220,7 @@ def _of_parts(payload: JsonObject, asked: Asked) -> Reply:
     return reply_of([message]) if from_sdk else response_of([message])
 
 
-def _mcp(payload: JsonObject, asked: Asked) -> Reply:
+def _mcp(payload: JsonObject, context: QuestionContext) -> Reply:
     """A chatbot that is itself a tool; `isError` inside a successful answer is the tool's own failure."""
     text = spoken_text(payload.get("content")) or None
     if either(payload, "isError") is True:
@@ -238,7 +238,7 @@ def _response(
     reply = response_of(messages, failure)
     finish = _FINISHES.get(word) if isinstance(word, str) else None
     if failure is None and finish is not None and not reply.text and not reply.tool_calls:
-        failure = _UNSAID[finish]
+        failure = _NO_TEXT_FAILURES[finish]
     return msgspec.structs.replace(
         reply,
         failure=failure,
@@ -296,7 +296,7 @@ MODEL_API_FORMATS = (
 )
 
 
-# What agent frameworks give back as the result of a whole run: each is written as the messages that it was made of.
+# Results of agent frameworks for a whole run, converted to messages.
 
 
 # What an AI SDK step, and an ADK invocation, have.
@@ -306,7 +306,7 @@ _TURN = frozenset({"final_response", "finalResponse", "intermediate_data", "inte
 _ANSWERING = "final_answer"
 
 
-def _sdk_result(payload: JsonObject, asked: Asked) -> Reply:
+def _sdk_result(payload: JsonObject, context: QuestionContext) -> Reply:
     """generateText of the AI SDK: its steps."""
     steps: list[Json] = [_sdk_step(step) for step in as_dicts(payload.get("steps")) or [payload]]
     reply = reply_of(read_messages(steps))
@@ -331,7 +331,7 @@ def _sdk_step(step: JsonObject) -> JsonObject:
     return {"role": "assistant", "content": parts, "usage": step.get("usage")}
 
 
-def _smolagents(payload: JsonObject, asked: Asked) -> Reply:
+def _smolagents(payload: JsonObject, context: QuestionContext) -> Reply:
     """The steps of a run: what a step observed belongs to its call if it made one only."""
     messages: list[Json] = []
     for step in as_dicts(payload.get("steps")):
@@ -350,15 +350,15 @@ def _smolagents(payload: JsonObject, asked: Asked) -> Reply:
     return _with_text(reply_of(read_messages(messages)), payload, "output")
 
 
-def _crew(payload: JsonObject, asked: Asked) -> Reply:
-    """A CrewAI result tells what was said; what was called only if its tasks kept their messages."""
+def _crew(payload: JsonObject, context: QuestionContext) -> Reply:
+    """A CrewAI result: its text, and its calls if the tasks have their messages."""
     histories = [task.get("messages") for task in as_dicts(payload.get("tasks_output"))]
     calls = reply_of([message for history in histories for message in read_messages(history)])
     seen = calls if calls.tool_calls else Reply(evidence=Evidence(tools_observed=False))
     return _with_text(seen, payload, "raw")
 
 
-def _llama_index(payload: JsonObject, asked: Asked) -> Reply:
+def _llama_index(payload: JsonObject, context: QuestionContext) -> Reply:
     parts: list[Json] = []
     for item in as_dicts(payload.get("tool_calls")):
         call = {name: value for name, value in item.items() if name != "tool_output"}
@@ -369,7 +369,7 @@ def _llama_index(payload: JsonObject, asked: Asked) -> Reply:
     return reply_of(read_messages([calls, payload["response"]]))
 
 
-def _a2a_task(payload: JsonObject, asked: Asked) -> Reply:
+def _a2a_task(payload: JsonObject, context: QuestionContext) -> Reply:
     """An A2A task: its artifacts are the answer, else what its status or history says; an agent hides its calls."""
     status = as_dict(payload.get("status"))
     made = [
@@ -390,20 +390,20 @@ def _a2a_task(payload: JsonObject, asked: Asked) -> Reply:
     return msgspec.structs.replace(reply, failure=failure, response_id=as_str(payload.get("id")))
 
 
-def _adk(payload: JsonObject, asked: Asked) -> Reply:
+def _adk(payload: JsonObject, context: QuestionContext) -> Reply:
     """Google's ADK: an invocation, an eval case, or an eval set with a single one."""
     turns = [payload]
     if payload.keys().isdisjoint(_TURN):
         cases = as_dicts(either(payload, "evalCases"))
         turns = as_dicts((cases[0] if len(cases) == 1 else payload).get("conversation"))
     messages = read_messages([message for turn in turns for message in _invocation(turn)])
-    reply = reply_of(exchange_for(messages, asked) or messages)
-    told = bool(reply.tool_calls) or any(either(turn, "intermediateData") for turn in turns)
-    return with_evidence(reply, tools_observed=told and reply.evidence.tools_observed)
+    reply = reply_of(select_exchange(messages, context) or messages)
+    carried_over = bool(reply.tool_calls) or any(either(turn, "intermediateData") for turn in turns)
+    return with_evidence(reply, tools_observed=carried_over and reply.evidence.tools_observed)
 
 
 def _invocation(turn: JsonObject) -> list[Json]:
-    """A turn as a history of Gemini's: asks, calls, is answered and says the last word."""
+    """A turn as a history of Gemini: question, calls, results and final response."""
     between, asked = as_dict(either(turn, "intermediateData")), as_dict(either(turn, "userContent"))
     uses: list[Json] = [{"functionCall": part} for part in as_dicts(either(between, "toolUses"))]
     given: list[Json] = [{"functionResponse": part} for part in as_dicts(either(between, "toolResponses"))]
@@ -416,7 +416,7 @@ def _invocation(turn: JsonObject) -> list[Json]:
 
 
 def _with_text(reply: Reply, payload: JsonObject, name: str) -> Reply:
-    """A result whose answer stands under a name of its own."""
+    """A result with the answer in a field of a special name."""
     text = spoken_text(payload.get(name))
     if text is None and payload.get(name) is not None:
         return msgspec.structs.replace(reply, failure=not_text(name, payload[name]))
@@ -458,13 +458,13 @@ AGENT_FORMATS = (
 )
 
 
-# What was logged of one question's run: a sample of Inspect, or a run of LangSmith with those below it.
+# Logs of one question: a sample of Inspect, or a run of LangSmith with its child runs.
 
 
-def _sample(payload: JsonObject, asked: Asked) -> Reply:
+def _sample(payload: JsonObject, context: QuestionContext) -> Reply:
     """A sample of Inspect: its messages, with the tool events that time and grade each call."""
     messages = read_messages(payload.get("messages"))
-    reply = reply_of(exchange_for(messages, asked) or messages)
+    reply = reply_of(select_exchange(messages, context) or messages)
     said = at(payload, "output", "choices", 0, "message", "content")
     events = [_event(event) for event in as_dicts(payload.get("events")) if event.get("event") == "tool"]
     usages = [read_usage(part) for part in as_dict(payload.get("model_usage")).values()]
@@ -481,8 +481,8 @@ def _sample(payload: JsonObject, asked: Asked) -> Reply:
     )
 
 
-def _log(payload: JsonObject, asked: Asked) -> Reply:
-    return _sample(as_dicts(payload["samples"])[0], asked)
+def _log(payload: JsonObject, context: QuestionContext) -> Reply:
+    return _sample(as_dicts(payload["samples"])[0], context)
 
 
 def _is_one_sample(value: Json) -> bool:
@@ -500,11 +500,13 @@ def _from_seconds(value: object) -> float | None:
 
 
 def read_langsmith(
-    payload: JsonObject, asked: Asked, read_document: Callable[[JsonObject, Asked], Reply | None]
+    payload: JsonObject,
+    context: QuestionContext,
+    read_document: Callable[[JsonObject, QuestionContext], Reply | None],
 ) -> Reply:
-    """The root run's output, which may be in any known format; the runs below it are its calls and sources."""
+    """The root run's output in any known format; its child runs are calls and sources."""
     outputs = payload.get("outputs")
-    inner = read_document(outputs, asked) if isinstance(outputs, dict) else None
+    inner = read_document(outputs, context) if isinstance(outputs, dict) else None
     if inner is None:
         text = _text(outputs)
         inner = Reply(text=text, failure=not_text("outputs", outputs) if text is None and outputs else None)
@@ -522,7 +524,7 @@ def read_langsmith(
         sources=sources,
         failure=read_failure(payload.get("error")) or inner.failure,
         usage=inner.usage,
-        timings=Timings(latency_ms=_taken(payload)),
+        timings=Timings(latency_ms=_elapsed_ms(payload)),
         evidence=Evidence(kind="log", tools_observed=observed, sources_observed=bool(sources)),
         response_id=as_str(pick(payload, "id", "run_id")),
         trace_id=as_str(payload.get("trace_id")),
@@ -549,22 +551,22 @@ def _below(run: JsonObject, depth: int) -> Iterator[JsonObject]:
 def _call(run: JsonObject) -> ToolCall:
     inputs = as_dict(run.get("inputs"))
     given = inputs.get("input") if set(inputs) == {"input"} else inputs
-    call = {**run, "args": given, "duration_ms": _taken(run)}
+    call = {**run, "args": given, "duration_ms": _elapsed_ms(run)}
     outputs = run.get("outputs")
     if outputs is not None:
         call["result"] = as_dict(outputs).get("output", outputs)
     return read_call(call)
 
 
-def _taken(run: JsonObject) -> float | None:
+def _elapsed_ms(run: JsonObject) -> float | None:
     start, end = as_str(run.get("start_time")), as_str(run.get("end_time"))
     if start is None or end is None:
         return None
     try:
-        taken = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds() * 1000
+        elapsed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds() * 1000
     except (ValueError, TypeError):
         return None
-    return taken if taken >= 0 else None
+    return elapsed if elapsed >= 0 else None
 
 
 RUN_LOG_FORMATS = (
@@ -574,10 +576,10 @@ RUN_LOG_FORMATS = (
 )
 
 
-# Payloads of known formats: the table of all shapes, and transcripts, which are read in one way everywhere.
+# The table of all formats, and transcripts.
 #
-# Formats are told apart by shape: a payload is read by the row all of whose marks it has, the one with the most if there
-# are several. The order of the rows has no meaning.
+# A payload is read by the format all of whose marks it has; of several, by the one with most marks. The order of the rows
+# has no meaning.
 
 
 _OTEL = ("gen_ai.input.messages", "gen_ai.output.messages")
@@ -591,16 +593,16 @@ def formats_of(payload: JsonObject) -> list[Format]:
     return sorted(found, key=lambda row: -len(row.marks)) if len(found) > 1 else found
 
 
-def read_document(payload: JsonObject, asked: Asked) -> Reply | None:
+def read_document(payload: JsonObject, context: QuestionContext) -> Reply | None:
     """The reply in a payload of a known format; None if it is in none."""
     found = formats_of(payload)
-    return found[0].read(payload, asked) if found else None
+    return found[0].read(payload, context) if found else None
 
 
-def read_list(items: list[Json], asked: Asked) -> Reply | None:
+def read_list(items: list[Json], context: QuestionContext) -> Reply | None:
     """The reply in a bare list: a transcript, response items, or content blocks; None if it is none of them."""
     if looks_like_messages(items):
-        return read_transcript(items, asked)
+        return read_transcript(items, context)
     if are_items(items):
         return response_of(read_items(items))
     return read_blocks(items) if are_blocks(items) else None
@@ -612,9 +614,9 @@ def streamed(reply: Reply, whole: bool) -> Reply:
     return with_evidence(reply, kind="stream", completeness="complete" if complete else "partial")
 
 
-def read_transcript(items: Json, asked: Asked) -> Reply | None:
+def read_transcript(items: Json, context: QuestionContext) -> Reply | None:
     """The reply to what was asked, in a list of messages; None if a recorded one has no such turn."""
-    chosen = exchange_for(read_messages(items), asked)
+    chosen = select_exchange(read_messages(items), context)
     if chosen is None:
         return None
     reply = reply_of(chosen)
@@ -634,39 +636,41 @@ def _with_result(reply: Reply, result: JsonObject) -> Reply:
     )
 
 
-def _messages_at(*path: str) -> Callable[[JsonObject, Asked], Reply]:
-    return lambda payload, asked: read_transcript(at(payload, *path), asked) or Reply()
+def _messages_at(*path: str) -> Callable[[JsonObject, QuestionContext], Reply]:
+    return lambda payload, context: read_transcript(at(payload, *path), context) or Reply()
 
 
 def _are_state(value: Json) -> bool:
     return looks_like_messages(as_dict(value).get("messages"))
 
 
-def _otel(payload: JsonObject, asked: Asked) -> Reply:
-    """The messages on a span, which are often JSON in a string; the input holds what was said and called before."""
+def _otel(payload: JsonObject, context: QuestionContext) -> Reply:
+    """The messages of a span, often JSON in a string; the input has the earlier texts and calls."""
     items: list[Json] = []
     for given in (payload.get(name) for name in _OTEL):
         with suppress(ValueError):
             items += as_list(decode_json(given) if isinstance(given, str) else given)
-    return read_transcript(items, asked) or Reply()
+    return read_transcript(items, context) or Reply()
 
 
-def _rpc(payload: JsonObject, asked: Asked) -> Reply:
+def _rpc(payload: JsonObject, context: QuestionContext) -> Reply:
     """A JSON-RPC answer (MCP, A2A): its error, or the result in its own format."""
     result = as_dict(payload.get("result"))
     if not result:
         return Reply(failure=read_failure(payload.get("error")))
     # A2A's newer versions wrap once more.
     inner = next((result[name] for name in ("task", "message") if isinstance(result.get(name), dict)), result)
-    reply = read_document(as_dict(inner), asked) or read_document({"isError": False, **as_dict(inner)}, asked)
+    reply = read_document(as_dict(inner), context) or read_document(
+        {"isError": False, **as_dict(inner)}, context
+    )
     if reply is not None:
         return reply
     names = ", ".join(list(result)[:8])
     return Reply(failure=Failure("malformed", f"the JSON-RPC result is in no known format (it has: {names})"))
 
 
-def _langsmith(payload: JsonObject, asked: Asked) -> Reply:
-    return read_langsmith(payload, asked, read_document)
+def _langsmith(payload: JsonObject, context: QuestionContext) -> Reply:
+    return read_langsmith(payload, context, read_document)
 
 
 FORMATS: tuple[Format, ...] = (

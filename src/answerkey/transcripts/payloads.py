@@ -11,7 +11,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
-from answerkey.transcripts.conversation import NOT_ASKED, Asked, with_evidence
+from answerkey.transcripts.conversation import NO_CONTEXT, QuestionContext, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message, not_text, read_failure
 from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
 from answerkey.transcripts.formats import read_document, read_list, streamed
@@ -65,7 +65,7 @@ EVIDENCE = {
 }
 
 
-def read_payload(payload: object, asked: Asked) -> Reply:
+def read_payload(payload: object, asked: QuestionContext) -> Reply:
     """The Reply in a payload; `asked` says to what. In a recorded one `id` is the question's, elsewhere the reply's own."""
     if type(payload) is dict:
         # The common case first: a million recorded replies go this way.
@@ -75,7 +75,7 @@ def read_payload(payload: object, asked: Asked) -> Reply:
     return _other(payload, asked)
 
 
-def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = _NOTHING) -> Reply:
+def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base: Reply = _NOTHING) -> Reply:
     """A reply under the usual names; what has none of them is taken from `base`."""
     get = payload.get
     text = base.text
@@ -177,13 +177,13 @@ def _identity(value: object) -> str | None:
     )
 
 
-def _recognised(payload: JsonObject, asked: Asked, depth: int) -> Reply:
+def _recognised(payload: JsonObject, asked: QuestionContext, depth: int) -> Reply:
     """A reply with a format's mark: read as that, with the usual names on top where both are there."""
     found = read_document(payload, asked)
     return read_named(payload, asked, depth) if found is None else _with_names(found, payload, asked, depth)
 
 
-def _with_names(found: Reply, payload: JsonObject, asked: Asked, depth: int) -> Reply:
+def _with_names(found: Reply, payload: JsonObject, asked: QuestionContext, depth: int) -> Reply:
     """A format's reply with what stands beside it under the usual names."""
     names = {name: part for name, part in payload.items() if name in _OWN_NAMES}
     for name in ("text", "response"):
@@ -200,7 +200,7 @@ def _with_names(found: Reply, payload: JsonObject, asked: Asked, depth: int) -> 
     return read_named(names, asked, depth, found) if names else found
 
 
-def _unusual(payload: JsonObject, name: str, asked: Asked, depth: int) -> Reply:
+def _unusual(payload: JsonObject, name: str, asked: QuestionContext, depth: int) -> Reply:
     """A text field that is not text: a format, a reply inside a reply, content parts, or an odd type."""
     found = read_document(payload, asked)
     if found is not None:
@@ -216,7 +216,7 @@ def _unusual(payload: JsonObject, name: str, asked: Asked, depth: int) -> Reply:
     return read_named(rest, asked, depth, found)
 
 
-def _without_text(payload: JsonObject, asked: Asked, depth: int) -> Reply:
+def _without_text(payload: JsonObject, asked: QuestionContext, depth: int) -> Reply:
     """None of the usual names: a format, a reply inside a wrapper, or nothing that can be read."""
     found = read_document(payload, asked)
     if found is not None:
@@ -237,7 +237,7 @@ def _without_text(payload: JsonObject, asked: Asked, depth: int) -> Reply:
     )
 
 
-def _other(payload: object, asked: Asked) -> Reply:
+def _other(payload: object, asked: QuestionContext) -> Reply:
     """A payload that is not a plain dict."""
     if payload is None:
         return Reply()
@@ -261,7 +261,7 @@ def _other(payload: object, asked: Asked) -> Reply:
     return Reply(failure=not_text(None, payload)) if plain is payload else _other(plain, asked)
 
 
-def _list(items: list[Json], asked: Asked) -> Reply:
+def _list(items: list[Json], asked: QuestionContext) -> Reply:
     """A bare list: messages, parts, or the events of a stream."""
     found = read_list(items, asked)
     if found is not None:
@@ -313,7 +313,7 @@ class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def reply_from_payload(
-    payload: object, *, mapping: ReplyMapping | None = None, asked: Asked = NOT_ASKED
+    payload: object, *, mapping: ReplyMapping | None = None, asked: QuestionContext = NO_CONTEXT
 ) -> Reply:
     """The Reply in what a chatbot gave back to what was `asked`; never raises on its contents."""
     if mapping is not None and isinstance(payload, (dict, list)):
@@ -322,7 +322,7 @@ def reply_from_payload(
 
 
 def reply_from_object(
-    value: object, *, mapping: ReplyMapping | None = None, asked: Asked = NOT_ASKED
+    value: object, *, mapping: ReplyMapping | None = None, asked: QuestionContext = NO_CONTEXT
 ) -> Reply:
     """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
     if isinstance(value, Streamed):
@@ -331,7 +331,7 @@ def reply_from_object(
     return plain_reply(reply) if reply.tool_calls or reply.sources else reply
 
 
-def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Asked) -> Reply:
+def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: QuestionContext) -> Reply:
     """The reply that a generator's items make: pieces of text, or events and messages of any SDK."""
     if all(isinstance(item, str) for item in items):
         return reply_from_payload("".join(map(str, items)), mapping=mapping, asked=asked)
@@ -371,7 +371,7 @@ def _compiled(name: str, expression: str) -> "ParsedResult":
         raise ConfigError(f"reply.{name} = {expression!r} is not a JMESPath expression: {wrong}") from None
 
 
-def _mapped(payload: object, mapping: ReplyMapping, asked: Asked) -> Reply:
+def _mapped(payload: object, mapping: ReplyMapping, asked: QuestionContext) -> Reply:
     """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
     base = reply_from_payload(payload, asked=asked)
     found: JsonObject = {}

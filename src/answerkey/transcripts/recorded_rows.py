@@ -12,7 +12,7 @@ import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.reply import Evidence, Json, JsonObject, Reply
-from answerkey.transcripts.conversation import Asked, exchanges_of
+from answerkey.transcripts.conversation import QuestionContext, split_exchanges
 from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.formats import read_transcript
 from answerkey.transcripts.json_values import TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
@@ -87,7 +87,7 @@ def question_in_row(row: Mapping[str, Json]) -> str | None:
             if isinstance(holder.get(name), str):
                 return str(holder[name])
     if looks_like_messages(row.get("messages")):
-        said = [text for texts, _ in exchanges_of(read_messages(row["messages"])) for text in texts]
+        said = [text for texts, _ in split_exchanges(read_messages(row["messages"])) for text in texts]
         return next(filter(None, said), None)
     return None
 
@@ -102,7 +102,7 @@ def reply_in_row(
 ) -> Reply | None:
     """The reply to a turn (0 is the first); None if the row has no such turn."""
     row = read_json_texts(row)
-    asked = Asked(question, turn, in_turns or turn > 0, recorded=True)
+    asked = QuestionContext(question, turn, in_turns or turn > 0, recorded=True)
     for name in ("replies", "turns"):
         parts = row.get(name)
         if isinstance(parts, list) and any(_tells_a_reply(part) for part in parts):
@@ -118,7 +118,7 @@ def _tells_a_reply(part: object) -> bool:
     return isinstance(part, str) or not _REPLY_NAMES.isdisjoint(as_dict(part))
 
 
-def _reply(part: object, asked: Asked, mapping: ReplyMapping | None) -> Reply:
+def _reply(part: object, asked: QuestionContext, mapping: ReplyMapping | None) -> Reply:
     """A reply; one that answerkey wrote itself says how it was observed."""
     reply = reply_from_payload(part, mapping=mapping, asked=asked)
     evidence = as_dict(as_dict(part).get("reply")).get("evidence", as_dict(part).get("evidence"))

@@ -1,7 +1,7 @@
 from typing import Any
 
 from answerkey.model.reply import ToolCall
-from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 
@@ -111,7 +111,7 @@ TRANSCRIPT = [
 
 
 def test_a_transcript_is_read_from_the_question() -> None:
-    asked = Asked("What is our address?")
+    asked = QuestionContext("What is our address?")
     reply = reply_from_payload({"messages": TRANSCRIPT}, asked=asked)
     assert reply.text == "It is 900 S 9th St."
     assert reply.tool_calls == (
@@ -134,12 +134,12 @@ def test_a_transcript_is_read_from_the_question() -> None:
     assert reply.evidence.kind == "transcript"
     assert reply.evidence.tools_observed
     assert reply_from_payload(TRANSCRIPT, asked=asked) == reply, "a bare list is a transcript too"
-    earlier = reply_from_payload(TRANSCRIPT, asked=Asked("Earlier question"))
+    earlier = reply_from_payload(TRANSCRIPT, asked=QuestionContext("Earlier question"))
     assert (earlier.text, earlier.tools_used) == ("Earlier answer", ("old",))
 
 
 def test_a_transcript_without_the_question_is_read_whole() -> None:
-    for asked in (Asked(), Asked("Something else")):
+    for asked in (QuestionContext(), QuestionContext("Something else")):
         reply = reply_from_payload({"messages": TRANSCRIPT}, asked=asked)
         assert reply.text == "It is 900 S 9th St."
         assert [(call.name, call.result) for call in reply.tool_calls] == [
@@ -151,7 +151,8 @@ def test_a_transcript_without_the_question_is_read_whole() -> None:
 
 def test_a_transcript_beside_the_usual_names() -> None:
     reply = reply_from_payload(
-        {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5}, asked=Asked(recorded=True)
+        {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5},
+        asked=QuestionContext(recorded=True),
     )
     assert reply.text == "Short."
     assert reply.tools_used == ("old", "query_database", "search")

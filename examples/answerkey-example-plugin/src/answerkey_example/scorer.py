@@ -1,4 +1,4 @@
-"""The scorer `brevity`: 1.0 up to so many words, then less the longer the reply is."""
+"""The scorer `brevity`: 1.0 up to a number of words, then less the longer the reply is."""
 
 from answerkey import Question, Reply, Score
 

@@ -1,6 +1,6 @@
 """Files kept for the tests: one that says the same as the kept one, but for ids and times, is left as it is.
 
-`INTEROP_RECORD=1` writes all of them anew.
+`INTEROP_RECORD=1` writes all of them again.
 """
 
 import json
