@@ -20,9 +20,16 @@ settings.load_profile("answerkey")
 
 
 @pytest.fixture(autouse=True)
-def empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every test in an empty folder, so that no test writes to the store of the checkout."""
+def empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run every test in an empty folder, and fail one that writes to the store of the checkout."""
     monkeypatch.chdir(tmp_path)
+    before = _modified_at(CHECKOUT_STORE)
+    yield
+    assert _modified_at(CHECKOUT_STORE) == before, f"the test wrote to {CHECKOUT_STORE}; use tmp_path"
+
+
+def _modified_at(folder: Path) -> tuple[int, ...]:
+    return tuple(sorted(path.stat().st_mtime_ns for path in folder.glob("*"))) if folder.is_dir() else ()
 
 
 class Outcome(NamedTuple):
@@ -139,19 +146,6 @@ def chatbot() -> Iterator[Callable[..., Chatbot]]:
     yield start
     for bot in started:
         bot.__exit__()
-
-
-@pytest.fixture(autouse=True)
-def _own_folder_of_each_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tests run in a folder of their own; one that writes to the store of the checkout fails."""
-    monkeypatch.chdir(tmp_path)
-    before = _changed_at(CHECKOUT_STORE)
-    yield
-    assert _changed_at(CHECKOUT_STORE) == before, f"the test has written to {CHECKOUT_STORE}; use tmp_path"
-
-
-def _changed_at(folder: Path) -> tuple[int, ...]:
-    return tuple(sorted(path.stat().st_mtime_ns for path in folder.glob("*"))) if folder.is_dir() else ()
 
 
 @pytest.fixture(autouse=True)

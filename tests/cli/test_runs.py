@@ -39,6 +39,6 @@ def test_old_runs_are_pruned_but_not_baselines_and_what_is_tagged(command, store
     assert left(command, store) == ["run3", "run1", "run0"]
     assert "no tag" in command("runs", "tag", "run1", "keep", "release-12", "--remove", "--store", store).out
     nothing = command("runs", "prune", "--store", store)
-    assert (nothing.code, "say what is old" in nothing.err) == (2, True)
+    assert (nothing.code, "nothing to prune by" in nothing.err) == (2, True)
     assert command("runs", "prune", "--production", "30", "--yes", "--store", store).code == 0
     assert command("runs", "tag", "run1", "a\nb", "--store", store).code == 2

@@ -21,7 +21,7 @@ from answerkey.errors import InputError
         ([{"regex": "("}], "is not a valid regular expression"),
         ([{"is_json": "yes"}], "'is_json' must be true or false"),
         ([{"json_schema": 3}], "must be a JSON Schema, which is an object"),
-        ([{"json_schema": {"type": "strin"}}], "is no valid JSON Schema"),
+        ([{"json_schema": {"type": "strin"}}], "is not a valid JSON Schema"),
         ([{"max_words": -1}], "'max_words' must be a number from 0 up"),
         ([{"max_cost": True}], "'max_cost' must be a number from 0 up"),
         ([{"language": "klingon"}], "is not a supported language; use one of ar, da"),

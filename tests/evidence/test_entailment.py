@@ -125,4 +125,4 @@ def test_a_gate_without_anybody_who_judges_is_refused(
     (project / "answerkey.toml").write_text("")
     code, _, err = printed(capsys, "score", "rows.jsonl", "--gate", "groundedness >= 0.4")
     assert code == 2
-    assert "only from a judge or an entailment model" in err
+    assert "needs a judge or an entailment model" in err

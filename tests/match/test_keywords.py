@@ -114,7 +114,7 @@ def test_a_pattern_that_does_not_compile_is_named_and_never_found() -> None:
 @pytest.mark.parametrize(
     ("pattern", "remedy"),
     [
-        ("(?=a)b", "look-around is not supported; write out what may stand there"),
+        ("(?=a)b", "look-around is not supported; write out what may be there"),
         ("a(?!b)", "look-around is not supported"),
         (r"(?<=\d)th", "look-around is not supported"),
         (

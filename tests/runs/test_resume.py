@@ -100,7 +100,7 @@ def test_nothing_is_added_to_a_complete_run(asked: dict[str, Any], tmp_path: Pat
         info = opened.find_run("it")
         results = list(opened.results(info))
         for write in (opened.add, opened.add_replies):
-            with pytest.raises(UsageError, match=f"run {info.id} is complete and can only be read"):
+            with pytest.raises(UsageError, match=f"run {info.id} is complete and read-only"):
                 write(info, results)
 
 

@@ -44,7 +44,7 @@ def checked(check: dict[str, Any], reply: ak.Reply) -> tuple[float | None, str]:
         ({"max_words": 2}, "one two three", 0.0, "3 words, at most 2"),
         ({"language": "de"}, "Das ist nicht der Vertrag, den wir mit Ihnen haben.", 1.0, None),
         ({"language": "de"}, "This is not the contract that we have with you.", 0.0, None),
-        ({"language": "de"}, "442300", None, "there are no words to tell the language by"),
+        ({"language": "de"}, "442300", None, "the text has no words"),
         ({"language": "ja"}, "これは契約です。", 1.0, None),
         ({"starts_with": {"text": "Hello"}}, "Hello you", 1.0, "yes"),
         ({"starts_with": True}, "Hello you", 0.0, "no"),

@@ -118,7 +118,7 @@ def test_feedback_on_an_unknown_reply_is_kept_and_says_so(client):
     answer = client.post("/api/feedback", {"value": "down", "reply_id": "never-seen"})
     assert answer.status == 202
     assert answer.json["matched"] is False
-    assert "kept" in answer.json["note"]
+    assert "stored" in answer.json["note"]
     assert "reply not known yet" in client.get("/feedback").text
 
 

@@ -249,7 +249,7 @@ def test_from_home_to_why_it_got_worse_in_three_clicks(page, tmp_path, chromium)
         add_run(store, "poor2", questions=golden(60), day=1, name="tuesday")
     with serving(lambda: open_store(path)) as served:
         page.goto(f"{served.url}/")
-        page.get_by_role("link", name="“tuesday” is worse than the run before").click()
+        page.get_by_role("link", name="“tuesday” is worse than the previous run").click()
         page.get_by_role("link", name="documents", exact=True).first.click()
         expect(page.locator("tr[data-row]").first).to_contain_text("now ends in an error: timeout")
         page.locator("summary", has_text="Both replies").first.click()

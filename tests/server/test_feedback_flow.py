@@ -60,7 +60,7 @@ def test_feedback_that_came_first_is_tied_to_its_reply(client):
 def test_replies_without_a_question_are_refused_whole(client):
     answer = client.post("/api/replies", {"replies": [{"question": "a?", "answer": "b"}, {"answer": "c"}]})
     assert answer.status == 400
-    assert 'reply 2: there is no "question"' in answer.json["error"]["message"]
+    assert 'reply 2: "question" is missing' in answer.json["error"]["message"]
 
 
 def test_disliked_questions_download_as_a_golden_set_that_can_be_read(client, tmp_path):

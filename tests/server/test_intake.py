@@ -134,7 +134,7 @@ def test_no_sender_says_what_a_good_reply_is(sending, expected):
         for path, body in (("/api/replies", row), ("/api/feedback", carried)):
             answer = client.post(path, body, **signs[who])
             assert answer.status == 400
-            assert "not taken from senders" in answer.json["error"]["message"]
+            assert "not accepted from senders" in answer.json["error"]["message"]
     assert time.process_time() - begun < 10
     assert ProductionReplies(store).figures().replies == 0
     assert FeedbackStore(store).page()[1] == 0

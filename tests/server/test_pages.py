@@ -192,7 +192,7 @@ def test_an_ad_hoc_run_does_not_hide_what_is_measured_every_night(tmp_path):
     assert home["experiments"][1]["against"]["verdict"] == "worse"
     [regression] = [need for need in home["needs"] if need["kind"] == "regression"]
     assert regression["address"] == "/compare?base=run1&run=run2"
-    assert "is worse than the run before" in regression["words"]
+    assert "is worse than the previous run" in regression["words"]
     assert "▼" not in text
 
 

@@ -44,11 +44,11 @@ def test_a_sound_store_is_said_to_be_so(filled: SqlStore) -> None:
 @pytest.mark.parametrize(
     ("table", "change", "says"),
     [
-        ("replies", "text = 'It is fact9 in Denver.'", "is not what was written"),
-        ("replies", "payload = '[{]'", "cannot be understood"),
-        ("questions", "payload = replace(payload, 'Montrose', 'Denver')", "is not what was written"),
-        ("runs", "info = '{}'", "cannot be understood"),
-        ("scorecard_details", "payload = 'x'", "cannot be understood"),
+        ("replies", "text = 'It is fact9 in Denver.'", "was changed since it was written"),
+        ("replies", "payload = '[{]'", "cannot be decoded"),
+        ("questions", "payload = replace(payload, 'Montrose', 'Denver')", "was changed since it was written"),
+        ("runs", "info = '{}'", "cannot be decoded"),
+        ("scorecard_details", "payload = 'x'", "cannot be decoded"),
     ],
 )
 def test_a_changed_row_is_found(filled: SqlStore, table: str, change: str, says: str) -> None:
@@ -74,7 +74,7 @@ def test_a_backup_is_whole_while_the_store_is_in_use(filled: SqlStore, tmp_path:
         assert opened.baselines() == {"production": "r1"}
         assert opened.find_run("production").id == "r1"
     assert sorted(path.name for path in tmp_path.glob("backup*")) == ["backup.db"]
-    with pytest.raises(UsageError, match="there is such a file"):
+    with pytest.raises(UsageError, match="the file exists"):
         back_up(filled, tmp_path / "backup.db")
 
 
@@ -92,7 +92,7 @@ def test_a_copy_in_another_kind_of_database_has_the_same_documents(
             assert check_store(copy).sound
             # Numbers that the database gives go on after those that were copied.
             add_run(copy, "r3", day=2)
-            with pytest.raises(UsageError, match="there are runs in it; copy to a new one"):
+            with pytest.raises(UsageError, match="it is not empty; copy to a new store"):
                 copy_store(store, copy)
             if path == "there and back":
                 with open_store(str(tmp_path / "two.db")) as back:

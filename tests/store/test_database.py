@@ -39,9 +39,7 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
 
 
 def test_an_unknown_scheme_is_refused_with_those_there_are() -> None:
-    with pytest.raises(
-        StoreError, match=r"mongodb://…: unknown kind of database; there are postgresql, sqlite"
-    ):
+    with pytest.raises(StoreError, match=r"mongodb://…: unknown kind of database; use postgresql, sqlite"):
         open_store("mongodb://user:secret@host/db")
 
 

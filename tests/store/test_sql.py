@@ -185,5 +185,5 @@ def test_a_run_that_was_deleted_meanwhile_is_said_to_be_gone(store_url: str) -> 
         info = info_for("r1")
         store.create_run(info, QUESTIONS)
         store.delete_run("r1")
-        with pytest.raises(UnknownNameError, match="run r1 is not in this store any more"):
+        with pytest.raises(UnknownNameError, match="run r1 is no longer in this store"):
             store.add(info, [graded(0, Reply(text="0"))])

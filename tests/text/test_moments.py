@@ -49,5 +49,5 @@ def test_times_of_others_are_kept_in_utc(given, kept):
 def test_what_is_no_time_is_refused(given):
     with pytest.raises(UsageError, match="not a time"):
         read_moment(given)
-    with pytest.raises(UsageError, match="is no day"):
+    with pytest.raises(UsageError, match="is not a date"):
         day_begins(given)

@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
-from answerkey.model.reply import Json, JsonObject
+from answerkey.model.reply import Json
 from answerkey.text.dates import read_moment
 from answerkey.transcripts.row_files import read_rows
 
@@ -25,7 +25,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
     low: float = 0.0
     high: float = 1.0
-    # Whether somebody said so: without that, a 1 may be a thumb up or the lowest of five stars.
+    # Whether the user gave the range: otherwise a 1 may be a thumb up or the lowest of five stars.
     stated: bool = False
     positive: frozenset[str] = frozenset()
     negative: frozenset[str] = frozenset()
@@ -65,10 +65,10 @@ class _Format(msgspec.Struct, frozen=True, kw_only=True):
     value: tuple[str, ...]
     # What says that a program gave the verdict, or that it is only text.
     marks: tuple[str, ...] = ()
-    # What stands before the id, so that ids of different tools and kinds differ.
+    # The prefix of the id, so that ids of different tools and kinds differ.
     id_scope: tuple[str, ...] = ()
     id: tuple[str, ...] = ("id",)
-    # Whether verdicts stand in columns of any name, of which a record has one.
+    # Whether verdicts are in columns of any name, of which a record has one.
     columns: bool = False
     # Field of Feedback → its names.
     texts: dict[str, tuple[str, ...]]
@@ -173,7 +173,7 @@ class _Given(NamedTuple):
     """The value that a record holds."""
 
     value: Json
-    # What it is a value of: the score's name, or the column that it stands in.
+    # What it is a value of: the score's name, or its column.
     score: str | None
     # Whether the export itself says that it is a yes or no.
     boolean: bool = False
@@ -184,11 +184,11 @@ class _Seen:
 
     def __init__(self) -> None:
         self._scores: dict[str, None] = {}
-        # Numbers of which nobody said what their range is.
+        # Numbers without a given range.
         self.numbers: set[float] = set()
 
     def note(self, given: _Given, scale: Scale) -> None:
-        """Raise UsageError once there are two scores and nobody said which is wanted."""
+        """Raise UsageError if there are two scores and none was chosen."""
         if given.score is not None and not scale.scores:
             self._scores[given.score] = None
         if len(self._scores) > 1:
@@ -291,47 +291,3 @@ def _number(given: object) -> float | None:
 
 def _moment(given: str | None) -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds") if given is None else read_moment(given)
-
-
-# Labelled replies from a file: component scores with a person's verdict, one object a line.
-
-
-_VERDICTS = ("verdict", "feedback", "rating", "label", "value")
-
-LabelledReply = tuple[str, dict[str, float], float]
-
-
-def read_labelled(path: Path) -> Iterator[LabelledReply]:
-    """(question, components, verdict) of each row.
-
-    Components are numbers, or objects with a `score` as in the rows that `answerkey score -o x.jsonl` writes.
-    """
-    for number, (line, row) in enumerate(read_rows(path), start=1):
-        try:
-            question = str(row.get("id", row.get("question", line or number)))
-            verdict = _verdict_labelled_replies(row)
-            yield question, _components(row), verdict
-        except UsageError as error:
-            raise InputError(str(error), path=path, line=line) from None
-
-
-def _verdict_labelled_replies(row: JsonObject) -> float:
-    given = next((row[name] for name in _VERDICTS if row.get(name) is not None), None)
-    if given is None:
-        raise UsageError("has no verdict; give one as 'verdict': true, false or 0 to 1")
-    return read_value(given)
-
-
-def _components(row: JsonObject) -> dict[str, float]:
-    given = row.get("components")
-    if not isinstance(given, dict):
-        raise UsageError("has no 'components': {name: score}")
-    components: dict[str, float] = {}
-    for component, value in given.items():
-        score = value.get("score") if isinstance(value, dict) else value
-        if score is None:
-            continue
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-            raise UsageError(f"component {component!r} is no score between 0 and 1")
-        components[component] = float(score)
-    return components

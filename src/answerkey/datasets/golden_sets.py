@@ -171,7 +171,7 @@ def _refuse_near_miss(name: object) -> None:
 
 @lru_cache(maxsize=1000)
 def intended_field(name: str) -> str | None:
-    """The field that a name stands for, also if it is misspelt; None for a note."""
+    """The field of a name, also if it is misspelt; None for a note."""
     if name in QUESTION_FIELDS:
         return name
     if name in _REPLY_FIELDS or name in GROUP_FIELDS:

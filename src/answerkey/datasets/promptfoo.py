@@ -101,7 +101,7 @@ def _rows(path: Path, document: JsonObject, named: Any) -> Iterator[tuple[int | 
     file = open_rows(path)
     for line, row in file.rows:
         if "testCase" in row:
-            # A result: the test as it was run, and what came back.
+            # A result: the test and the output.
             response = row.get("response")
             said = response.get("output") if isinstance(response, dict) else None
             yield line, {**row["testCase"], "__providerOutput": as_text(said)}  # type: ignore[dict-item]

@@ -18,10 +18,10 @@ import msgspec
 
 from answerkey.evidence.mentions import (
     UNITS,
+    Amount,
     CalendarDate,
     Digits,
     Mention,
-    Quantity,
     Reading,
     TimeOfDay,
     find_mentions,
@@ -95,7 +95,7 @@ class SortedValues(Generic[_Item]):
         self._values = [item.value for item in self._items]
         self._distinct = list(dict.fromkeys(self._values))
 
-    def near(self, quantity: Quantity, limit: int) -> tuple[list[_Item], float]:
+    def near(self, quantity: Amount, limit: int) -> tuple[list[_Item], float]:
         """The items that round to a quantity, and the number of hits that a random figure like it would have."""
         value, step = quantity.value, quantity.step
         half = 0.5001 * step + 1e-9 * value
@@ -144,7 +144,7 @@ class _EvidenceIndex:
             self._quantities[dimension].append(_Occurrence(value.start, value.start, number * factor))
 
     def _add_reading(self, reading: Reading, mention: Mention) -> None:
-        if isinstance(reading, Quantity):
+        if isinstance(reading, Amount):
             if reading.how in ("", "converted"):
                 occurrence = _Occurrence(mention.start, mention.end, reading.value)
                 self._quantities[reading.unit].append(occurrence)
@@ -167,7 +167,7 @@ class _EvidenceIndex:
         elif isinstance(reading, TimeOfDay) or mention.kind == "part":
             self._exact[reading].append(occurrence)
 
-    def quantities_near(self, quantity: Quantity, limit: int) -> tuple[list[_Occurrence], float]:
+    def quantities_near(self, quantity: Amount, limit: int) -> tuple[list[_Occurrence], float]:
         """The occurrences that round to a quantity, and the number of hits expected by chance."""
         unit = quantity.unit
         if unit not in self._quantities:
@@ -238,7 +238,7 @@ class _LinkSearch:
         """The candidates of every reading: as it is, then rounded, then in another unit, then as part of a date or id."""
         by_start: dict[int, _Candidate] = {}
         for reading in readings:
-            if isinstance(reading, Quantity):
+            if isinstance(reading, Amount):
                 self._add_quantities(by_start, reading, is_scaled)
             else:
                 may_be_chance = isinstance(reading, Digits) and reading.value < _MIN_DIGITS_VALUE
@@ -247,7 +247,7 @@ class _LinkSearch:
                     by_start.setdefault(one.start, candidate)
         return list(by_start.values())[: self._max_candidates]
 
-    def _add_quantities(self, by_start: dict[int, _Candidate], quantity: Quantity, is_scaled: bool) -> None:
+    def _add_quantities(self, by_start: dict[int, _Candidate], quantity: Amount, is_scaled: bool) -> None:
         value, how = quantity.value, quantity.how
         nearby, chance = self._index.quantities_near(quantity, self._max_candidates)
         for one in nearby:
@@ -450,7 +450,7 @@ class _DerivedFigures:
 
         Families of derivations are tried from the most to the least likely, as long as chance explains too few hits.
         """
-        quantities = [one for one in figure.readings if isinstance(one, Quantity)]
+        quantities = [one for one in figure.readings if isinstance(one, Amount)]
         literal, percent = quantities[0], quantities[-1].unit == "%"
         is_count = literal.step == 1 and not percent and len(self._counts) <= _MAX_COUNTS
         if is_count and literal.value in self._counts:

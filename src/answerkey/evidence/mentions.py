@@ -70,7 +70,7 @@ _NOT_NAMES = frozenset(map(word_key, FUNCTION_WORDS - {"may"} | set(_CAPITALISED
 _GERMAN = frozenset(map(word_key, ("der", "die", "das", "und", "ist", "nicht", "ein", "mit", "auf", "den")))
 
 
-class Quantity(msgspec.Struct, frozen=True, gc=False):
+class Amount(msgspec.Struct, frozen=True, gc=False):
     """A number of something."""
 
     value: float
@@ -99,7 +99,7 @@ class Digits(msgspec.Struct, frozen=True, gc=False):
     value: float
 
 
-Reading = Quantity | CalendarDate | TimeOfDay | Digits
+Reading = Amount | CalendarDate | TimeOfDay | Digits
 MentionKind = Literal["figure", "date", "time", "id", "name", "quote", "part"]
 
 
@@ -184,11 +184,11 @@ def _figure(match: re.Match[str]) -> Mention:
     is_money = text[start - 1 : start] in _CURRENCY or text[end : end + 1] in _CURRENCY
     readings, is_scaled = _quantity_readings(text[start : end - len(tail)], tail, is_money)
     literal, last = readings[0], readings[-1]
-    assert isinstance(literal, Quantity)
+    assert isinstance(literal, Amount)
     if match["part"] is not None:
         return Mention("part", start, end, (Digits(literal.value),))
     # "5 h 12 min" is one figure.
-    minutes = _MINUTES.match(text, end) if isinstance(last, Quantity) and last.step == 3600 else None
+    minutes = _MINUTES.match(text, end) if isinstance(last, Amount) and last.step == 3600 else None
     if minutes:
         readings, _ = _quantity_readings(f"{60 * literal.value + int(minutes[1]):.0f}", "min", False)
         return Mention("figure", start, minutes.end(), readings)
@@ -206,24 +206,24 @@ def _quantity_readings(digits: str, tail: str, is_money: bool) -> tuple[tuple[Re
     is_scale = word in SCALES and (unit == word if len(word) > 1 else is_money or tail in ("k", "K"))
     scale = 10.0 ** SCALES[word] if is_scale else 1.0
     literal, *alternatives = [
-        Quantity(value * scale, step * scale) for value, step in _values_and_steps(digits)
+        Amount(value * scale, step * scale) for value, step in _values_and_steps(digits)
     ]
     value, step = literal.value, literal.step
     readings: list[Reading] = [literal]
     if unit == "%":
-        readings.append(Quantity(value / 100, step / 100, how="as a share"))
+        readings.append(Amount(value / 100, step / 100, how="as a share"))
     readings += alternatives
     if scale >= 1e3:
-        readings.append(Quantity(value / 1e3, step / 1e3, how="in thousands"))
+        readings.append(Amount(value / 1e3, step / 1e3, how="in thousands"))
     if scale >= 1e6:
-        readings.append(Quantity(value / 1e6, step / 1e6, how="in millions"))
-    if step == 1 and digits[-1] == "0":  # 16,000 may stand for 16,144
+        readings.append(Amount(value / 1e6, step / 1e6, how="in millions"))
+    if step == 1 and digits[-1] == "0":  # 16,000 may mean 16,144
         zeros = len(digits) - len(digits.rstrip("0"))
-        readings.append(Quantity(value, 10.0 ** min(300, zeros), how="rounded"))
+        readings.append(Amount(value, 10.0 ** min(300, zeros), how="rounded"))
     if step == 1:
         readings.append(Digits(value))
     if unit and not is_scale:
-        readings.append(Quantity(value * factor, step * factor, unit, "converted"))
+        readings.append(Amount(value * factor, step * factor, unit, "converted"))
     return tuple(readings), is_scale
 
 

@@ -135,10 +135,10 @@ def _keyword_texts(turn: Question) -> list[str]:
     return [option for option in options if isinstance(option, str)]
 
 
-def _found(keywords: Sequence[Keyword], text: str, *, found: bool = True) -> list[Keyword]:
-    """The keywords that a text contains; with `found=False`, those that it does not."""
+def _contained(keywords: Sequence[Keyword], text: str, *, contained: bool = True) -> list[Keyword]:
+    """The keywords that a text contains; with `contained=False`, those that it does not."""
     matches = find_keywords(tuple(keywords), text)
-    return [keyword for keyword, match in zip(keywords, matches, strict=True) if match.found is found]
+    return [keyword for keyword, match in zip(keywords, matches, strict=True) if match.found is contained]
 
 
 def _weak_kind(text: str) -> str:
@@ -168,7 +168,7 @@ def _weak_keywords(kind: str) -> "_TurnCheck":
 def _patterns_for_anything(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     for keyword in turn.expected_keywords:
         for option in _options(keyword):
-            if isinstance(option, PatternKeyword) and _found((option,), " "):
+            if isinstance(option, PatternKeyword) and _contained((option,), " "):
                 yield {"keyword": _quoted(option)}
 
 
@@ -185,7 +185,7 @@ def _long_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
 
 
 def _echoes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    echoed = _found(turn.expected_keywords, turn.question)
+    echoed = _contained(turn.expected_keywords, turn.question)
     if echoed:
         names = ", ".join(map(_quoted, echoed))
         subject, earned = f"the keywords {names} are", "them"
@@ -216,18 +216,18 @@ def _contained_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Val
 
 def _missing_in_reference(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     if turn.reference_answer:
-        for keyword in _found(turn.expected_keywords, turn.reference_answer, found=False):
+        for keyword in _contained(turn.expected_keywords, turn.reference_answer, contained=False):
             yield {"keyword": _quoted(keyword)}
 
 
 def _forbidden_in_reference(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     if turn.reference_answer:
-        for keyword in _found(turn.forbidden_keywords, turn.reference_answer):
+        for keyword in _contained(turn.forbidden_keywords, turn.reference_answer):
             yield {"keyword": _quoted(keyword)}
 
 
 def _forbidden_in_question(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    for keyword in _found(turn.forbidden_keywords, turn.question):
+    for keyword in _contained(turn.forbidden_keywords, turn.question):
         yield {"keyword": _quoted(keyword)}
 
 
@@ -240,7 +240,7 @@ def _contradictions(*, whole: bool) -> "_TurnCheck":
             if not texts or len(texts) < len(_options(expected)):
                 continue
             for forbidden in turn.forbidden_keywords:
-                hits = [text for text in texts if _found((forbidden,), text)]
+                hits = [text for text in texts if _contained((forbidden,), text)]
                 if hits and (len(hits) == len(texts)) is whole:
                     shown = expected if whole else hits[0]
                     yield {"keyword": _quoted(shown), "forbidden": _quoted(forbidden)}

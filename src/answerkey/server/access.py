@@ -1,4 +1,4 @@
-"""Roles: who visits, and what they may do. Whatever is not named here needs an admin."""
+"""Access control: roles, rate limits, host and origin checks, and security headers. Anything not listed needs an admin."""
 
 import time
 from collections import OrderedDict
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-# Where chat pages and their servers send to; the only addresses that other origins and sites' keys may use.
+# Where chat pages and their servers send to: the only paths open to other origins and keys of sites.
 INTAKE = ("/api/feedback", "/api/replies", "/v1/traces", "/v1/logs")
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 _PUBLIC = ("/login", "/healthz", "/theme")
-# What changes something and needs less than an admin; the first that an address begins with.
+# Path or prefix of a change that needs less than an admin → the role.
 _CHANGES: tuple[tuple[str, Role], ...] = (
     ("/logout", "viewer"),
-    # Each has their own.
+    # Each user has their own.
     ("/views", "viewer"),
     ("/api/feedback", "reviewer"),
     ("/api/review", "reviewer"),
     ("/review", "reviewer"),
-    # Makes a golden case to download; nothing in the store changes.
+    # Creates a golden case for download; the store does not change.
     ("/replies/", "reviewer"),
 )
 
 
 class Visitor(msgspec.Struct, frozen=True):
-    """Who a request comes from."""
+    """The sender of a request."""
 
     name: str
     # A site may only add feedback, replies and their spans.
@@ -49,13 +49,13 @@ class Visitor(msgspec.Struct, frozen=True):
     sender: str
 
     def may(self, method: str, path: str) -> bool:
-        """Whether they may ask for this."""
+        """Whether they may make this request."""
         if self.role == "site":
             return method == "POST" and path in INTAKE
         return ROLES.index(self.role) >= ROLES.index(needed_role(method, path))
 
 
-# Who uses a server that only this machine can reach.
+# The visitor of a server that only this machine can reach.
 LOCAL = Visitor("local", "admin", "local")
 
 
@@ -65,12 +65,12 @@ def visitor(user: User | None) -> Visitor | None:
 
 
 def is_public(path: str) -> bool:
-    """Whether an address answers to everybody: signing in, how that page is drawn, and whether the server lives."""
+    """Whether a path needs no sign-in: the sign-in page with its files, and the health check."""
     return path in _PUBLIC or path.startswith("/static/")
 
 
 def needed_role(method: str, path: str) -> Role:
-    """The least role that may ask for this."""
+    """The lowest role that may make this request."""
     if method in SAFE:
         return "viewer"
     if method != "POST":
@@ -82,17 +82,17 @@ def _begins(path: str, prefix: str) -> bool:
     return path == prefix or (prefix.endswith("/") and path.startswith(prefix))
 
 
-# Limits: how often a client and a person may ask, each by a bucket that fills again.
+# Rate limits
 
 
-# Senders remembered; beyond, the one that was quiet longest is forgotten (and starts with a full bucket again).
+# Senders remembered; beyond, the one that was silent longest is dropped.
 _SENDERS = 10_000
-# A site's key stands in a page that many visitors have open: together they may send more often than one of them.
+# The visitors of a page share its site's key: together they may send this many times as often as one client.
 _MANY = 10
 
 
 class RateLimit:
-    """Lets every sender send `burst` at once and `per_minute` on average."""
+    """A token bucket per sender: `burst` requests at once, `per_minute` on average."""
 
     def __init__(self, per_minute: float, burst: int) -> None:
         self._per_second = per_minute / 60
@@ -100,7 +100,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, sender: str) -> float:
-        """0 if the sender may go on (and it is counted), else the seconds to wait."""
+        """Count a request; 0 if it is allowed, else the seconds to wait."""
         now = time.monotonic()
         level, then = self._buckets.pop(sender, (self._burst, now))
         level = min(self._burst, level + (now - then) * self._per_second)
@@ -112,23 +112,23 @@ class RateLimit:
 
 
 class Limits:
-    """The limits of a server."""
+    """The rate limits of a server."""
 
     def __init__(self, settings: ServerSettings) -> None:
         rate, burst = settings.rate_per_minute, settings.burst
         self._sent_by_client = RateLimit(rate, burst)
         self._sent_by_name = RateLimit(_MANY * rate, _MANY * burst)
-        # Guessing a token must be slow, whatever the limit for feedback is.
+        # Guessing a token must be slow.
         self._sign_ins = RateLimit(30, 10)
         self._asked = RateLimit(settings.requests_per_minute, max(1, int(settings.requests_per_minute / 4)))
 
     def wait(self, method: str, path: str, client: str, who: Visitor | None) -> float:
-        """The seconds that this visitor must wait first; 0: none."""
+        """The seconds that this visitor must wait; 0 if none."""
         if method == "POST" and path == "/login":
             return self._sign_ins.wait(client)
         if method == "POST" and path in INTAKE:
             waiting = self._sent_by_client.wait(client)
-            # What the client may not send is not charged to those who share its key.
+            # A refused request is not charged to those who share the key.
             return waiting or (
                 self._sent_by_name.wait(who.sender) if who is not None and who != LOCAL else 0.0
             )
@@ -137,7 +137,7 @@ class Limits:
         return self._asked.wait(client if who is None else who.sender)
 
 
-# Gatekeeper: who gets in. Exact Host and Origin, sessions and roles, size and rate limits, and the headers of every answer.
+# The middleware
 
 
 _HEADERS = {
@@ -151,21 +151,21 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 
-# How someone is recognised: by a secret that a program sends, and by a browser's session.
+# Finds a visitor by a program's secret, or by a browser's session.
 Recognise = Callable[[str], Visitor | None]
 
 
 def session_cookie(scheme: str) -> str:
-    """The session's cookie; under https its name keeps other hosts of the domain from setting it."""
+    """The name of the session cookie; the prefix under https keeps other hosts of the domain from setting it."""
     return "__Host-answerkey" if scheme == "https" else "answerkey"
 
 
 class BodyTooLargeError(Exception):
-    """The body went over the limit while it was read."""
+    """The body exceeded the limit while it was read."""
 
 
 class Gatekeeper:
-    """Wraps the application."""
+    """Middleware that checks every request and adds security headers to every response."""
 
     def __init__(
         self, app: "ASGIApp", *, settings: ServerSettings, by_secret: Recognise, by_session: Recognise
@@ -177,7 +177,7 @@ class Gatekeeper:
         self._limits = Limits(settings)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Let a request through, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -186,7 +186,7 @@ class Gatekeeper:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        # They may send, not read what others have sent: the same paths list that to whoever may look.
+        # Other origins may send, not read: the same paths list what others have sent.
         allowed = (
             origin in self._settings.allow_origins
             and scope["path"] in INTAKE
@@ -220,14 +220,14 @@ class Gatekeeper:
             await self._too_large(scope)(scope, receive, answer)
 
     def _set_address(self, scope: Any, headers: Headers, *, foreign: bool) -> None:
-        """What later steps must know: under what address the visitor sees the server, and where they are."""
+        """Set the public address of the server and the address of the client for later steps."""
         trusted = self._settings.trusted_networks
         scheme = self._settings.public_scheme or forwarded_scheme(scope, headers, trusted)
         scope["scheme"] = scheme
         scope.setdefault("state", {}).update(
             address=self._settings.public_origin or f"{scheme}://{headers.get('host', '')}",
             client=limit_name(client_address(scope, headers, trusted)),
-            # Whether it is sent by a page of another site.
+            # Whether it comes from a page of another site.
             foreign=foreign,
             needs_token=self._settings.needs_token,
         )
@@ -238,8 +238,8 @@ class Gatekeeper:
         host = headers.get("host", "")
         if not self._settings.host_allowed(host):
             message = (
-                f"this server does not answer to the name {host[:80]!r}; "
-                "its own is given with --public-url, further ones with --allow-host"
+                f"unknown host name {host[:80]!r}; "
+                "set the public address with --public-url, or further names with --allow-host"
             )
             return refuse(scope, 421, "wrong_host", message)
         method = scope["method"]
@@ -271,9 +271,9 @@ class Gatekeeper:
         if who.may(method, path):
             return None
         message = (
-            "a site's key may only send feedback, replies and their spans"
+            "a site's key can only send feedback, replies and their spans"
             if who.role == "site"
-            else f"this is not for a {who.role} to do"
+            else f"the role {who.role} may not do this"
         )
         return refuse(scope, 403, "not_allowed", message)
 
@@ -297,7 +297,7 @@ class Gatekeeper:
         )
 
     def _too_large(self, scope: Any) -> Response:
-        message = f"the request is larger than {self._settings.body_limit:,} bytes; nothing was kept"
+        message = f"the request is larger than {self._settings.body_limit:,} bytes; nothing was stored"
         return refuse(scope, 413, "too_large", message)
 
     def _limited(self, receive: "Receive") -> "Receive":
@@ -316,7 +316,7 @@ class Gatekeeper:
 
 
 def _same_origin(scope: Any, headers: Headers, origin: str | None) -> bool:
-    """A browser says where a request comes from; a program that is not one says nothing and holds no cookie of ours."""
+    """Whether a request comes from our own pages: browsers say so, and other programs have no cookie of ours."""
     if origin is not None:
         return origin.lower() == str(scope["state"]["address"]).lower()
     return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

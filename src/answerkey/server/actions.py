@@ -1,4 +1,4 @@
-"""What the dashboard changes: verdicts, production replies, baselines, what is deleted, the theme, and who is signed in."""
+"""Requests that change something: verdicts, production replies, baselines, deletion, theme and sign-in."""
 
 from collections.abc import Callable
 from types import NoneType
@@ -16,7 +16,7 @@ from answerkey.server.access import session_cookie
 from answerkey.server.intake import GivenFeedback, GivenReplies
 from answerkey.server.rendering import THEMES, BadRequestError, JsonResponse, read_body, read_mapping, render
 from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
-from answerkey.server.views.replies import GivenCase, golden_case
+from answerkey.server.views.replies import CaseForm, golden_case
 from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
 from answerkey.store.review import Order
 from answerkey.store.sql import SqlStore
@@ -26,7 +26,7 @@ _YEAR = 365 * 24 * 3600
 
 
 class GivenBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /api/baselines`: the run that a name stands for from now on."""
+    """The body of `POST /api/baselines`: a name and its run."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
     run: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -39,7 +39,7 @@ class _BaselineForm(GivenBaseline, frozen=True, kw_only=True):
 
 
 class _DeleteForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that deletes a run or a production reply; `sure` is a box that must be ticked."""
+    """The form that deletes a run or a production reply; `sure` is a required checkbox."""
 
     kind: Literal["run", "reply"]
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
@@ -50,17 +50,17 @@ class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
     """The review page's form: the verdict, and where the reviewer is in the queue."""
 
     at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
-    # Of which queue, as in the page's address.
+    # Which queue, as in the page's address.
     order: Order = "sample"
     second: bool = False
     precision: Precision = 10
 
 
 class GivenView(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /views`: a page to keep under a name, or the name of one to forget."""
+    """The body of `POST /views`: save a page under a name, or delete one."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
-    # Where the form was, with everything that is chosen there.
+    # The page with its query string.
     address: Annotated[str, msgspec.Meta(max_length=4_000)] = "/"
     action: Literal["save", "delete"] = "save"
 
@@ -80,12 +80,12 @@ class _SignInForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def action_routes() -> list[Route]:
-    """The routes of everything that is not just looking."""
+    """The routes of all changes."""
     return [
-        _route("POST", "/api/feedback", _give_feedback),
-        _route("POST", "/api/replies", _give_replies),
+        _route("POST", "/api/feedback", _receive_feedback),
+        _route("POST", "/api/replies", _receive_replies),
         *(Route(path, _receive_spans, methods=["POST"]) for path in ("/v1/traces", "/v1/logs")),
-        _route("POST", "/api/review", _judge),
+        _route("POST", "/api/review", _save_verdict),
         _route("POST", "/api/baselines", _set_baseline),
         _route("DELETE", "/api/baselines/{name}", _remove_baseline),
         _route("DELETE", "/api/runs/{run}", _delete_run),
@@ -93,7 +93,7 @@ def action_routes() -> list[Route]:
         _route("POST", "/delete", _delete_by_form),
         _route("POST", "/baselines", _change_baseline_by_form),
         _route("POST", "/replies/{reply:id}", _make_golden_case),
-        _route("POST", "/review", _judge_by_form),
+        _route("POST", "/review", _save_verdict_by_form),
         _route("POST", "/theme", _choose_theme),
         _route("POST", "/views", _change_view),
         _route("GET", "/login", _show_sign_in),
@@ -103,12 +103,12 @@ def action_routes() -> list[Route]:
 
 
 def _route(method: str, path: str, act: Callable[[Request, Any], Response]) -> Route:
-    """A route to an action, which runs in a thread and gets the body as the type that its parameter `given` has."""
-    model = get_type_hints(act)["given"]
+    """A route to an action, which runs in a thread; the body is read as the type of its parameter `body`."""
+    model = get_type_hints(act)["body"]
 
     async def endpoint(request: Request) -> Response:
-        given = None if model is NoneType else await read_body(request, model)
-        return await run_in_threadpool(act, request, given)
+        body = None if model is NoneType else await read_body(request, model)
+        return await run_in_threadpool(act, request, body)
 
     return Route(path, endpoint, methods=[method])
 
@@ -118,25 +118,25 @@ def _store(request: Request) -> SqlStore:
     return store
 
 
-def _give_feedback(request: Request, given: GivenFeedback) -> Response:
+def _receive_feedback(request: Request, body: GivenFeedback) -> Response:
     key = request.headers.get("idempotency-key")
     if key is not None and len(key) > 400:
         raise BadRequestError("the Idempotency-Key header is longer than 400 characters")
     state = request.scope["state"]
     receipt = request.app.state.intake.feedback(
-        _store(request), given, state["who"], foreign=state["foreign"], header_key=key
+        _store(request), body, state["who"], foreign=state["foreign"], header_key=key
     )
     return JsonResponse(receipt, status_code=202 if not receipt.matched else 201 if receipt.created else 200)
 
 
-def _give_replies(request: Request, given: dict[str, Any]) -> Response:
-    rows = read_mapping(given, GivenReplies).replies if "replies" in given else [given]
+def _receive_replies(request: Request, body: dict[str, Any]) -> Response:
+    rows = read_mapping(body, GivenReplies).replies if "replies" in body else [body]
     receipt = request.app.state.intake.replies(_store(request), rows, request.scope["state"]["who"])
     return JsonResponse(receipt, status_code=201)
 
 
 async def _receive_spans(request: Request) -> Response:
-    body = await request.body()
+    payload = await request.body()
     headers = request.headers
     answer = await run_in_threadpool(
         request.app.state.traces.receive,
@@ -144,115 +144,115 @@ async def _receive_spans(request: Request) -> Response:
         request.url.path.rpartition("/")[2],
         headers.get("content-type", ""),
         headers.get("content-encoding", ""),
-        body,
+        payload,
     )
     return Response(
         answer.body, answer.status, headers={"content-type": answer.content_type, **answer.headers}
     )
 
 
-def _judge(request: Request, given: ReviewVerdict) -> Response:
-    kept = save_verdict(_store(request), given, _author(request))
+def _save_verdict(request: Request, body: ReviewVerdict) -> Response:
+    kept = save_verdict(_store(request), body, _author(request))
     return Response(status_code=204) if kept is None else JsonResponse(kept, status_code=201)
 
 
-def _judge_by_form(request: Request, given: _ReviewForm) -> Response:
-    kept = save_verdict(_store(request), given, _author(request))
-    back: dict[str, Any] = {"run": given.run, "at": given.at}
-    if given.order != "sample":
-        back["order"] = given.order
-    if given.second:
+def _save_verdict_by_form(request: Request, body: _ReviewForm) -> Response:
+    kept = save_verdict(_store(request), body, _author(request))
+    back: dict[str, Any] = {"run": body.run, "at": body.at}
+    if body.order != "sample":
+        back["order"] = body.order
+    if body.second:
         back["second"] = "true"
-    if given.precision != 10:
-        back["precision"] = given.precision
+    if body.precision != 10:
+        back["precision"] = body.precision
     if kept is not None:
-        # So that the page can offer to take it back.
-        back |= {"last": given.question[:200], "last_trial": given.trial}
+        # So that the page can offer to undo it.
+        back |= {"last": body.question[:200], "last_trial": body.trial}
     return RedirectResponse("/review?" + urlencode(back), status_code=303)
 
 
-def _set_baseline(request: Request, given: GivenBaseline) -> Response:
-    run = _store(request).name_baseline(given.name, given.run).id
-    return JsonResponse(GivenBaseline(name=given.name, run=run), status_code=201)
+def _set_baseline(request: Request, body: GivenBaseline) -> Response:
+    run = _store(request).name_baseline(body.name, body.run).id
+    return JsonResponse(GivenBaseline(name=body.name, run=run), status_code=201)
 
 
-def _remove_baseline(request: Request, given: None) -> Response:
+def _remove_baseline(request: Request, body: None) -> Response:
     name = request.path_params["name"]
     if not _store(request).remove_baseline(name):
         raise UnknownNameError(f"no baseline {name[:80]!r}; `answerkey baseline list` shows them")
     return Response(status_code=204)
 
 
-def _change_baseline_by_form(request: Request, given: _BaselineForm) -> Response:
+def _change_baseline_by_form(request: Request, body: _BaselineForm) -> Response:
     store = _store(request)
-    if given.action == "set":
-        run = store.name_baseline(given.name, given.run).id
+    if body.action == "set":
+        run = store.name_baseline(body.name, body.run).id
     else:
-        run = store.find_run(given.run).id
-        if store.baselines().get(given.name) == run:
-            store.remove_baseline(given.name)
+        run = store.find_run(body.run).id
+        if store.baselines().get(body.name) == run:
+            store.remove_baseline(body.name)
     return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
 
 
-def _delete_run(request: Request, given: None) -> Response:
+def _delete_run(request: Request, body: None) -> Response:
     return JsonResponse(_delete_the_run(request, request.path_params["run"]))
 
 
-def _delete_reply(request: Request, given: None) -> Response:
+def _delete_reply(request: Request, body: None) -> Response:
     identity = request.path_params["reply"].replace("\x00", "")
     return JsonResponse(delete_reply(_store(request), identity))
 
 
-def _delete_by_form(request: Request, given: _DeleteForm) -> Response:
-    if given.kind == "run":
-        _delete_the_run(request, given.id)
+def _delete_by_form(request: Request, body: _DeleteForm) -> Response:
+    if body.kind == "run":
+        _delete_the_run(request, body.id)
     else:
-        delete_reply(_store(request), given.id)
-    return RedirectResponse("/" if given.kind == "run" else "/replies", status_code=303)
+        delete_reply(_store(request), body.id)
+    return RedirectResponse("/" if body.kind == "run" else "/replies", status_code=303)
 
 
 def _delete_the_run(request: Request, identity: str) -> Deleted:
-    """By its whole id: what `latest` or a name stands for may change before the request arrives."""
+    """Delete by the full id: `latest` or a name may refer to another run by the time the request arrives."""
     store = _store(request)
     info = store.find_run(identity)
     if info.id != identity:
-        raise UsageError(f"to delete it, name the run by its whole id: {info.id}")
+        raise UsageError(f"use the full id to delete a run: {info.id}")
     return delete_runs(store, [info])
 
 
-def _make_golden_case(request: Request, given: GivenCase) -> Response:
-    case = golden_case(_store(request), request.path_params["reply"].replace("\x00", ""), given)
+def _make_golden_case(request: Request, body: CaseForm) -> Response:
+    case = golden_case(_store(request), request.path_params["reply"].replace("\x00", ""), body)
     headers = {"content-disposition": 'attachment; filename="golden-case.jsonl"'}
     return Response(msgspec.json.encode(case) + b"\n", media_type="application/jsonl", headers=headers)
 
 
-def _choose_theme(request: Request, given: _ThemeForm) -> Response:
-    if given.theme not in THEMES:
-        raise UsageError(f"theme {given.theme[:40]!r}: choose auto, light or dark")
-    answer = RedirectResponse(_path_inside(given.next), status_code=303)
-    answer.set_cookie("theme", given.theme, max_age=_YEAR, samesite="lax", path="/")
+def _choose_theme(request: Request, body: _ThemeForm) -> Response:
+    if body.theme not in THEMES:
+        raise UsageError(f"theme {body.theme[:40]!r}: choose auto, light or dark")
+    answer = RedirectResponse(_path_inside(body.next), status_code=303)
+    answer.set_cookie("theme", body.theme, max_age=_YEAR, samesite="lax", path="/")
     return answer
 
 
-def _change_view(request: Request, given: GivenView) -> Response:
+def _change_view(request: Request, body: GivenView) -> Response:
     views, address = (
         SavedViews(_store(request), request.scope["state"]["who"].sender),
-        _path_inside(given.address),
+        _path_inside(body.address),
     )
-    if given.action == "save":
-        views.save(given.name, address)
+    if body.action == "save":
+        views.save(body.name, address)
     else:
-        views.delete(given.name)
+        views.delete(body.name)
     return RedirectResponse(address, status_code=303)
 
 
-def _show_sign_in(request: Request, given: None) -> Response:
+def _show_sign_in(request: Request, body: None) -> Response:
     target = _path_inside(request.query_params.get("next", "/"))
     return HTMLResponse(render("login.html.j2", request.scope, next=target, wrong=False))
 
 
-def _sign_in(request: Request, given: _SignInForm) -> Response:
-    secret, target = given.token.strip(), _path_inside(given.next)
+def _sign_in(request: Request, body: _SignInForm) -> Response:
+    secret, target = body.token.strip(), _path_inside(body.next)
     users = Users(_store(request))
     user = users.find_by_secret(secret)
     if user is None or user.role == "site":
@@ -261,11 +261,11 @@ def _sign_in(request: Request, given: _SignInForm) -> Response:
     answer = RedirectResponse(target, status_code=303)
     answer.set_cookie(
         session_cookie(request.scope["scheme"]),
-        # A new one at every sign-in: nobody can have set it before.
+        # A new id at every sign-in prevents session fixation.
         users.sign_in(user),
         max_age=int(SESSION_SECONDS),
         httponly=True,
-        # Lax: who follows a link that a colleague has sent is signed in. What changes something is guarded by its origin.
+        # Lax, so that links from elsewhere open signed in. Changes are protected by the origin check.
         samesite="lax",
         secure=request.scope["scheme"] == "https",
         path="/",
@@ -273,7 +273,7 @@ def _sign_in(request: Request, given: _SignInForm) -> Response:
     return answer
 
 
-def _sign_out(request: Request, given: None) -> Response:
+def _sign_out(request: Request, body: None) -> Response:
     scheme = request.scope["scheme"]
     session = request.cookies.get(session_cookie(scheme))
     if session is not None:
@@ -291,6 +291,6 @@ def _author(request: Request) -> str:
 
 
 def _path_inside(target: str) -> str:
-    """A path of this server; anything that would lead elsewhere becomes the first page."""
+    """A path of this server; anything that leads elsewhere becomes the home page."""
     leads_away = not target.startswith("/") or target.startswith(("//", "/\\"))
     return "/" if leads_away or any(ord(sign) < 32 for sign in target) else target

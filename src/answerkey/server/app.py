@@ -1,4 +1,4 @@
-"""What pages load besides themselves: style sheets, the script, whole replies and files to download."""
+"""The web application: pages, files, API description, background maintenance, and error handling."""
 
 import hashlib
 import re
@@ -38,7 +38,14 @@ from answerkey.server.intake import (
     RepliesReceipt,
     TraceIntake,
 )
-from answerkey.server.rendering import JsonResponse, know_any_id, read_query, refuse, render, theme_sheet
+from answerkey.server.rendering import (
+    JsonResponse,
+    read_query,
+    refuse,
+    register_id_convertor,
+    render,
+    theme_sheet,
+)
 from answerkey.server.settings import ServerSettings
 from answerkey.server.views.compare import CompareQuery, export_pairs, load_compare
 from answerkey.server.views.questions import ReviewVerdict, load_full_reply, load_question, load_review
@@ -59,7 +66,7 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 
-# What the dashboard adds to the report's style sheet; a later one overrides those before it.
+# Style sheets added to the report's; later ones override earlier ones.
 _SHEETS = (
     "frame.css",
     "lists.css",
@@ -75,37 +82,37 @@ _MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "app
 
 
 class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which reply in full."""
+    """Which reply to return in full."""
 
     trial: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
     turn: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
 
 
 def asset_routes() -> list[Route]:
-    """The routes of everything that is not a page."""
+    """The routes of static files and downloads."""
     return [
-        Route("/static/{name}", _give_static_file, methods=["GET"]),
-        Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
+        Route("/static/{name}", _static_file, methods=["GET"]),
+        Route("/runs/{run}/replies/{question:id}", _full_reply, methods=["GET"]),
         _table_route(
             "/runs/{run}/questions.{ending}", export_questions, QuestionFilter, "questions-of-{run}"
         ),
         _table_route("/compare.{ending}", export_pairs, CompareQuery, "comparison"),
         _table_route("/runs.{ending}", export_runs, RunFilter, "runs"),
         _table_route("/replies.{ending}", export_replies, ProductionFilter, "replies"),
-        Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
+        Route("/feedback/golden.jsonl", _proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
 
 
-def _give_static_file(request: Request) -> Response:
+def _static_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _static_files():
-        raise UnknownNameError(f"there is no file {name[:80]!r}")
+        raise UnknownNameError(f"no file {name[:80]!r}")
     content, kind = _static_files()[name]
     return _tagged(request, content.encode(), kind)
 
 
-def _give_whole_reply(request: Request) -> Response:
+def _full_reply(request: Request) -> Response:
     query = read_query(request, _ReplyQuery)
     store = request.app.state.holder.get()
     text = load_full_reply(store, **request.path_params, trial=query.trial, turn=query.turn)
@@ -113,25 +120,25 @@ def _give_whole_reply(request: Request) -> Response:
 
 
 def _table_route(path: str, export: Callable[..., Any], model: type[TableFilter], name: str) -> Route:
-    """Exactly what a page's table shows, as a file to keep."""
+    """A route that exports a page's table as a file."""
 
-    def give(request: Request) -> Response:
-        place = dict(request.path_params)
-        ending = place.pop("ending")
+    def export_table(request: Request) -> Response:
+        parts = dict(request.path_params)
+        ending = parts.pop("ending")
         if ending not in ENDINGS:
-            raise UnknownNameError(f"there is no .{ending[:20]} of this table: {', '.join(ENDINGS)}")
-        columns, rows = export(request.app.state.holder.get(), read_query(request, model), **place)
-        kept = re.sub(r"[^\w.-]", "-", name.format(**place), flags=re.ASCII)[:80]
+            raise UnknownNameError(f"no .{ending[:20]} of this table; use {', '.join(ENDINGS)}")
+        columns, rows = export(request.app.state.holder.get(), read_query(request, model), **parts)
+        filename = re.sub(r"[^\w.-]", "-", name.format(**parts), flags=re.ASCII)[:80]
         return StreamingResponse(
             write_table(columns, rows, ending),
             media_type=_MEDIA_TYPES[ending],
-            headers={"content-disposition": f'attachment; filename="{kept}.{ending}"'},
+            headers={"content-disposition": f'attachment; filename="{filename}.{ending}"'},
         )
 
-    return Route(path, give, methods=["GET"])
+    return Route(path, export_table, methods=["GET"])
 
 
-def _give_proposed_cases(request: Request) -> Response:
+def _proposed_cases(request: Request) -> Response:
     cases = proposed_cases(request.app.state.holder.get())
     return StreamingResponse(
         (msgspec.json.encode(case) + b"\n" for case in cases),
@@ -158,7 +165,7 @@ def _read(name: str) -> str:
 
 
 def _tagged(request: Request, content: bytes, kind: str) -> Response:
-    """The content, or only that the browser's copy of it is still right."""
+    """The content, or status 304 if the browser's copy is current."""
     tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
@@ -166,35 +173,35 @@ def _tagged(request: Request, content: bytes, kind: str) -> Response:
     return Response(content, media_type=kind, headers=headers)
 
 
-# Which pages there are: each has a path, the same thing under /api/, a template, and a function that reads it.
+# Pages: each has a path, the same data under /api/, a template, and a function that loads it.
 
 
 class Page:
-    """A page and its data; `load` takes the store, the query, and the parts of the path by their names."""
+    """A page; `load` takes the store, the query, and the variable parts of the path as keyword arguments."""
 
     def __init__(self, path: str, template: str | None, load: Callable[..., Any], summary: str) -> None:
         self.path = path
         self.api = "/api/runs" if path == "/" else f"/api{path}"
-        # None: only programs ask for it.
+        # None: API only.
         self.template = template
         self.load = load
-        # What it is, for the API's description.
+        # For the API's description.
         self.summary = summary
         types = get_type_hints(load)
-        # What its query string is read as, and what it shows.
+        # The types of its query string and its data.
         self.query: type[Any] = types["query"]
         self.view: type[Any] = types["return"]
 
     @property
     def path_names(self) -> list[str]:
-        """The parts of the path that vary."""
+        """The variable parts of the path."""
         return re.findall(r"\{(\w+)", self.path)
 
 
 PAGES = (
     Page("/", "runs.html.j2", load_runs, "Runs, newest first, and their trend"),
     Page("/runs/{run}", "run.html.j2", load_run, "A run: its summary and a page of its questions"),
-    Page("/runs/{run}/progress", None, load_progress, "How far a run is"),
+    Page("/runs/{run}/progress", None, load_progress, "The progress of a run"),
     Page(
         "/runs/{run}/questions/{question:id}",
         "question.html.j2",
@@ -202,7 +209,7 @@ PAGES = (
         "A question in a run: every trial in full, and its history over runs",
     ),
     Page("/compare", "compare.html.j2", load_compare, "Runs side by side: verdict, differences and replies"),
-    Page("/review", "review.html.j2", load_review, "The next reply that a person should judge"),
+    Page("/review", "review.html.j2", load_review, "The next reply to review"),
     Page("/replies", "replies.html.j2", load_replies, "Production replies in figures, and a page of them"),
     Page("/replies/{reply:id}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"),
     Page("/feedback", "feedback.html.j2", load_feedback, "Feedback in figures, and a page of verdicts"),
@@ -250,7 +257,7 @@ _MAX_WARMED_QUESTIONS = 20_000
 
 
 def warm_up(app: "Starlette") -> None:
-    """Read every page of the newest run once: imports, templates and statements are ready afterwards."""
+    """Load every page of the newest run once, so that imports, templates and statements are ready."""
     try:
         store = app.state.holder.get()
         latest = store.list_infos(limit=1)
@@ -262,12 +269,12 @@ def warm_up(app: "Starlette") -> None:
             if page.query is CompareQuery and _is_small(store):
                 _visit(store, page, CompareQuery(run=("latest~1", "latest")), run, question)
     except AnswerkeyError:
-        # A store that cannot be read now is told to the visitor who asks for it.
+        # The next visitor gets an error if the store cannot be read.
         return
 
 
 def _is_small(store: "SqlStore") -> bool:
-    """Whether comparing the newest two runs costs little; readers of larger ones wait for their own."""
+    """Whether comparing the newest two runs is cheap."""
     return all(
         store.count_questions(info.question_set_hash) <= _MAX_WARMED_QUESTIONS
         for info in store.list_infos(limit=2)
@@ -287,32 +294,32 @@ def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -
         )
 
 
-# The API's own description (OpenAPI 3.1), made from the types that the server reads and writes.
+# The API's description (OpenAPI 3.1), generated from the types that the server reads and writes.
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What went wrong."""
+    """An error."""
 
-    # A word for programs.
+    # For programs.
     code: str
-    # A sentence for people.
+    # For people.
     message: str
 
 
 class ProblemReport(msgspec.Struct, frozen=True):
-    """Every error has this shape."""
+    """The body of every error response."""
 
     error: Problem
 
 
 class NamedBaseline(msgspec.Struct, frozen=True):
-    """A baseline as it is kept."""
+    """A stored baseline."""
 
     name: str
     run: str
 
 
-# (path, what it does, what it takes, what it gives, the statuses of success)
+# (path, summary, request body, response body, success statuses)
 _ACTIONS: tuple[tuple[str, str, Any, Any, tuple[str, ...]], ...] = (
     ("/api/feedback", "Send a verdict on a reply", GivenFeedback, FeedbackReceipt, ("200", "201", "202")),
     (
@@ -322,19 +329,19 @@ _ACTIONS: tuple[tuple[str, str, Any, Any, tuple[str, ...]], ...] = (
         RepliesReceipt,
         ("201",),
     ),
-    ("/api/review", "Say whether a borderline reply can be trusted", ReviewVerdict, Feedback, ("201",)),
-    ("/api/baselines", "Give a run a name to compare with", GivenBaseline, NamedBaseline, ("201",)),
+    ("/api/review", "Save or remove a reviewer's verdict", ReviewVerdict, Feedback, ("201",)),
+    ("/api/baselines", "Make a run a baseline", GivenBaseline, NamedBaseline, ("201",)),
 )
 _DELETED = {
-    "/api/runs/{run}": "Delete a run, named by its whole id, with its replies, scores and verdicts",
-    "/api/replies/{reply}": "Delete a production reply and what people said of it",
+    "/api/runs/{run}": "Delete a run by its full id, with its replies, scores and feedback",
+    "/api/replies/{reply}": "Delete a production reply and its feedback",
 }
 _ERRORS = {
-    "400": "the request cannot be read as what it should be",
+    "400": "the request is invalid",
     "401": "a token is needed",
     "403": "the token or the origin does not allow it",
     "404": "no such run, question, reply or baseline",
-    "409": "the sender used the idempotency key for another verdict",
+    "409": "the idempotency key was used for another verdict",
     "413": "the body is too large",
     "429": "too many requests",
     "503": "the store cannot be used right now",
@@ -372,7 +379,7 @@ def openapi_document() -> dict[str, Any]:
         }
     paths["/api/baselines/{name}"] = {
         "delete": {
-            "summary": "Forget a baseline's name; the run stays",
+            "summary": "Remove a baseline name; the run stays",
             "parameters": _path_parameters("/api/baselines/{name}"),
             "responses": {"204": {"description": "done"}} | problems,
         }
@@ -422,7 +429,7 @@ def _query_parameters(model: type[Any]) -> list[dict[str, Any]]:
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is given or not; it cannot be null."""
+    """A parameter's schema without null: it is present or absent."""
     plain = {key: value for key, value in schema.items() if key != "default"}
     if "anyOf" in plain:
         options = [option for option in plain["anyOf"] if option != {"type": "null"}]
@@ -438,11 +445,11 @@ def _answer(words: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": words, "content": {"application/json": {"schema": schema}}}
 
 
-# The application: routes, what happens when something goes wrong, and the store that all of it reads.
+# The application
 
 
 class StoreHolder:
-    """Opens the store when it is first needed, and again as long as that fails."""
+    """Opens the store on first use, and tries again on the next use if that fails."""
 
     def __init__(self, opener: Callable[[], SqlStore]) -> None:
         self._opener = opener
@@ -458,7 +465,7 @@ class StoreHolder:
             return self._store
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the store."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
@@ -481,7 +488,7 @@ def create_app(
     """The dashboard over the store that `opener` opens."""
     served = settings or ServerSettings()
     holder = StoreHolder(opener)
-    know_any_id()
+    register_id_convertor()
     routes = [
         Route("/api/openapi.json", _openapi, methods=["GET"]),
         *asset_routes(),
@@ -492,7 +499,7 @@ def create_app(
         routes=routes,
         middleware=[
             Middleware(Gatekeeper, settings=served, by_secret=holder.by_secret, by_session=holder.by_session),
-            # No page holds a secret, so that its size tells none.
+            # Pages contain no secrets that compressed sizes could reveal.
             Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
         ],
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
@@ -515,10 +522,10 @@ def _page_routes(page: Page, holder: StoreHolder) -> Iterator[Route]:
         views = SavedViews(holder.get(), request.scope["state"]["who"].sender).all()
         return HTMLResponse(render(page.template or "", request.scope, view=load(request), views=views))
 
-    def give_json(request: Request) -> Response:
+    def show_json(request: Request) -> Response:
         return JsonResponse(load(request))
 
-    yield Route(page.api, give_json, methods=["GET"])
+    yield Route(page.api, show_json, methods=["GET"])
     if page.template is not None:
         yield Route(page.path, show_html, methods=["GET"])
 
@@ -543,7 +550,7 @@ async def _known_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    words = {404: "there is no such page", 405: f"{request.method} is not possible here"}
+    words = {404: "no such page", 405: f"{request.method} is not allowed here"}
     code = {404: "not_found", 405: "method_not_allowed"}.get(status, "failed")
     refusal = refuse(request.scope, status, code, words.get(status, "the request failed"))
     for name, value in (getattr(error, "headers", None) or {}).items():
@@ -552,8 +559,6 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    # The reader gets no insides; whoever runs the server does.
+    # Details go to the server's terminal, not to the visitor.
     sys.stderr.write("".join(traceback.format_exception(error)))
-    return refuse(
-        request.scope, 500, "internal_error", "an error in answerkey; the server's terminal shows where"
-    )
+    return refuse(request.scope, 500, "internal_error", "internal error; see the server's terminal")

@@ -1,4 +1,4 @@
-"""What chat pages and their servers send: verdicts on replies, the replies themselves, and spans. It is added, never changed."""
+"""Intake of what chat pages and their servers send: feedback, production replies, and spans."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ _NAME_LIMIT = 200
 _ID_LIMIT = 400
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=_ID_LIMIT)]
 _MOST_BYTES = 64 * 1024 * 1024
-# So long a trace waits for its reply.
+# Seconds that a trace waits for its reply.
 _HELD_S = 900.0
 
 
@@ -58,21 +58,21 @@ class GivenFeedback(msgspec.Struct, frozen=True, kw_only=True):
     author: _Id | None = None
     question: Annotated[str, msgspec.Meta(max_length=COMMENT_LIMIT)] | None = None
     category: _Id | None = None
-    # When it was given, in ISO 8601; without it, now.
+    # The time of the verdict in ISO 8601; default: now.
     created_at: Annotated[str, msgspec.Meta(max_length=_NAME_LIMIT)] | None = None
-    # The reply itself, as `POST /api/replies` takes it: kept unless the store has it.
+    # The reply itself, as in `POST /api/replies`; stored unless the store has it.
     reply: dict[str, Any] | None = None
-    # The same key of the same sender again is the same verdict.
+    # A repeated key of the same sender refers to the same verdict.
     idempotency_key: _Id | None = None
 
 
 class FeedbackReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: what became of the verdict."""
+    """The response: how the verdict was stored."""
 
     id: str
     # False: the sender used the idempotency key before.
     created: bool
-    # False: no stored reply has this id yet; the verdict is kept and tied to the reply when that comes.
+    # False: no stored reply has this id yet; the verdict is linked when the reply arrives.
     matched: bool
     value: float
     question: str | None = None
@@ -86,10 +86,10 @@ class GivenReplies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RepliesReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: the ids under which the replies are kept, and how many verdicts were waiting for them."""
+    """The response: the ids of the replies, and how many earlier verdicts were linked to them."""
 
     ids: tuple[str, ...]
-    # Those of them that were kept before, and stay as they were.
+    # Those that were already stored; they are not changed.
     known: tuple[str, ...]
     feedback_matched: int
     # Replies that are errors, by the same detector that grades runs.
@@ -97,7 +97,7 @@ class RepliesReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceIntake:
-    """The traces that arrived lately."""
+    """Recently received traces, held until their replies arrive."""
 
     def __init__(self, *, most_bytes: int = _MOST_BYTES, held_s: float = _HELD_S) -> None:
         self._most_bytes = most_bytes
@@ -111,7 +111,7 @@ class TraceIntake:
         return Receiver(_FromSender(self, sender)).receive(signal, content_type, encoding, body)
 
     def take(self, sender: str, items: list[Unread]) -> None:
-        """Keep spans, all of them or none: OverfullError if there is no room."""
+        """Hold spans, all or none; raises OverfullError if there is no room."""
         with self._lock:
             self._drop_old()
             if self._bytes + sum(item.size for item in items) > self._most_bytes:
@@ -123,9 +123,9 @@ class TraceIntake:
                 self._bytes += held.size - before
 
     def join(self, sender: str, reply: Reply) -> Reply:
-        """A reply with what the spans of its trace tell that the same sender sent before it."""
+        """A reply with the spans of its trace that the same sender sent before."""
         with self._lock:
-            # It stays: the same reply may be sent again, if another in the same request is refused.
+            # Not removed: the reply may be sent again if another one in the same request is refused.
             held = self._held.get((sender, (reply.trace_id or "").lower()))
             seen = None if held is None else held.read(held.lacks()).observation
         return reply if seen is None else join_observations(reply, [seen])
@@ -137,7 +137,7 @@ class TraceIntake:
 
 
 class _FromSender:
-    """The intake as one sender sees it."""
+    """The intake of one sender."""
 
     def __init__(self, intake: TraceIntake, sender: str) -> None:
         self._intake = intake
@@ -148,7 +148,7 @@ class _FromSender:
 
 
 class Intake:
-    """Keeps what is sent."""
+    """Stores feedback and replies."""
 
     def __init__(self, grading: ProductionGrading, traces: TraceIntake) -> None:
         self._grading = grading
@@ -157,36 +157,36 @@ class Intake:
     def feedback(
         self,
         store: SqlStore,
-        given: GivenFeedback,
+        feedback_body: GivenFeedback,
         who: Visitor,
         *,
         foreign: bool = False,
         header_key: str | None = None,
     ) -> FeedbackReceipt:
-        """Keep a verdict, whether or not its reply is known. A site, or a `foreign` page, cannot change one."""
-        row = _without_nul(msgspec.to_builtins(given))
+        """Store a verdict, whether or not its reply is known. A site or a `foreign` page cannot change an earlier one."""
+        row = _without_nul(msgspec.to_builtins(feedback_body))
         row["idempotency_key"] = row["idempotency_key"] or (header_key or "").replace("\x00", "") or None
-        carried = row.pop("reply")
-        said = row.pop("created_at")
+        sent_reply = row.pop("reply")
+        sent_at = row.pop("created_at")
         read = plain_feedback(row, Scale())
         fresh = msgspec.structs.replace(
             read,
             id=new_id(),
-            created_at=_event_time(said),
+            created_at=_event_time(sent_at),
             source="user",
             sender=who.sender,
             idempotency_key=row["idempotency_key"],
         )
-        if carried is not None:
-            self._keep_carried(store, carried, fresh, who)
+        if sent_reply is not None:
+            self._store_sent_reply(store, sent_reply, fresh, who)
         may_change = who.role != "site" and not foreign
         saved, created = FeedbackStore(store).add(fresh, change=may_change)
         if not created and not may_change and not _same_verdict(saved, fresh):
-            raise KeyUsedError("this idempotency key was used for another verdict, which stays as it is")
+            raise KeyUsedError("this idempotency key was used for another verdict, which is not changed")
         note = (
             None
             if saved.matched
-            else "no stored reply has this id; the verdict is kept and will be matched when the reply arrives"
+            else "no stored reply has this id; the verdict is stored and will be matched when the reply arrives"
         )
         return FeedbackReceipt(
             id=saved.id,
@@ -198,7 +198,7 @@ class Intake:
         )
 
     def replies(self, store: SqlStore, rows: Sequence[Mapping[str, Any]], who: Visitor) -> RepliesReceipt:
-        """Keep production replies that are not known yet, graded as far as there is something to grade them by."""
+        """Grade and store new production replies."""
         self._grading.refresh()
         read = [self._reply(row, who, f"reply {number}: ") for number, row in enumerate(rows, start=1)]
         added = ProductionReplies(store).add(read)
@@ -210,72 +210,72 @@ class Intake:
             errors=sum(reply.scorecard is not None and reply.scorecard.error is not None for reply in read),
         )
 
-    def _keep_carried(
-        self, store: SqlStore, carried: dict[str, Any], verdict: Feedback, who: Visitor
+    def _store_sent_reply(
+        self, store: SqlStore, sent_reply: dict[str, Any], verdict: Feedback, who: Visitor
     ) -> None:
-        """Keep the reply that came with a verdict, under the verdict's ids; one that the store has stays as it is."""
+        """Store the reply that was sent with a verdict, unless the store has it."""
         if verdict.response_id is None:
-            raise UsageError("a verdict that carries its reply needs that reply's response_id")
+            raise UsageError("a verdict with a reply needs the reply's response_id")
         if FeedbackStore(store).knows_reply(verdict.response_id):
             return
         ids = {"response_id": verdict.response_id, "trace_id": verdict.trace_id}
         ids["conversation_id"] = verdict.conversation_id
-        row = {**carried, **{name: value for name, value in ids.items() if value is not None}}
+        row = {**sent_reply, **{name: value for name, value in ids.items() if value is not None}}
         row.setdefault("question", verdict.question)
         ProductionReplies(store).add([self._reply(row, who, "reply: ")])
 
-    def _reply(self, row: Mapping[str, Any], who: Visitor, place: str) -> ProductionReply:
+    def _reply(self, row: Mapping[str, Any], who: Visitor, prefix: str) -> ProductionReply:
         asked = row.get("question")
         if not isinstance(asked, str) or not asked.strip():
-            raise UsageError(f'{place}there is no "question"; give what the user asked')
+            raise UsageError(f'{prefix}"question" is missing; send what the user asked')
         expected = next((name for name in sorted(_EXPECTATIONS) if row.get(name)), None)
         if expected is not None:
-            # They would decide the score, and their patterns how long that takes.
+            # A sender must not decide the score, nor send expensive patterns.
             raise UsageError(
-                f"{place}{expected} is not taken from senders; replies are graded by the golden set that "
-                "[server] questions names"
+                f"{prefix}{expected} is not accepted from senders; replies are graded by the golden set in "
+                "[server] questions"
             )
         payload = {name: value for name, value in row.items() if name != "question"}
         reply = self._traces.join(who.sender, reply_from_payload(payload, asked=QuestionContext(asked)))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
-        said = row.get("created_at")
-        if said is not None and not isinstance(said, str):
-            raise UsageError(f"{place}created_at: write the time as 2026-11-16T08:30:00Z")
+        sent_at = row.get("created_at")
+        if sent_at is not None and not isinstance(sent_at, str):
+            raise UsageError(f"{prefix}created_at: use a time such as 2026-11-16T08:30:00Z")
         return self._grading.grade(
             ProductionReply(
                 id=_plain(identity, _ID_LIMIT),
-                created_at=_event_time(said, place),
+                created_at=_event_time(sent_at, prefix),
                 received_at=now(),
                 sender=who.sender,
-                model=_named(row, "model"),
-                version=_named(row, "version"),
+                model=_short_text(row, "model"),
+                version=_short_text(row, "version"),
                 question=_plain(asked, COMMENT_LIMIT),
                 reply=msgspec.structs.replace(reply, response_id=_plain(identity, _ID_LIMIT)),
-                category=_named(row, "category"),
+                category=_short_text(row, "category"),
             )
         )
 
 
-def _event_time(said: str | None, place: str = "") -> str:
-    """When something happened, as its sender says; what has not happened yet is a mistake."""
-    if said is None:
+def _event_time(sent_at: str | None, prefix: str = "") -> str:
+    """The time of an event as sent; raises UsageError if it is in the future."""
+    if sent_at is None:
         return now()
     try:
-        moment = read_moment(said)
+        moment = read_moment(sent_at)
     except UsageError as error:
-        raise UsageError(f"{place}{error}") from None
+        raise UsageError(f"{prefix}{error}") from None
     if moment > (datetime.now(UTC) + timedelta(days=1)).isoformat():
-        raise UsageError(f"{place}created_at {said[:60]!r} is in the future")
+        raise UsageError(f"{prefix}created_at {sent_at[:60]!r} is in the future")
     return moment
 
 
-def _same_verdict(kept: Feedback, fresh: Feedback) -> bool:
+def _same_verdict(stored: Feedback, fresh: Feedback) -> bool:
     fields = ("value", "comment", "correction", "response_id", "trace_id", "conversation_id")
-    return all(getattr(kept, name) == getattr(fresh, name) for name in fields)
+    return all(getattr(stored, name) == getattr(fresh, name) for name in fields)
 
 
 def _without_nul(row: dict[str, Any]) -> dict[str, Any]:
-    """Text that a database cannot keep must not cost the verdict."""
+    """Remove NUL, which databases refuse, rather than refuse the verdict."""
     return {
         name: value.replace("\x00", "") if isinstance(value, str) else value for name, value in row.items()
     }
@@ -286,7 +286,7 @@ def _plain(text: str, limit: int) -> str:
     return text.replace("\x00", "").encode("utf-8", "replace").decode()[:limit]
 
 
-def _named(row: Mapping[str, Any], name: str) -> str | None:
+def _short_text(row: Mapping[str, Any], name: str) -> str | None:
     found = _first_text(row, name)
     return None if found is None else _plain(found, _NAME_LIMIT) or None
 

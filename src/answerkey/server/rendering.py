@@ -1,4 +1,4 @@
-"""Addresses, query strings and bodies as typed values, with an error that says which part is wrong."""
+"""Requests and responses: typed queries and bodies, cached comparisons, themes, JSON, pages and errors."""
 
 import re
 from collections import OrderedDict
@@ -37,11 +37,11 @@ Value = TypeVar("Value")
 
 
 class BadRequestError(UsageError):
-    """A request that cannot be read as what it should be."""
+    """An invalid request."""
 
 
 def read_query(request: Request, model: type[Model]) -> Model:
-    """The query string as `model`; empty and unknown parameters are left out."""
+    """The query string as `model`; empty and unknown parameters are ignored."""
     lists = {field.name for field in msgspec.structs.fields(model) if field.default == ()}
     given: dict[str, Any] = {}
     for name in model.__struct_fields__:
@@ -55,11 +55,11 @@ def read_query(request: Request, model: type[Model]) -> Model:
 
 
 async def read_body(request: Request, model: type[Any]) -> Any:
-    """A JSON object as `model`; for a struct also a form's fields."""
+    """The body as `model`: a JSON object or, for a struct, a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded" and hasattr(model, "__struct_fields__"):
         return read_mapping(_form(await request.body()), model, strict=False)
-    # A page that may not send JSON without asking first may send it as plain text.
+    # Pages may send JSON as plain text to avoid a preflight request.
     if kind not in ("application/json", "text/plain", ""):
         raise BadRequestError(f"content type {kind[:60]!r}: send application/json")
     try:
@@ -74,7 +74,7 @@ async def read_body(request: Request, model: type[Any]) -> Any:
 
 
 def read_mapping(value: Mapping[str, Any], model: type[Value], *, strict: bool = True) -> Value:
-    """Named values as `model`."""
+    """A mapping as `model`."""
     try:
         return msgspec.convert(dict(value), model, strict=strict)
     except msgspec.ValidationError as error:
@@ -90,7 +90,7 @@ def _form(body: bytes) -> dict[str, str]:
 
 
 def _clean(value: str) -> str:
-    # No database takes a lone surrogate, and PostgreSQL no NUL.
+    # No database accepts lone surrogates, and PostgreSQL no NUL.
     return value.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
@@ -103,29 +103,29 @@ def _explain(error: msgspec.ValidationError) -> str:
 
 
 class _AnyId(Convertor[str]):
-    """The rest of an address, as `{name:id}`; Starlette's own `path` ends at a line break."""
+    """The rest of a path, as `{name:id}`; Starlette's own `path` ends at a line break."""
 
     regex = "(?s:.*)"
 
     def convert(self, value: str) -> str:
-        """As it is, without what no database takes."""
+        """Remove NUL, which databases refuse."""
         return value.replace("\x00", "")
 
     def to_string(self, value: str) -> str:
-        """As it is."""
+        """Return the value unchanged."""
         return value
 
 
-def know_any_id() -> None:
-    """Let routes be written with `{name:id}`."""
+def register_id_convertor() -> None:
+    """Register the `{name:id}` converter for routes."""
     register_url_convertor("id", _AnyId())
 
 
-# Comparisons and figures of feedback, worked out once as long as what they are made from does not change.
+# Cached comparisons and feedback statistics
 
 
 Made = TypeVar("Made")
-# What a thing was made from; None: it cannot be kept.
+# What a value was computed from; None: it cannot be cached.
 Key = tuple[str, ...] | None
 
 
@@ -140,7 +140,7 @@ class SizedCache(Generic[Made]):
         self._lock = Lock()
 
     def get(self, key: Key, make: Callable[[], Made]) -> Made:
-        """What has this key, made now if it must be; what was wanted least lately is given up for it."""
+        """The value for a key, computed if needed; the least recently used values are dropped for it."""
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
@@ -160,7 +160,8 @@ class SizedCache(Generic[Made]):
 _columns: SizedCache[Columns] = SizedCache(300_000, lambda columns: len(columns.scores))
 # What a comparison keeps of single questions are those that flipped or stand alone.
 _comparisons: SizedCache[Comparison] = SizedCache(
-    300_000, lambda found: 100 + len(found.flips) + len(found.unpaired) + len(found.edited)
+    300_000,
+    lambda comparison: 100 + len(comparison.flips) + len(comparison.unpaired) + len(comparison.edited),
 )
 _rankings: SizedCache[Ranking] = SizedCache(200)
 _feedback: SizedCache[FeedbackStats] = SizedCache(8)
@@ -185,7 +186,7 @@ def feedback_figures(store: SqlStore, criteria: FeedbackFilter | None = None) ->
 
 
 def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:
-    """Each run by itself: reading is what takes the time, and most comparisons share a run with the one before."""
+    """Columns cached by run: reading them takes the most time, and most comparisons share a run with the one before."""
     return [
         _columns.get(_key(store, (info,)), lambda info=info: columns_from_store(store, [info])[0])  # type: ignore[misc]
         for info in infos
@@ -193,7 +194,7 @@ def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:
 
 
 def _key(store: SqlStore, infos: Sequence[RunInfo]) -> Key:
-    """Changes whenever one of the runs does; None while one of them is under way."""
+    """A key that changes whenever one of the runs does; None while one of them is running."""
     states = []
     for info in infos:
         state = store.finished_state(info.id)
@@ -203,11 +204,11 @@ def _key(store: SqlStore, infos: Sequence[RunInfo]) -> Key:
     return tuple(states)
 
 
-# Themes: the report's own colours as forced light or dark sheets.
+# Themes
 
 
 THEMES = ("auto", "light", "dark")
-# What the button beside the navigation changes to, and how it shows what is chosen now.
+# The next theme of the theme button, and the button's label.
 THEME_AFTER = {"auto": "dark", "dark": "light", "light": "auto"}
 THEME_SIGNS = {"auto": "◐", "dark": "☾", "light": "☀"}
 
@@ -216,14 +217,14 @@ _BLOCK = re.compile(r":root\s*\{([^}]*)\}")
 
 @cache
 def _blocks() -> tuple[str, str]:
-    """The light and the dark block of the report's tokens: the one place where the colours are written."""
+    """The light and the dark block of the report's colours."""
     found = _BLOCK.findall(compact_css(report_asset("tokens.css")))
     return found[0].strip(), found[1].strip()
 
 
 @cache
 def theme_sheet() -> str:
-    """CSS that lets a reader force a theme whatever the system prefers."""
+    """CSS that overrides the system's theme."""
     light, dark = _blocks()
     return (
         f':root[data-theme="light"] {{ color-scheme: light; {light} }}\n'
@@ -231,10 +232,10 @@ def theme_sheet() -> str:
     )
 
 
-# How the dashboard answers: data as JSON, pages from templates with what every page knows, and refusals.
+# Responses
 
 
-# The pages that every page leads to.
+# The pages of the navigation.
 _NAVIGATION = (
     ("/", "Runs"),
     ("/compare", "Compare"),
@@ -244,32 +245,32 @@ _NAVIGATION = (
 )
 
 _TITLES = {
-    400: "That does not work",
+    400: "Bad request",
     401: "Please sign in",
     403: "Not allowed",
     404: "Not found",
-    405: "Not possible here",
-    409: "Something else is there already",
+    405: "Not allowed here",
+    409: "Conflict",
     413: "Too large",
     421: "Wrong address",
     429: "Too many requests",
-    500: "Something went wrong here",
-    503: "The store cannot be used right now",
+    500: "Internal error",
+    503: "Store unavailable",
 }
 
 
 class JsonResponse(Response):
-    """Data as JSON, written by the same encoder as everything else."""
+    """A JSON response."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Encode; a number that JSON cannot write becomes null."""
+        """Encode; NaN and infinity become null."""
         return msgspec.json.encode(content)
 
 
 def render(template: str, scope: Any, **context: Any) -> str:
-    """A page as text."""
+    """Render a page."""
     state = scope.get("state") or {}
     path = scope["path"]
     query = scope.get("query_string", b"").decode("latin-1")
@@ -285,7 +286,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             here=path + (f"?{query}" if query else ""),
             link=_Linker(path, query),
             zone=zone_name(),
-            # For examples that work when they are copied.
+            # For examples that can be copied.
             address=state.get("address", "http://127.0.0.1:8765"),
             **context,
         )
@@ -293,16 +294,16 @@ def render(template: str, scope: Any, **context: Any) -> str:
 
 
 def refuse(scope: Any, status: int, code: str, message: str) -> Response:
-    """How the dashboard says no: one clear sentence, as JSON under /api/ and as a page with a way back elsewhere."""
+    """An error response: JSON under /api/, a page elsewhere."""
     if scope["path"].startswith("/api/"):
         return JsonResponse({"error": {"code": code, "message": message}}, status_code=status)
-    title = _TITLES.get(status, "Something went wrong")
+    title = _TITLES.get(status, "Error")
     page = render("error.html.j2", scope, title=title, message=message, status=status)
     return HTMLResponse(page, status_code=status)
 
 
 def _is_here(address: str, path: str) -> bool:
-    """Whether a path belongs to a page of the navigation; runs are found under the first."""
+    """Whether a path belongs to a page of the navigation; runs belong to the first."""
     return path == "/" or path.startswith("/runs") if address == "/" else path.startswith(address)
 
 
@@ -312,14 +313,14 @@ def _theme(scope: Any) -> str:
 
 
 class _Linker:
-    """The address of this page with some parameters changed: `link(page=2)`; None takes one away."""
+    """Makes the address of this page with changed parameters: `link(page=2)`; None removes one."""
 
     def __init__(self, path: str, query: str) -> None:
         self._path = path
         self._query = [(name, value) for name, value in parse_qsl(query) if name != "theme"]
 
     def fields(self, *without: str) -> list[tuple[str, str]]:
-        """What this page's address says, for a form that changes something else."""
+        """The parameters of this page as form fields, without those that the form sets."""
         return [(name, value) for name, value in self._query if name not in without]
 
     def __call__(self, **changes: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a proxy says of the visitor behind it, believed only of proxies that were named."""
+"""Server settings, and the client address behind trusted proxies."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,20 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def read_network(text: str) -> Network:
-    """An address or a network of addresses, as 127.0.0.1 or 10.0.0.0/8."""
+    """Parse an address or a network, e.g. 127.0.0.1 or 10.0.0.0/8."""
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
         raise ConfigError(
-            f"--trust-proxy {text!r}: write an address or a network, as 127.0.0.1 or 10.0.0.0/8"
+            f"--trust-proxy {text!r}: use an address or a network, e.g. 127.0.0.1 or 10.0.0.0/8"
         ) from None
 
 
 def client_address(scope: Any, headers: Headers, trusted: Sequence[Network]) -> str:
-    """Where the visitor is: the connection's other end or, if that is a trusted proxy, the last address in front of
-    trusted ones. What stands further left was written by the visitor."""
+    """The visitor's address: the peer or, if that is a trusted proxy, the last address that no trusted proxy has.
+
+    Anything further left in X-Forwarded-For was written by the visitor.
+    """
     peer = str((scope.get("client") or ("unknown", 0))[0])
     listed = ",".join(headers.getlist("x-forwarded-for")).split(",")
     while listed and _is_trusted(peer, trusted):
@@ -38,14 +40,16 @@ def client_address(scope: Any, headers: Headers, trusted: Sequence[Network]) -> 
 
 
 def forwarded_scheme(scope: Any, headers: Headers, trusted: Sequence[Network]) -> str:
-    """http or https, as the visitor's browser speaks it."""
+    """The scheme that the visitor's browser uses."""
     peer = str((scope.get("client") or ("unknown", 0))[0])
-    said = headers.get("x-forwarded-proto", "").strip().lower()
-    return said if said in ("http", "https") and _is_trusted(peer, trusted) else str(scope["scheme"])
+    forwarded = headers.get("x-forwarded-proto", "").strip().lower()
+    return (
+        forwarded if forwarded in ("http", "https") and _is_trusted(peer, trusted) else str(scope["scheme"])
+    )
 
 
 def limit_name(address: str) -> str:
-    """By what a client is counted: one customer of a provider has a whole /64 of IPv6 addresses."""
+    """The key of a client's rate limit: an IPv6 client has a whole /64 network."""
     try:
         known = ipaddress.ip_address(address)
     except ValueError:
@@ -56,7 +60,7 @@ def limit_name(address: str) -> str:
 
 
 def _without_port(text: str) -> str:
-    """An address as lists of proxies write it, with a port or in brackets."""
+    """An address without its port or brackets."""
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0] if text.count(":") == 1 else text
@@ -71,32 +75,29 @@ def _is_trusted(address: str, trusted: Sequence[Network]) -> bool:
     return any((mapped or known) in network for network in trusted)
 
 
-# ServerSettings: how the dashboard is served, from `[server]` and the flags of `answerkey serve`.
-
-
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the dashboard is served."""
+    """Settings of the dashboard, from `[server]` and the flags of `answerkey serve`."""
 
     host: str = "127.0.0.1"
     port: int = 8765
-    # The golden set that production replies are graded by; without it, the configuration's `questions`.
+    # The golden set that production replies are graded by; default: the configuration's `questions`.
     questions: str | None = None
-    # Production replies older than so many days are deleted, with what people said of them; None: none are.
+    # Delete production replies with their feedback after this many days; None: never.
     production_days: float | None = None
-    # Names under which the server may be addressed besides its own address: exact, so that no other name is answered.
+    # Further host names of the server, matched exactly.
     allow_hosts: tuple[str, ...] = ()
-    # Origins of chat pages that may send feedback and replies, as https://chat.example.com.
+    # Origins of chat pages that may send feedback and replies, e.g. https://chat.example.com.
     allow_origins: tuple[str, ...] = ()
-    # The address that people use, as https://dash.example.com: that of the proxy in front of the server.
+    # The public address, i.e. that of the proxy in front, e.g. https://dash.example.com.
     public_url: str | None = None
-    # Proxies whose word on the visitor's address and scheme is taken, as 127.0.0.1 or 10.0.0.0/8.
+    # Proxies whose X-Forwarded headers are trusted, e.g. 127.0.0.1 or 10.0.0.0/8.
     trust_proxy: tuple[str, ...] = ()
-    # Also on loopback; behind a proxy it is so anyway, since everybody comes from there.
+    # Require sign-in on loopback too; behind a proxy it is always required.
     require_token: bool = False
-    # Feedback and replies that one sender may send, on average and at once.
+    # Rate limit of feedback and replies per sender: average and burst.
     rate_per_minute: float = 120.0
     burst: int = 40
-    # Everything else that one person may ask for, where a token is needed.
+    # Rate limit of other requests per user, where sign-in is required.
     requests_per_minute: float = 1200.0
     # Bytes of a request's body.
     body_limit: int = 1_000_000
@@ -113,29 +114,29 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         for origin in self.allow_origins:
             if not _is_origin(origin):
                 raise ConfigError(
-                    f"origin {origin!r}: write scheme and host only, as https://chat.example.com"
+                    f"origin {origin!r}: use scheme and host only, e.g. https://chat.example.com"
                 )
         if self.public_url is not None and not _is_origin(self.public_url.removesuffix("/")):
             raise ConfigError(
-                f"--public-url {self.public_url!r}: write scheme and host only, as https://dash.example.com; "
+                f"--public-url {self.public_url!r}: use scheme and host only, e.g. https://dash.example.com; "
                 "the dashboard needs a host name of its own"
             )
-        # Said now if one of them is none.
+        # Raises ConfigError now if one is invalid.
         _ = self.trusted_networks
 
     @property
     def trusted_networks(self) -> tuple[Network, ...]:
-        """The proxies that are believed."""
+        """The trusted proxies."""
         return _networks(self.trust_proxy)
 
     @property
     def public_scheme(self) -> str | None:
-        """http or https, where a public address is given."""
+        """The scheme of the public address, if there is one."""
         return None if self.public_url is None else urlsplit(self.public_url).scheme.lower()
 
     @property
     def public_origin(self) -> str | None:
-        """The public address as a browser writes it in an Origin header: in small letters, without a usual port."""
+        """The public address as in an Origin header: lower case, without a default port."""
         if self.public_url is None:
             return None
         origin = self.public_url.removesuffix("/").lower()
@@ -143,12 +144,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def needs_token(self) -> bool:
-        """Whether nobody gets in without a token: behind a proxy, loopback says nothing about who comes."""
+        """Whether sign-in is required; always behind a proxy, where every request comes from loopback."""
         proxied = self.public_url is not None or bool(self.trust_proxy)
         return self.require_token or proxied or not is_loopback(self.host)
 
     def host_allowed(self, header: str) -> bool:
-        """Whether a Host header names this server: a page of another name that resolves here must get nothing."""
+        """Whether a Host header names this server; others are refused to prevent DNS rebinding."""
         if self.public_origin is not None and header.lower() == urlsplit(self.public_origin).netloc:
             return True
         name, port = _split_port(header)
@@ -157,19 +158,19 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if name.lower() in {host.lower() for host in self.allow_hosts}:
             return True
         if is_loopback(self.host):
-            # With the default port a browser leaves it out of the header.
+            # Browsers omit the default port.
             return name in ("127.0.0.1", "localhost", "::1", self.host) and (
                 port is not None or self.port == 80
             )
         if name == self.host:
             return True
-        # Bound to every address: an address cannot be rebound by a foreign name server, a name can.
+        # Bound to every address: IP addresses are safe from DNS rebinding, names are not.
         return self.host in ("0.0.0.0", "::") and _address(name) is not None  # noqa: S104
 
 
-def server_settings(configured: Mapping[str, Any], **given: Any) -> ServerSettings:
-    """The `[server]` settings with what the command line gives on top (None or empty: not given)."""
-    chosen = {name: value for name, value in given.items() if value not in (None, (), False)}
+def server_settings(configured: Mapping[str, Any], **flags: Any) -> ServerSettings:
+    """The `[server]` settings, overridden by command line flags (None or empty: not set)."""
+    chosen = {name: value for name, value in flags.items() if value not in (None, (), False)}
     try:
         return msgspec.convert({**configured, **chosen}, ServerSettings)
     except msgspec.ValidationError as error:
@@ -208,5 +209,5 @@ def _split_port(header: str) -> tuple[str, int | None]:
         name, _, port = header.partition(":")
     if not port:
         return name, None
-    # What is no port matches none.
+    # -1 matches no port.
     return name, int(port) if port.isascii() and port.isdecimal() and len(port) <= 5 else -1

@@ -1,4 +1,4 @@
-"""The store: where runs, replies, scorecards and feedback last. SQLite by default, PostgreSQL for teams."""
+"""The store of runs, replies, scorecards and feedback: SQLite by default, PostgreSQL for teams."""
 
 from typing import TYPE_CHECKING
 
@@ -15,18 +15,18 @@ __all__ = ["open_store"]
 
 
 def open_store(url: str | None = None, *, folder: "Path | None" = None, create: bool = True) -> "SqlStore":
-    """Open the store at a URL or file path (default: `.answerkey/answerkey.db`), making it if need be."""
+    """Open the store at a URL or file path (default: `.answerkey/answerkey.db`), creating it unless `create` is False."""
     address = url or DEFAULT_STORE
-    scheme, found, _ = address.partition("://")
-    # A path is SQLite's; a driver may stand behind a plus sign.
-    kind = scheme.partition("+")[0] if found else "sqlite"
+    scheme, separator, _ = address.partition("://")
+    # A path is an SQLite file; a driver may follow a plus sign.
+    kind = scheme.partition("+")[0] if separator else "sqlite"
     if not kind:
         raise StoreError(f"store {address!r}: not a database address; use a file path or postgresql://…")
     opener = stores.find(kind)
     if opener is None:
         raise StoreError(
-            f"store {kind}://…: unknown kind of database; there are {', '.join(stores.names())}, "
-            "and a path is SQLite's"
+            f"store {kind}://…: unknown kind of database; use {', '.join(stores.names())}, "
+            "or a path to an SQLite file"
         )
     opened: SqlStore = opener(address, folder=folder, create=create)
     return opened

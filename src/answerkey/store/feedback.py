@@ -24,15 +24,15 @@ _NEWEST = "ORDER BY created_at DESC, id DESC"
 _UPDATE = (
     f"UPDATE feedback SET {', '.join(f'{name} = ?' for name in TABLES['feedback'].columns)} WHERE id = ?"
 )
-# Verdicts `f` with the scorecards `c` of the runs' replies that they are about, under the runs' current scoring. CROSS has
-# SQLite begin with the verdicts; it would look through all scorecards.
+# Verdicts `f` with the scorecards `c` of their replies, under the runs' current scoring. CROSS JOIN makes SQLite start
+# with the verdicts instead of scanning all scorecards.
 SCORED = (
     "feedback f CROSS JOIN runs CROSS JOIN questions q CROSS JOIN scorecards c JOIN names t ON runs.id = f.run_id "
     "AND q.ask_hash = f.ask_hash AND c.question = q.key AND c.run = runs.key AND c.scoring = runs.scoring "
     "AND c.trial = f.trial AND t.key = c.target AND t.name = f.target_hash"
 )
 
-# Columns that are fields of a verdict.
+# Columns that are fields of Feedback.
 _OWN = attrgetter(*list(TABLES["feedback"].columns)[:12])
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
@@ -40,7 +40,7 @@ _decode_question = msgspec.json.Decoder(Question).decode
 
 
 class Window(Protocol):
-    """The days that are wanted."""
+    """A range of days."""
 
     @property
     def since(self) -> str | None: ...
@@ -59,21 +59,21 @@ def within_days(column: str, criteria: Window) -> list[Sql]:
 
 
 class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which verdicts are listed."""
+    """Which verdicts to list."""
 
     value: Literal["up", "down"] | None = None
     source: FeedbackSource | None = None
-    # "unknown": those without one as well.
+    # "unknown" includes verdicts without a category.
     category: ShortText | None = None
-    # The first and the last day on which it was given, in the zone of this machine.
+    # The first and the last day, in the time zone of this machine.
     since: Day | None = None
     until: Day | None = None
 
 
 class ScoredVerdict(NamedTuple):
-    """One verdict beside the component scores of the reply it is about."""
+    """A verdict and the component scores of its reply."""
 
-    # What was asked: verdicts on the same question are no independent witnesses.
+    # What was asked: verdicts on the same question are not independent.
     question: str
     components: dict[str, float]
     value: float
@@ -87,7 +87,7 @@ _decode_production = msgspec.json.Decoder(_Production).decode
 
 
 def new_id() -> str:
-    """An id for a verdict or a reply that came without one."""
+    """An id for a verdict or a reply that has none."""
     return secrets.token_hex(8)
 
 
@@ -98,13 +98,17 @@ class FeedbackStore:
         self._database = store.database
 
     def add(self, feedback: Feedback, *, change: bool = True) -> tuple[Feedback, bool]:
-        """Keep a verdict, tied to its reply if that is known. False: its sender used the key before, and that verdict is
-        changed, or without `change` stays and is returned."""
+        """Store a verdict, linked to its reply if that is known.
+
+        Returns:
+            The stored verdict, and whether it is new. If its sender used the idempotency key before, the earlier verdict
+            is updated, or without `change` returned as it is.
+        """
         with self._database.transaction() as connection:
             return _add(connection, feedback, change=change)
 
     def add_all(self, verdicts: Iterable[Feedback]) -> tuple[int, int, int]:
-        """Keep many in one transaction: how many are new, how many changed, how many have a known reply."""
+        """Store many in one transaction; returns how many are new, updated, and linked to a reply."""
         new = changed = matched = 0
         with self._database.transaction() as connection:
             for feedback in verdicts:
@@ -115,7 +119,7 @@ class FeedbackStore:
         return new, changed, matched
 
     def link(self, connection: Connection, replies: Sequence[ProductionReply]) -> int:
-        """Tie verdicts that came before these replies to them; how many."""
+        """Link earlier verdicts to these replies; returns how many."""
         waiting: dict[str, Feedback] = {}
         for column, given in (
             ("response_id", [item.id for item in replies]),
@@ -127,10 +131,10 @@ class FeedbackStore:
         ):
             for start in range(0, len(given), BATCH):
                 some = given[start : start + BATCH]
-                # Told apart here: a database that has many unmatched verdicts would rather look through all of them.
+                # Unmatched ones are selected below: with many of them a database would scan the whole table.
                 query = sql(f"SELECT payload FROM feedback WHERE {column} IN {{ids}}", ids=in_list(some))
                 for feedback in [_decode(payload) for (payload,) in connection.run(*query)]:
-                    # A conversation's id alone says nothing when a more exact id was given.
+                    # A conversation's id counts only if no more exact id was given.
                     exact = column != "conversation_id" or feedback.response_id is feedback.trace_id is None
                     if exact and not feedback.matched:
                         waiting[feedback.id] = feedback
@@ -151,7 +155,7 @@ class FeedbackStore:
             return (found or connection.value(in_runs, (id_hash("response", response_id),))) is not None
 
     def of_reply(self, key: ReplyKey) -> list[Feedback]:
-        """What people said about one reply of a run, newest first."""
+        """The feedback on one reply of a run, newest first."""
         return self._read(
             sql(
                 "run_id = ? AND ask_hash = ? AND trial = ? AND target_hash = ?",
@@ -163,20 +167,20 @@ class FeedbackStore:
         )
 
     def verdicts(self, run_id: str, *, source: FeedbackSource | None = None) -> list[Feedback]:
-        """All verdicts on a run's replies, newest first: what calibration and weights learn from."""
+        """All verdicts on a run's replies, newest first."""
         conditions = [Sql("run_id = ?", (run_id,))]
         if source is not None:
             conditions.append(Sql("source = ?", (source,)))
         return self._read(all_of(conditions))
 
     def of_production(self, ids: Sequence[str]) -> list[Feedback]:
-        """What people said of these production replies, newest first."""
+        """The feedback on these production replies, newest first."""
         return self._read(sql("production_id IN {ids}", ids=in_list(ids)))
 
     def page(
         self, criteria: FeedbackFilter | None = None, *, limit: int = 50, offset: int = 0
     ) -> tuple[list[Feedback], int]:
-        """Verdicts newest first, and how many there are in all."""
+        """A page of verdicts, newest first, and how many match."""
         where = _conditions(criteria or FeedbackFilter())
         query = sql(
             f"SELECT payload FROM feedback WHERE {{where}} {_NEWEST} LIMIT ? OFFSET ?",
@@ -189,13 +193,13 @@ class FeedbackStore:
             return [_decode(payload) for (payload,) in connection.run(*query)], int(total)
 
     def negative(self) -> Iterator[Feedback]:
-        """Verdicts that are no praise, newest first, read as a stream."""
+        """Negative verdicts, newest first, as a stream."""
         query = f"SELECT payload FROM feedback WHERE value < ? {_NEWEST}"
         for (payload,) in self._database.stream(query, (POSITIVE,)):
             yield _decode(payload)
 
     def scored_verdicts(self) -> Iterator[ScoredVerdict]:
-        """Every verdict whose reply is known and scored, of runs under their current scoring and of production."""
+        """Every verdict whose reply is known and scored: of runs under their current scoring, and of production."""
         in_runs = (
             f"SELECT f.ask_hash, f.value, {CARD_COLUMNS} FROM {SCORED} "
             "JOIN scorecard_details d ON d.run = c.run AND d.scoring = c.scoring AND d.position = c.position "
@@ -219,7 +223,7 @@ class FeedbackStore:
 
 
 def question_of(connection: Connection, key: ReplyKey) -> Question | None:
-    """The golden case that a reply of a run was graded by."""
+    """The question that a reply of a run was graded by."""
     query = sql(
         "SELECT q.payload FROM questions q JOIN scorecards c ON c.question = q.key "
         "WHERE q.ask_hash = ? AND c.run = {run} AND c.target = {target} AND c.trial = ? LIMIT 1",
@@ -233,7 +237,7 @@ def question_of(connection: Connection, key: ReplyKey) -> Question | None:
 
 
 def feedback_row(feedback: Feedback) -> tuple[Any, ...]:
-    """A verdict as its table has it."""
+    """A row of the feedback table."""
     key = feedback.reply
     about = (
         (None,) * 4 if key is None else (key.run_id, bytes.fromhex(key.ask_hash), key.trial, key.target_hash)
@@ -270,7 +274,7 @@ def _with_reply(connection: Connection, feedback: Feedback) -> Feedback:
 
 
 def _located(connection: Connection, feedback: Feedback) -> Feedback:
-    """With the reply that its ids name: the most exact id first, production before runs."""
+    """The verdict with the reply that its ids refer to: the most exact id first, production before runs."""
     for kind, value, column in (
         ("response", feedback.response_id, "id"),
         ("trace", feedback.trace_id, "trace_id"),

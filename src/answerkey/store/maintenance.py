@@ -1,4 +1,4 @@
-"""Checking a store: whether every row can be read and still says what was written."""
+"""Maintenance of a store: check, copy, back up, delete."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -29,16 +29,16 @@ _decode_summary = msgspec.json.Decoder(Summary).decode
 
 
 class StoreCheck(msgspec.Struct, kw_only=True):
-    """What a check found."""
+    """The result of a check."""
 
     store: str
     # Rows that could be read, by table.
     rows: dict[str, int] = {}
-    # Of those, how many do not say what was written.
+    # How many of those were changed since they were written.
     damaged: dict[str, int] = {}
-    # The first of them, and what the database says of its own pages.
+    # The first of them, and the database's own integrity errors.
     findings: list[str] = []
-    # Journals of runs that can go on: replies that the store does not have yet.
+    # Journals of resumable runs, with replies that the store does not have yet.
     journals: list[str] = []
 
     @property
@@ -48,7 +48,7 @@ class StoreCheck(msgspec.Struct, kw_only=True):
 
 
 def check_store(store: SqlStore) -> StoreCheck:
-    """Read every row there is."""
+    """Read and verify every row."""
     found = StoreCheck(store=store.address)
     if store.database.dialect == "sqlite":
         found.findings += _pages(store.database)
@@ -71,7 +71,7 @@ def check_store(store: SqlStore) -> StoreCheck:
             if path is not None and path.exists():
                 found.journals.append(str(path))
     except (StoreError, msgspec.DecodeError):
-        found.findings.append("runs: they cannot be listed")
+        found.findings.append("runs: cannot be listed")
     return found
 
 
@@ -84,18 +84,15 @@ def _pages(database: Database) -> list[str]:
     return [] if said == ["ok"] else [" ".join(line.split()) for line in said]
 
 
-# What a row says of itself
-
-
 def problem_of(table: TableSchema, row: Row) -> str | None:
-    """What is wrong with a row, as far as it can tell; None: nothing."""
+    """What is wrong with a row; None if nothing is."""
     check = _CHECKS.get(table.name)
     if check is None:
         return None
     try:
         return check(**dict(zip(table.columns, row, strict=True)))
     except (msgspec.DecodeError, ValueError, TypeError) as error:
-        return f"a row cannot be understood: {' '.join(str(error).split())[:120]}"
+        return f"a row cannot be decoded: {' '.join(str(error).split())[:120]}"
 
 
 def _check_reply(
@@ -103,14 +100,14 @@ def _check_reply(
 ) -> str | None:
     unpack_replies(text, payload)
     if reply_checksum(ask_hash, trial, text, payload) != checksum:
-        return f"the reply to question {ask_hash.hex()[:10]}, trial {trial}, is not what was written"
+        return f"the reply to question {ask_hash.hex()[:10]}, trial {trial}, was changed since it was written"
     return None
 
 
 def _check_question(content_hash: bytes, payload: str, **_: Any) -> str | None:
     question = _decode_question(payload)
     if bytes.fromhex(question.content_hash) != content_hash:
-        return f"question {question.id[:60]!r} is not what was written"
+        return f"question {question.id[:60]!r} was changed since it was written"
     return None
 
 
@@ -134,11 +131,8 @@ _CHECKS: dict[str, Callable[..., str | None]] = {
 }
 
 
-# Reading what can be read
-
-
 def readable_rows(database: Database, table: TableSchema) -> Iterator[Row]:
-    """Every row of a table that can be read, its columns as declared; a damaged SQLite file is read around the damage."""
+    """Every readable row of a table; a damaged SQLite file is read around the damage."""
     if database.dialect != "sqlite":
         yield from database.stream(f"SELECT {', '.join(table.columns)} FROM {table.name}")
         return
@@ -147,7 +141,7 @@ def readable_rows(database: Database, table: TableSchema) -> Iterator[Row]:
     first = yield from reader.read("")
     if not reader.broken:
         return
-    # From the other end, up to the damage.
+    # Read from the other end, up to the damage.
     reader.broken = False
     last = yield from reader.read("DESC", until=first)
     if reader.broken and not table.ordered:
@@ -155,7 +149,7 @@ def readable_rows(database: Database, table: TableSchema) -> Iterator[Row]:
 
 
 class _Reader:
-    """Reads a table of SQLite by its key."""
+    """Reads an SQLite table in the order of its key."""
 
     def __init__(self, database: Database, table: TableSchema, keys: list[str]) -> None:
         self._database = database
@@ -165,7 +159,7 @@ class _Reader:
         self.broken = False
 
     def read(self, direction: str, until: Row | None = None) -> Generator[Row, None, Row | None]:
-        """Rows in order, until one cannot be read (`broken`) or was read before; returns the last key."""
+        """Rows in order, until one cannot be read (`broken`) or was already read; returns the last key."""
         order = ", ".join(f"{key} {direction}" for key in self._keys)
         width, key = len(self._keys), None
         try:
@@ -180,7 +174,7 @@ class _Reader:
         return key  # for `yield from`
 
     def look_up(self, after: Row | None, before: Row | None) -> Iterator[Row]:
-        """Rows between two numbers, one by one."""
+        """Rows between two row ids, one by one."""
         begin = 1 if after is None else after[0] + 1
         end = begin + _MOST_LOOKUPS if before is None else before[0]
         for number in range(begin, min(end, begin + _MOST_LOOKUPS)):
@@ -193,30 +187,30 @@ class _Reader:
                 yield row[1:]
 
 
-# Copying a store to another one, of either kind: every row as it is, or of a damaged one every row that is sound.
+# Copies
 
 
-# Nobody owns a run in another store, nor is signed in there; what has come over is added up there.
+# Leases and sessions are of one store only, and sums are computed again.
 _NOT_COPIED = ("leases", "sessions", "production_sums")
 
 
 class StoreCopy(msgspec.Struct, kw_only=True):
-    """What a copy holds."""
+    """The content of a copy."""
 
     store: str
     rows: dict[str, int] = {}
-    # Rows that were read and are not what was written, by table.
+    # Damaged rows that were not copied, by table.
     left_out: dict[str, int] = {}
 
 
 def copy_store(source: SqlStore, to: SqlStore, *, salvage: bool = False) -> StoreCopy:
-    """Copy everything into an empty store, in one transaction; with `salvage`, what is sound of a damaged one."""
+    """Copy everything into an empty store, in one transaction; with `salvage`, the intact rows of a damaged store."""
     if to.count_runs() or next(to.database.stream("SELECT key FROM questions LIMIT 1"), None) is not None:
-        raise UsageError(f"store {to.address}: there are runs in it; copy to a new one")
+        raise UsageError(f"store {to.address}: it is not empty; copy to a new store")
     copied = StoreCopy(store=to.address)
     with to.database.transaction() as writing, source.database.reading() as reading:
         if source.database.dialect == "postgresql":
-            # All tables as of the same moment, while runs go on.
+            # All tables as of the same moment, while runs write.
             reading.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         for table in TABLES.values():
             if table.name in _NOT_COPIED:
@@ -224,7 +218,7 @@ def copy_store(source: SqlStore, to: SqlStore, *, salvage: bool = False) -> Stor
             rows = _sound_rows(source, table, copied) if salvage else _all_rows(reading, table)
             copied.rows[table.name] = _write(writing, table, rows)
             if to.database.dialect == "postgresql" and "number" in table.columns.values():
-                # The next row's number comes after those that were given elsewhere.
+                # The next number follows the copied ones.
                 writing.run(
                     f"SELECT setval(pg_get_serial_sequence('{table.name}', 'key'), MAX(key)) FROM {table.name}"
                 )
@@ -255,9 +249,9 @@ def _write(writing: Connection, table: TableSchema, rows: Iterator[Row]) -> int:
 
 
 def back_up(source: SqlStore, path: Path) -> StoreCopy:
-    """A copy in a new SQLite file, which appears under its name once it is whole and checked."""
+    """Copy into a new SQLite file, which gets its name once it is complete and checked."""
     if path.exists():
-        raise UsageError(f"{path}: there is such a file; name a new one")
+        raise UsageError(f"{path}: the file exists; use another name")
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
     try:
@@ -276,7 +270,7 @@ def back_up(source: SqlStore, path: Path) -> StoreCopy:
     return copied
 
 
-# Deleting: runs with all that hangs on them, and what real users said and were told, one by one or by age.
+# Deletion
 
 
 # A run with this tag is never pruned.
@@ -284,20 +278,21 @@ KEEP = "keep"
 
 
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is gone."""
+    """How much was deleted."""
 
     runs: int = 0
-    # Replies to real users.
     production_replies: int = 0
-    # Verdicts on what is gone.
+    # Verdicts on the deleted replies.
     feedback: int = 0
 
 
 def old_runs(store: SqlStore, *, older_than_days: float | None, keep: int | None) -> list[RunInfo]:
-    """Runs older than so many days, if that is given, and not among the newest `keep`, if that is; never baselines, runs
-    under way, or those that are tagged to be kept."""
+    """Runs that are older than a number of days and not among the newest `keep`; either may be None.
+
+    Baselines, running runs and runs with the tag `keep` are never included.
+    """
     if older_than_days is None and keep is None:
-        raise UsageError("say what is old: --older-than DAYS, --keep N, or both")
+        raise UsageError("nothing to prune by; use --older-than DAYS, --keep N, or both")
     baselines = set(store.baselines().values())
     before = None if older_than_days is None else _days_ago(older_than_days)
     return [
@@ -311,14 +306,14 @@ def old_runs(store: SqlStore, *, older_than_days: float | None, keep: int | None
 
 
 def delete_runs(store: SqlStore, infos: Sequence[RunInfo]) -> Deleted:
-    """Delete runs with their replies, scores and verdicts, and the questions that no other run asks."""
+    """Delete runs with their replies, scores and verdicts, and questions that no other run has."""
     names = {run_id: name for name, run_id in store.baselines().items()}
     for info in infos:
         if info.id in names:
             remedy = f"answerkey baseline remove {names[info.id]}"
             raise UsageError(f"run {info.id} is the baseline {names[info.id]!r}; first: {remedy}")
         if info.status == "running":
-            raise UsageError(f"run {info.id} is under way; stop it first")
+            raise UsageError(f"run {info.id} is running; stop it first")
     feedback = 0
     for info in infos:
         feedback += store.delete_run(info.id)
@@ -331,7 +326,7 @@ def delete_runs(store: SqlStore, infos: Sequence[RunInfo]) -> Deleted:
 
 
 def delete_reply(store: SqlStore, identity: str) -> Deleted:
-    """Delete a production reply and what people said of it."""
+    """Delete a production reply and its feedback."""
     gone = _delete_replies(store, [identity])
     if not gone.production_replies:
         raise UnknownNameError(f"no production reply {identity[:120]!r} in this store")
@@ -339,15 +334,15 @@ def delete_reply(store: SqlStore, identity: str) -> Deleted:
 
 
 def delete_production(store: SqlStore, *, older_than_days: float) -> Deleted:
-    """Delete production replies that were given more than so many days ago, with what people said of them, and verdicts
-    of that age whose reply never came."""
+    """Delete production replies that are older than a number of days, with their feedback, and feedback of that age
+    whose reply never arrived."""
     before = _days_ago(older_than_days)
     old = "SELECT id FROM production_replies WHERE created_at < ? ORDER BY created_at LIMIT ?"
     unmatched = "source <> 'review' AND production_id IS NULL AND run_id IS NULL AND created_at < ?"
     with store.database.transaction() as connection:
         said = connection.run(f"DELETE FROM feedback WHERE {unmatched}", (before,)).rowcount
     replies = 0
-    # Some at a time: new ones are not kept waiting.
+    # In batches, so that new replies do not wait.
     while ids := [row[0] for row in store.database.stream(old, (before, BATCH))]:
         gone = _delete_replies(store, ids)
         replies, said = replies + gone.production_replies, said + gone.feedback
@@ -365,7 +360,7 @@ def _delete_replies(store: SqlStore, ids: Sequence[str]) -> Deleted:
 def _sweep_questions(store: SqlStore) -> None:
     with store.database.transaction() as connection:
         if store.database.dialect == "postgresql":
-            # A run that begins now either is seen below, or finds its questions gone and writes them.
+            # A run that begins now is either seen below, or finds its questions deleted and writes them.
             connection.run("LOCK TABLE set_items IN ACCESS EXCLUSIVE MODE")
         for number in _unused_sets(connection):
             connection.run("DELETE FROM set_items WHERE question_set = ?", (number,))
@@ -392,4 +387,4 @@ def _days_ago(days: float) -> str:
     try:
         return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
     except OverflowError:
-        raise UsageError(f"{days:g} days ago there was nothing") from None
+        raise UsageError(f"{days:g} days is too long ago") from None

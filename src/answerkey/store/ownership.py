@@ -1,7 +1,8 @@
-"""Ownership: one process at a time asks a run's questions, by a lease in the store with a heartbeat.
+"""Ownership and journal of a running run.
 
-Taking a run over relies on no clock that can jump. A process of this machine is looked for itself; of another machine's,
-the heartbeat is watched, by this process's own monotonic time, for longer than it may pause.
+One process at a time asks a run's questions: it holds a lease in the store and renews it with a heartbeat. Taking a run
+over does not depend on wall clocks: a process on this machine is looked up directly; for one on another machine the
+heartbeat is watched, by this process's monotonic clock, for longer than it may pause.
 """
 
 import os
@@ -21,12 +22,12 @@ from answerkey.model.scorecard import Trial
 from answerkey.store.database import Connection, Database, now
 from answerkey.store.schema import insert
 
-# Between two beats of a heart.
+# Between two heartbeats.
 BEAT_SECONDS = 3.0
-# So long without a beat, an owner elsewhere is dead.
+# An owner on another machine without a heartbeat for this long is dead.
 WATCH_SECONDS = 12.0
-# Between two looks at an owner that is watched.
-_LOOK_SECONDS = 0.25
+# Between two checks of a watched owner.
+_CHECK_SECONDS = 0.25
 
 _COLUMNS = "run_id, owner, host, pid, process, since, beats, beat_at"
 
@@ -35,11 +36,11 @@ class Owner(msgspec.Struct, frozen=True):
     """The process that asks a run's questions."""
 
     run_id: str
-    # A random id, which no other lease has.
+    # A random id of the lease.
     owner: str
     host: str
     pid: int
-    # Machine, process id and when the process began: no other process is ever called the same.
+    # Machine, process id and start time of the process: unique.
     process: str
     since: str
     beats: int
@@ -47,18 +48,18 @@ class Owner(msgspec.Struct, frozen=True):
 
     @property
     def alive(self) -> bool | None:
-        """Whether the process is there; None: it is on another machine, or in another container."""
+        """Whether the process exists; None if it is on another machine or in another container."""
         machine, pid, began = self.process.rsplit("/", 2)
         return None if machine != _machine() else _began(pid) == began
 
 
 class Lease:
-    """This process's hold on a run. Entered, its heart beats; left, the run is anybody's."""
+    """This process's lease of a run: renewed while the context is open, released when it is left."""
 
     def __init__(self, database: Database, owner: Owner) -> None:
         self._database = database
         self._owner = owner
-        # Set when another process has taken the run over, as after a long sleep of this machine.
+        # Set when another process has taken the run over, e.g. after a long sleep of this machine.
         self.lost = threading.Event()
         self._released = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="answerkey-lease", daemon=True)
@@ -77,7 +78,7 @@ class Lease:
                 with self._database.transaction() as connection:
                     kept = connection.run(sql, (self._owner.run_id, self._owner.owner)).rowcount
             except StoreError:
-                # The database is away: nobody else can look at the lease either.
+                # While the database is unreachable, other processes cannot take the run over either.
                 continue
             if not kept:
                 self.lost.set()
@@ -93,14 +94,14 @@ class Lease:
                     (self._owner.run_id, self._owner.owner),
                 )
         except StoreError:
-            # The end of this process says the same.
+            # The lease ends with this process anyway.
             return
 
 
 def claim_run(
     database: Database, run_id: str, *, wait: bool = False, watch_seconds: float = WATCH_SECONDS
 ) -> Lease:
-    """Become a run's owner; raises RunOwnedError while another process is, or waits for its end."""
+    """Become a run's owner; if another process is, raise RunOwnedError, or with `wait` wait until it ends."""
     seen: Owner | None = None
     seen_at = 0.0
     while True:
@@ -119,31 +120,31 @@ def claim_run(
         if alive and found is not None and not wait:
             raise RunOwnedError(
                 f"run {run_id} is being asked by process {found.pid} on {found.host} since {found.since[:19]}; "
-                f"stop that one first, or wait for it: answerkey resume {run_id} --wait"
+                f"stop it first, or wait for it: answerkey resume {run_id} --wait"
             )
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_CHECK_SECONDS)
 
 
 def owner_of(connection: Connection, run_id: str) -> Owner | None:
-    """Who owns a run, alive or not."""
+    """The owner of a run, alive or not."""
     row = connection.run(f"SELECT {_COLUMNS} FROM leases WHERE run_id = ?", (run_id,)).fetchone()
     return None if row is None else Owner(*row)
 
 
 def with_true_status(database: Database, connection: Connection, info: RunInfo) -> RunInfo:
-    """A run as it is: one that says it is running has been interrupted if its owner is dead."""
+    """A run with its actual status: a running run whose owner is dead has been interrupted."""
     if info.status != "running":
         return info
     owner = owner_of(connection, info.id)
     alive = False if owner is None else owner.alive
     if owner is not None and alive is None:
-        # Only shown, so the database's clock is good enough.
+        # Only for display, so the database's clock is good enough.
         alive = float(connection.value(f"SELECT {database.clock}")) - owner.beat_at < WATCH_SECONDS
     return info if alive else msgspec.structs.replace(info, status="interrupted")
 
 
 def _take(database: Database, connection: Connection, run_id: str, dead: Owner | None) -> Owner | None:
-    """Write this process's lease, unless another one was quicker."""
+    """Write this process's lease, unless another process was faster."""
     pid = os.getpid()
     process = f"{_machine()}/{pid}/{_began(str(pid))}"
     clock = float(connection.value(f"SELECT {database.clock}"))
@@ -158,7 +159,7 @@ def _take(database: Database, connection: Connection, run_id: str, dead: Owner |
 
 @cache
 def _machine() -> str:
-    """This machine since it was started, and the container in it: where process ids mean the same."""
+    """This boot of this machine and its container: the scope of process ids."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -174,9 +175,9 @@ def _host() -> str:
 
 
 def _began(pid: str) -> str | None:
-    """When a process began, as the system counts; None: there is no such process."""
+    """The start time of a process in the system's units; None if there is no such process."""
     try:
-        # After the program's name, which may hold anything: the state, and as 20th the start.
+        # After the program's name, which may contain anything: the state first, the start time 20th.
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return None if state in "ZX" else fields[18]
     except FileNotFoundError:
@@ -191,14 +192,14 @@ def _began(pid: str) -> str | None:
     return "?"
 
 
-# RunJournal: a file that holds a run's replies from the moment they arrive until the store has them all.
+# The journal: a file with a run's replies from the moment they arrive until the store has them all.
 #
-# One line a reply, checksum before JSON, written with a single call: whatever kills the process afterwards, the line is
-# there. It is not forced to the disk, so a power cut may cost the last moments. A line that is torn or damaged is left out.
+# Each reply is one line, a checksum and JSON, written with a single call, so that it survives a kill of the process. It
+# is not synced to disk: a power cut may lose the last moments. A torn or damaged line is skipped.
 
 
 class JournalHead(msgspec.Struct, frozen=True):
-    """The first line: what the positions and the replies belong to."""
+    """The first line: the run that the replies belong to."""
 
     run_id: str
     question_set_hash: str
@@ -207,9 +208,9 @@ class JournalHead(msgspec.Struct, frozen=True):
 
 
 class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A line: one trial that was answered."""
+    """A line: the replies of one trial."""
 
-    # The question's place in the set.
+    # The question's position in the set.
     position: int
     number: int
     replies: tuple[Reply, ...]
@@ -225,12 +226,12 @@ class RunJournal:
 
     def __init__(self, path: Path, info: RunInfo) -> None:
         self.path = path
-        # How many replies are in it.
+        # The number of replies in it.
         self.entries = 0
         self._size = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Private: it holds what a chatbot said. An earlier one has been replayed.
+            # Private, since it contains replies. An earlier journal has been replayed.
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
             self._file = os.open(path, flags, 0o600)
         except OSError as error:
@@ -238,11 +239,11 @@ class RunJournal:
         self._write(_encode(JournalHead(info.id, info.question_set_hash, info.target_hash)))
 
     def append(self, trial: Trial) -> None:
-        """Keep a reply; raises StoreFullError, with the journal as it was before, if it cannot be written."""
+        """Write a reply; raises StoreFullError and leaves the journal unchanged if it cannot be written."""
         try:
             line = _encode((trial.position, trial.number, trial.replies))
         except (UnicodeEncodeError, OverflowError, TypeError):
-            # Nor can the store keep it, which sets it aside and says so.
+            # The store cannot keep it either, and reports it.
             return
         self._write(line)
         self.entries += 1
@@ -269,13 +270,13 @@ class RunJournal:
             self._file = -1
 
     def remove(self) -> None:
-        """The store has it all."""
+        """Delete the journal: the store has all replies."""
         self.close()
         self.path.unlink(missing_ok=True)
 
 
 def read_journal(path: Path) -> tuple[JournalHead, Iterator[JournalEntry]] | None:
-    """What a journal holds, without lines that are torn or damaged; None: there is none, or its head is lost."""
+    """The content of a journal without torn or damaged lines; None if there is none, or its head is lost."""
     try:
         file = path.open("rb")
     except FileNotFoundError:

@@ -34,34 +34,34 @@ _STREAMED = {
     "real": "float8",
     "bytes": "bytea",
 }
-# Tables that are joined, whose statistics are made anew together when one of those that grow has become three times as
-# large as it was when they were last made. The server does so by itself a minute after a tenth was added: until then a
-# first run of 10,000 replies would be joined as if it were a single one, in seconds for each thousand.
+# Tables that are joined. Their statistics are refreshed when one of those that grow is three times as large as at the
+# last refresh. The server does that itself a minute after a tenth was added: until then a first run of 10,000 replies
+# would be joined as if it had a single one, taking seconds per thousand.
 _JOINED = "runs, names, questions, set_items, replies, scorecards, scorecard_details"
 _OUTGROWN = (
     "SELECT COUNT(*) FROM pg_class WHERE oid IN ('replies'::regclass, 'scorecards'::regclass) "
     "AND pg_relation_size(oid) > current_setting('block_size')::bigint * (3 * GREATEST(relpages, 0) + 16)"
 )
-# Any number that is always the same: one process at a time makes statistics, and nobody waits for it.
+# Arbitrary but constant: one process at a time refreshes statistics, and the others do not wait for it.
 _STATISTICS_LOCK = 7216002
-# The same for the indexes that only readers at pages need.
+# The same for the indexes that only the dashboard needs.
 _SEARCH_LOCK = 7216003
 
 
 def open_postgresql(url: str, *, folder: Path | None = None, create: bool = True) -> SqlStore:
-    """The store in the database at `postgresql://…`; its tables are made if need be."""
+    """Open the store in the database at `postgresql://…`, creating its tables if needed."""
     return SqlStore(PostgresqlDatabase(url))
 
 
 @cache
 def _translated(sql: str) -> str:
-    """With the driver's own sign for a value."""
+    """SQL with the driver's own placeholders."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 
 @cache
 def _copying(table: str, columns: tuple[str, ...] | None) -> tuple[str, list[str]]:
-    """A statement that takes rows as a stream, and the types of their columns."""
+    """The COPY statement for a table, and the types of its columns."""
     declared = TABLES[table]
     names = columns or declared.written
     types = [_STREAMED[declared.columns[name].rstrip("?")] for name in names]
@@ -87,11 +87,11 @@ class _Connection(Connection):
         columns: tuple[str, ...] | None = None,
         replace: bool = False,
     ) -> None:
-        """Streamed, which costs a third of a statement for each row. That some are there already is rare."""
+        """Copy many rows as a stream, three times as fast; if one of them exists already, which is rare, insert them."""
         if len(rows) >= _WORTH_STREAMING:
             statement, types = _copying(table, columns)
             try:
-                # Taken back alone if it fails.
+                # A savepoint: rolled back alone if it fails.
                 with self._opened.transaction(), self._opened.cursor().copy(statement) as copy:
                     copy.set_types(types)
                     for row in rows:
@@ -103,7 +103,7 @@ class _Connection(Connection):
         super().insert(table, rows, columns=columns, replace=replace)
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
-        # Named: the server keeps the rows that have not been fetched yet.
+        # A named cursor leaves rows on the server until they are fetched.
         with self._opened.cursor(name=f"stream_{time.monotonic_ns()}") as cursor:
             cursor.execute(_translated(sql), values)
             while rows := cursor.fetchmany(BATCH):
@@ -120,27 +120,27 @@ class PostgresqlDatabase(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        # A driver's name after a plus sign is understood, and is psycopg's anyway.
+        # A driver's name after a plus sign is ignored.
         scheme, _, rest = url.partition("://")
         self._url = f"{scheme.partition('+')[0]}://{rest}"
         self.address = _without_password(self._url)
         self._used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
     def tables(self, connection: Connection) -> set[str]:
-        """The tables there are."""
+        """The names of the existing tables."""
         query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
         return {name for (name,) in connection.run(query)}
 
     def explain(self, error: Exception, reason: str) -> StoreError:
         """An error of the driver as one line with a remedy."""
         said = f"store {self.address}: {reason}"
-        # A server that is gone, starts, has no room, or broke a deadlock: the same may work a little later.
+        # The server is unreachable, starting or full, or broke a deadlock: a retry may succeed.
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return StoreAwayError(f"{said}; check the address and that the server runs")
         return StoreError(f"{said}; check the address and that the server runs")
 
     def update_statistics(self) -> None:
-        """Make the planner's statistics anew where the tables have outgrown them."""
+        """Refresh the planner's statistics when the tables have outgrown them."""
         with self.transaction() as connection:
             if connection.value(_OUTGROWN) and connection.value(
                 "SELECT pg_try_advisory_xact_lock(?)", (_STATISTICS_LOCK,)
@@ -148,11 +148,11 @@ class PostgresqlDatabase(Database):
                 connection.run(f"ANALYZE {_JOINED}")
 
     def tune_for_serving(self) -> None:
-        """Parts of texts are found through an index: made beside everything else, as it takes minutes for millions."""
+        """Create the search index in the background, since it takes minutes for millions of rows."""
         Thread(target=self.index_texts, name="index texts", daemon=True).start()
 
     def index_texts(self) -> None:
-        """Index the texts that are searched, where the server lets us; without the index they are read one by one."""
+        """Index the searched texts, if the server permits it; without the index a search reads all rows."""
         try:
             with psycopg.connect(self._url, connect_timeout=30, autocommit=True) as opened:
                 if opened.execute("SELECT pg_try_advisory_lock(%s)", (_SEARCH_LOCK,)).fetchone() != (True,):
@@ -163,7 +163,7 @@ class PostgresqlDatabase(Database):
                         continue
                     texts = table.searched.format(row=table.name)
                     index = f"{table.name}_words"
-                    # One that was broken off stays behind as invalid, and would never be used.
+                    # An interrupted build leaves an invalid index that would never be used.
                     broken = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND NOT indisvalid"
                     if opened.execute(broken, (index,)).fetchone():
                         opened.execute(f"DROP INDEX {index}")
@@ -173,7 +173,7 @@ class PostgresqlDatabase(Database):
                     )
                     opened.execute(f"ANALYZE {table.name}")
         except psycopg.Error:
-            # No extension, no permission, or the server is away: what is asked of it next says so itself.
+            # No extension, no permission, or the server is unreachable, which the next query reports.
             return
 
     def json_text(self, expression: str, field: str) -> str:
@@ -185,7 +185,7 @@ class PostgresqlDatabase(Database):
         return f"SELECT json_array_elements_text({expression}::json -> '{field}')"
 
     def journal_path(self, run_id: str) -> Path | None:
-        """In the user's folder of states, by the database's address: the server may be gone when it is needed."""
+        """In the user's state folder, by the database's address: the server may be unreachable when it is needed."""
         folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
         place = blake2b(self.address.encode(), digest_size=6).hexdigest()
         return Path(folder).expanduser() / "answerkey" / "journals" / f"{place}-{run_id}.journal"
@@ -197,7 +197,7 @@ class PostgresqlDatabase(Database):
         return _Connection(opened)
 
     def _begin(self, opened: "psycopg.Connection[Any]", *, writing: bool) -> None:
-        """The driver begins with the first statement."""
+        """The driver begins a transaction with the first statement."""
         self._used[opened] = time.monotonic()
 
     def _usable(self, opened: "psycopg.Connection[Any]") -> bool:

@@ -1,4 +1,4 @@
-"""Production replies counted and added up by day as they are written, so that figures do not read them one by one."""
+"""Production replies: stored, searched, counted by day, and the statistics of their feedback."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 
-# By what replies are counted apart → SQL of its value; all of them together are "".
+# Daily counts and sums, updated with every write so that figures need not read the replies.
+
+
+# Facet → SQL of its value; the facet "" has all replies.
 _FACETS = {name: name for name in ("category", "error_kind", "model", "version")} | {
     "": "''",
     "result": f"CASE WHEN score < {lowest_score(PASS_MARK)!r} THEN 'failed' WHEN score IS NULL THEN 'ungraded' ELSE 'passed' END",
 }
-# What is added up, after the day (in UTC), the facet and its value.
+# The key is the day (in UTC), the facet and its value; the other columns are sums.
 _KEY = TABLES["production_sums"].identity
 _ADDED = tuple(name for name in TABLES["production_sums"].columns if name not in _KEY)
 _SUMMED = (
@@ -51,7 +54,7 @@ _ADD = (
 )
 _FIRST, _LAST = "T00:00:00.000+00:00", "T23:59:59.999+00:00"
 
-# Key → what is added up.
+# Key → sums.
 Sums = dict[tuple[str, ...], tuple[float, ...]]
 
 
@@ -88,7 +91,7 @@ def _together(parts: Iterable[Sums]) -> Sums:
 
 
 def add_up(connection: Connection, before: Sums, after: Sums) -> None:
-    """Count what has changed. Always the last of a transaction, and in one order: writers of the same day wait for it."""
+    """Update the stored sums. Call it last in a transaction: writers of the same day wait for each other, in key order."""
     none = (0,) * len(_ADDED)
     rows = []
     for key in sorted({*before, *after}):
@@ -103,13 +106,13 @@ def add_up(connection: Connection, before: Sums, after: Sums) -> None:
 
 
 def add_up_all(connection: Connection) -> None:
-    """Count all replies of a store that has none counted."""
+    """Compute the sums of a store that has none."""
     add_up(connection, {}, sums_of(connection, all_of(())))
 
 
 @contextmanager
 def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[None]:
-    """While replies are changed or deleted, nobody else changes them; then what they add up to is right again."""
+    """Lock replies while they are changed or deleted, and update the sums afterwards."""
     if database.dialect == "postgresql":
         connection.run(
             *sql(
@@ -122,8 +125,11 @@ def recounted(database: Database, connection: Connection, ids: Sequence[str]) ->
 
 
 def window_sums(connection: Connection, criteria: "Window") -> Sums:
-    """What replies add up to by facet and value, of the days that are wanted. Those of UTC are added up; where days begin at
-    another time, the first and the last are whole ones without some hours, or some hours, whichever are fewer."""
+    """Sums by facet and value over a range of days.
+
+    Sums are stored by UTC day. In another time zone the hours by which the range differs from whole UTC days are added or
+    subtracted, whichever are fewer.
+    """
     begin = "" if criteria.since is None else day_begins(criteria.since)
     end = "9999-99" if criteria.until is None else day_ends(criteria.until)
     if begin >= end:
@@ -153,7 +159,7 @@ def window_sums(connection: Connection, criteria: "Window") -> Sums:
     return {key: values for key, values in _together(parts).items() if values[0]}
 
 
-# ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to.
+# Replies
 
 
 # Column → SQL, for columns that rows can be sorted by.
@@ -168,33 +174,33 @@ MAX_COUNTED = 10_000
 
 
 class ProductionFilter(TableFilter, frozen=True, kw_only=True):
-    """Which replies are wanted, and in what order."""
+    """Which replies to list, and in what order."""
 
     category: ShortText | None = None
     # A kind of error.
     error: ShortText | None = None
-    # Graded and passed or not, ended in an error, or with nothing to grade it by.
+    # Passed, failed, an error, or not gradable.
     result: Literal["failed", "passed", "error", "ungraded"] | None = None
-    # What users said of it.
+    # The users' verdict.
     verdict: Literal["up", "down", "any", "none"] | None = None
     # A tool that was called.
     tool: ShortText | None = None
-    # The chatbot's, as its server said.
+    # Of the chatbot.
     model: ShortText | None = None
     version: ShortText | None = None
-    # Words in the question or the reply.
+    # A text in the question or the reply.
     text: ShortText | None = None
-    # The first and the last day on which it was said, in the zone of this machine.
+    # The first and the last day, in the time zone of this machine.
     since: Day | None = None
     until: Day | None = None
     sort: ShortText = "-created_at"
 
 
 class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The production replies of a time in figures, and by what they can be filtered."""
+    """Figures of production replies over a range of days, and the values they can be filtered by."""
 
     replies: int
-    # Those that could be graded, and their mean score.
+    # Gradable replies, and their mean score.
     graded: int
     score: float | None
     errors: dict[str, int]
@@ -208,11 +214,11 @@ class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Addition(NamedTuple):
-    """What became of replies that were sent."""
+    """The result of storing replies."""
 
-    # The ids of those that were not known before.
+    # The ids of new replies.
     new: tuple[str, ...]
-    # Verdicts that had been waiting for them.
+    # Earlier verdicts that were linked to them.
     linked: int
 
 
@@ -230,7 +236,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         self._store = store
 
     def add(self, replies: Sequence[ProductionReply]) -> Addition:
-        """Keep replies and tie waiting feedback to them; one whose id is known stays as it was."""
+        """Store new replies and link earlier feedback to them; known ids are ignored."""
         statement = insert("production_replies")
         with self.database.transaction() as connection:
             added = [item for item in replies if connection.run(statement, production_row(item)).rowcount]
@@ -240,8 +246,8 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         return Addition(new, linked)
 
     def graded_otherwise(self, version: str, *, limit: int) -> list[ProductionReply]:
-        """Replies that were last graded by another golden set or scoring than this."""
-        # Apart, so that each is looked up and the others are not looked through.
+        """Replies that were last graded by another golden set or scoring."""
+        # Three queries, each of which can use the index.
         conditions = (("graded_by IS NULL", ()), ("graded_by < ?", (version,)), ("graded_by > ?", (version,)))
         ids: list[Row] = []
         with self.database.reading() as connection:
@@ -251,9 +257,9 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             return self.read(connection, ids)
 
     def keep_grades(self, graded: Sequence[ProductionReply]) -> None:
-        """Keep new scores of replies, which themselves stay as they are."""
+        """Store new scores of replies."""
         changed = ("category", "score", "error_kind", "graded_by", "payload")
-        # Without the number that the database gives each.
+        # Without the key that the database assigns.
         columns = list(TABLES["production_replies"].columns)[1:]
         rows = []
         for item in graded:
@@ -378,7 +384,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         return [replies[identity] for identity in ids if identity in replies]
 
     def figures(self, criteria: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
-        """Those of the time that is wanted added up."""
+        """Figures over the criteria's days."""
         criteria = criteria or ProductionFilter()
         days = within_days("p.created_at", criteria)
         in_days = sql(
@@ -414,7 +420,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         )
 
     def verdicts(self, ids: Sequence[str]) -> dict[str, list[Feedback]]:
-        """What people said of these replies, newest first."""
+        """Reply id → its feedback, newest first."""
         found: dict[str, list[Feedback]] = {}
         for item in FeedbackStore(self._store).of_production(ids):
             found.setdefault(item.production_id or "", []).append(item)
@@ -422,7 +428,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
 
 
 def production_row(item: ProductionReply) -> tuple[Any, ...]:
-    """A reply as its table has it. A text that a column cannot hold as it is stays in the payload."""
+    """A row of the table. A text that a column cannot store unchanged stays in the payload."""
     card, reply, text = item.scorecard, item.reply, item.reply.text
     question, said = storable(item.question), None if text is None else storable(text)
     rest = item
@@ -519,10 +525,10 @@ def _conditions(database: Database, criteria: ProductionFilter, *, followed: str
     return conditions
 
 
-# Feedback added up in the database: satisfaction, rate, by category and day, and how it agrees with the scores.
+# Statistics of feedback
 
 
-# The newest comments that themes are sought in, and the newest scored verdicts that the correlation is over.
+# Limits: comments read for themes, scored verdicts read for the correlation, and days shown.
 _COMMENTS = 2_000
 _PAIRS = 20_000
 _DAYS = 90
@@ -533,13 +539,13 @@ _POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
 def feedback_stats(
     store: "SqlStore", *, queries: int | None = None, criteria: FeedbackFilter | None = None
 ) -> FeedbackStats:
-    """Add up a store's feedback of the days that are wanted; `queries` overrides how many replies users could have judged."""
+    """Statistics of a store's feedback over days; `queries` overrides the number of replies users could have rated."""
     with store.database.reading() as connection:
         return _stats(connection, queries, criteria or FeedbackFilter())
 
 
 def feedback_state(store: "SqlStore") -> tuple[str, ...]:
-    """Changes with every verdict, every production reply, and every new scoring of a run that was judged."""
+    """A value that changes with every verdict, production reply, and new scoring of a run with feedback."""
     queries = (
         "SELECT COUNT(*), MAX(created_at), SUM(value), SUM(LENGTH(comment)), COUNT(run_id), COUNT(production_id) "
         "FROM feedback",

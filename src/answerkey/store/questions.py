@@ -76,11 +76,11 @@ _TRIAL_FILTERS = {
 }
 
 
-def _trial_conditions(database: Database, given: Mapping[str, Any]) -> tuple[list[Sql], str]:
+def _trial_conditions(database: Database, filters: Mapping[str, Any]) -> tuple[list[Sql], str]:
     """The conditions of the filters that are set, and the joins they need."""
-    used = [(_TRIAL_FILTERS[name], value) for name, value in given.items() if name in _TRIAL_FILTERS]
+    used = [(_TRIAL_FILTERS[name], value) for name, value in filters.items() if name in _TRIAL_FILTERS]
     conditions = [each.condition(database, value) for each, value in used]
-    if given.get("result") == "error":
+    if filters.get("result") == "error":
         conditions.append(Sql("c.error_kind IS NOT NULL"))
     # The longest join includes the shorter ones.
     return conditions, max((each.joins for each, _ in used), key=len, default="")

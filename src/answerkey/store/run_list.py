@@ -16,7 +16,7 @@ from answerkey.store.table_query import ShortText, TableFilter, TableQuery
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What lists show of a run's summary; the rest of it is not even decoded."""
+    """The part of a run's summary that lists show."""
 
     questions: int
     score: float | None
@@ -37,14 +37,14 @@ class RunRow(msgspec.Struct, frozen=True):
     """A run in a list."""
 
     info: RunInfo
-    # None while it is under way.
+    # None until it is finished.
     figures: Figures | None
-    # The names under which it is a baseline.
+    # Its baseline names.
     baselines: tuple[str, ...] = ()
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is."""
+    """The progress of a run."""
 
     id: str
     status: str
@@ -171,7 +171,7 @@ class RunTable(TableQuery[RunFilter, RunRow]):
         return [rows[run_id] for run_id in ids if run_id in rows]
 
     def earlier(self, info: RunInfo, limit: int) -> list[RunRow]:
-        """The finished runs before one, of the same chatbot on the same golden set, the newest first."""
+        """Earlier finished runs of the same chatbot on the same golden set, newest first."""
         query = (
             "SELECT info, summary FROM runs WHERE question_set = ? AND target = ? AND created_at < ? "
             "AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
@@ -184,7 +184,7 @@ class RunTable(TableQuery[RunFilter, RunRow]):
             ]
 
     def question_sets(self) -> list[tuple[str, int]]:
-        """(name, runs) of the golden sets that were asked, the one asked last first."""
+        """(name, number of runs) of the golden sets, most recently used first."""
         query = (
             "SELECT question_set, COUNT(*) FROM runs GROUP BY question_set "
             "ORDER BY MAX(created_at) DESC LIMIT 50"
@@ -193,7 +193,7 @@ class RunTable(TableQuery[RunFilter, RunRow]):
             return [tuple(row) for row in connection.run(query)]
 
     def experiments(self, limit: int) -> list[tuple[str, str, int]]:
-        """(golden set, chatbot, runs), the one that ran last first."""
+        """(golden set, chatbot, number of runs), most recently run first."""
         query = (
             "SELECT question_set, target, COUNT(*) FROM runs GROUP BY question_set, target "
             "ORDER BY MAX(created_at) DESC, question_set, target LIMIT ?"
@@ -202,7 +202,7 @@ class RunTable(TableQuery[RunFilter, RunRow]):
             return [tuple(row) for row in connection.run(query, (limit,))]
 
     def progress(self, info: RunInfo) -> Progress:
-        """How far a run is, from its scorecards so far."""
+        """The progress of a run, from its scorecards so far."""
         query = sql(
             "SELECT COUNT(*), AVG(c.score), SUM(c.passed), COUNT(c.error_kind) FROM scorecards c WHERE {run}",
             run=of_run(info),

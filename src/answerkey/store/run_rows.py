@@ -1,4 +1,4 @@
-"""How replies and scorecards lie in columns: every text once, numbers apart from long details; and what a run is."""
+"""How runs, replies and scorecards are written to rows and read back."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ from answerkey.store.schema import TABLES, insert
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.
 _SEPARATOR = "\x1e"
-# What scorecards' details have in common, for their compression; stores hold what was made with it, so it stays.
+# Common parts of scorecard details, as a compression dictionary; existing stores depend on it.
 _COMMON = (
     b'"judge":{"reason":"","score":,"arguments":"failed","evidence":"claims":[{"text":"supported":"sources":['
     b'["no keyword expected",["called no tool",["no tool expected",["missing ","extra "expected tool"'
@@ -43,14 +43,14 @@ _decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
 
 
 def storable(text: str) -> str:
-    """Without what databases refuse: PostgreSQL takes no NUL in text, and no database a lone surrogate."""
+    """A text without NUL, which PostgreSQL refuses, and lone surrogates, which no database accepts."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def fold(text: str) -> str | None:
-    """A text without case; None where A to Z are all that changes, which a search does by itself."""
+    """A text without case; None if only A to Z change, which LIKE ignores anyway."""
     if text.isascii():
         return None
     folded = text.casefold()
@@ -58,7 +58,7 @@ def fold(text: str) -> str | None:
 
 
 def tools_text(replies: Sequence[Reply]) -> str:
-    """The tools that replies called, each between line breaks."""
+    """The called tools, each between line breaks."""
     tools = dict.fromkeys([call.name for reply in replies for call in reply.tool_calls])
     return storable("\n" + "\n".join(tools) + "\n") if tools else ""
 
@@ -67,50 +67,50 @@ def tools_text(replies: Sequence[Reply]) -> str:
 
 
 def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None, str]:
-    """Tools, text, the text without case and payload of the replies to a question's turns.
+    """Tools, text, folded text and payload of the replies to a question's turns.
 
-    A text that a column cannot hold as it is stays in the payload as well.
+    A text that the column cannot store unchanged stays in the payload as well.
     """
     texts = [reply.text for reply in replies if reply.text is not None]
-    said = _SEPARATOR.join(texts)
-    kept = storable(said)
-    separable = len(texts) == 1 or said.count(_SEPARATOR) == len(texts) - 1
-    if separable and kept == said and len(texts) == len(replies):
+    joined = _SEPARATOR.join(texts)
+    column = storable(joined)
+    separable = len(texts) == 1 or joined.count(_SEPARATOR) == len(texts) - 1
+    if separable and column == joined and len(texts) == len(replies):
         replies = [msgspec.structs.replace(reply, text=None) for reply in replies]
-    return tools_text(replies), kept if texts else None, fold(kept), _encode(replies).decode()
+    return tools_text(replies), column if texts else None, fold(column), _encode(replies).decode()
 
 
 def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
-    """The replies as they were."""
+    """The replies of a row."""
     replies = _decode_replies(payload)
     if text is not None and not any(reply.text is not None for reply in replies):
         texts = [text] if len(replies) == 1 else text.split(_SEPARATOR)
-        for reply, said in zip(replies, texts, strict=True):
-            # Nobody else has seen it yet.
-            msgspec.structs.force_setattr(reply, "text", said)
+        for reply, part in zip(replies, texts, strict=True):
+            # Safe on a frozen struct that has just been created.
+            msgspec.structs.force_setattr(reply, "text", part)
     return replies
 
 
 def reply_checksum(ask_hash: bytes, trial: int, text: str | None, payload: str) -> int:
-    """CRC-32 of what a row of replies says, with a sign: four bytes in either database."""
+    """The signed CRC-32 of a row of replies."""
     found = zlib.crc32(payload.encode(), zlib.crc32(ask_hash, trial))
     found = zlib.crc32(b"" if text is None else text.encode(), found)
     return found - 2**32 if found >= 2**31 else found
 
 
 def reply_digest(replies: Sequence[Reply]) -> int:
-    """Equal for replies that say the same."""
+    """A number that is equal for replies with equal texts."""
     said = "\0".join(["\1" if reply.text is None else reply.text for reply in replies])
     return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=6).digest())
 
 
 def id_hash(kind: str, external_id: str) -> bytes:
-    """Under which a chatbot's own id of a reply is kept."""
+    """The hash of a chatbot's own id of a reply."""
     return blake2b(f"{kind}:{external_id}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
-    """Of all ids that replies have."""
+    """The hashes of all ids of these replies."""
     found = []
     for reply in replies:
         if reply.response_id:
@@ -142,7 +142,7 @@ class _Part(msgspec.Struct, array_like=True):
 
 
 class _Details(msgspec.Struct, array_like=True):
-    """What a scorecard has beside its columns."""
+    """The part of a scorecard that is not in columns."""
 
     components: list[_Part]
     findings: dict[str, Any]
@@ -156,27 +156,27 @@ read_measures = msgspec.json.Decoder(Measures).decode
 
 
 class PackedCard(NamedTuple):
-    """What of a scorecard does not fit into plain columns."""
+    """The packed parts of a scorecard."""
 
     # Measures as JSON.
     measures: str
-    # Doubles, little-endian on every machine, so that a store can be moved; a missing value is NaN.
+    # Little-endian doubles; a missing value is NaN.
     measured: bytes
     details: bytes
 
 
-# What `unpack_card` takes, in its order: `c` are scorecards, `d` their details, `m` the names of their measures.
+# The arguments of `unpack_card`: `c` are scorecards, `d` their details, `m` the names of their measures.
 CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.payload"
 
 
 def pack_card(card: Scorecard) -> PackedCard:
-    """A scorecard's numbers and its long rest."""
+    """Pack a scorecard."""
     parts = [
         _Part(score.reason, score.weight, score.details, score.facts) for score in card.components.values()
     ]
     message = None if card.error is None else card.error.message
     values = [*[score.value for score in card.components.values()], *card.metrics.values()]
-    # Nobody can average with what is endless; JSON has no name for it either.
+    # Infinity cannot be averaged, and JSON cannot represent it.
     measured = array("d", [nan if value is None or value in (inf, -inf) else value for value in values])
     compressor = _COMPRESSOR.copy()
     details = compressor.compress(_encode(_Details(parts, card.findings, message, card.turns)))
@@ -196,7 +196,7 @@ def unpack_card(
     measured: bytes,
     payload: bytes,
 ) -> Scorecard:
-    """The scorecard as it was."""
+    """The scorecard of a row."""
     names = read_measures(measures)
     values = [None if isnan(value) else value for value in unpack_values(measured)]
     details = _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
@@ -216,7 +216,7 @@ def unpack_card(
 
 
 def check_details(payload: bytes) -> None:
-    """Raises ValueError for details that cannot be read."""
+    """Raise ValueError if details cannot be decoded."""
     try:
         _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
     except zlib.error as error:
@@ -235,7 +235,7 @@ def _little_endian(values: "array[float]") -> "array[float]":
 
 
 def read_run_info(payload: str | bytes) -> RunInfo:
-    """What a run is, as any version wrote it: settings that have gone since are left out."""
+    """Decode a run, ignoring settings that no longer exist."""
     try:
         return _decode_info(payload)
     except msgspec.ValidationError:
@@ -243,12 +243,12 @@ def read_run_info(payload: str | bytes) -> RunInfo:
 
 
 def convert_run_info(plain: dict[str, Any]) -> RunInfo:
-    """The same from plain values."""
+    """Convert plain values to a run, ignoring unknown settings."""
     return msgspec.convert(_known(plain, RunInfo), RunInfo)
 
 
 def _known(value: Any, kind: Any) -> Any:
-    """A value without the fields that its kind does not have (any more); scores stay as they were given."""
+    """A value without fields that its type does not have."""
     if get_origin(kind) in (Union, UnionType):
         kind = next((part for part in get_args(kind) if _is_struct(part)), None)
     if not (isinstance(value, dict) and _is_struct(kind)):
@@ -261,7 +261,7 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-# RunWriter: how a run is written, in small durable transactions.
+# Writing
 
 
 # Rows looked up or written at a time.
@@ -296,27 +296,27 @@ class RunWriter:
         self.database = database
 
     def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
-        """Begin a run: what it is, and the questions it will ask."""
+        """Create a run with the questions it will ask."""
         with self.database.transaction() as connection:
-            _keep_questions(connection, questions)
+            _store_questions(connection, questions)
             row = run_row(connection, info)
             if not connection.run(insert("runs", tuple(row)), tuple(row.values())).rowcount:
-                raise UsageError(f"run {info.id} is in this store already")
+                raise UsageError(f"run {info.id} is already in this store")
 
     def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
-        """Change what a run is; with `questions`, also which set it asks."""
+        """Replace a run's description and, if given, its questions."""
         with self.database.transaction() as connection:
             if questions is not None:
-                _keep_questions(connection, questions)
+                _store_questions(connection, questions)
             _update_run(connection, info)
 
     def finish_run(self, info: RunInfo, summary: Summary) -> None:
-        """Keep the run's summary and status."""
+        """Store a run's summary and final status."""
         with self.database.transaction() as connection:
             _update_run(connection, info, summary=_encode_writing(summary).decode())
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
-        """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
+        """Store replies and scorecards in one durable transaction; stored replies are never replaced."""
         if not trials:
             return
         with self.database.transaction() as connection:
@@ -328,7 +328,7 @@ class RunWriter:
         self.database.update_statistics()
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
-        """Keep replies that are scored later, in one durable transaction."""
+        """Store replies that are scored later, in one durable transaction."""
         if trials:
             with self.database.transaction() as connection:
                 run, target = run_key(connection, info), name_key(connection, info.target_hash)
@@ -336,7 +336,7 @@ class RunWriter:
                 write_replies(connection, run, target, trials)
 
     def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
-        """Begin a run with another one's replies, as far as they are of its target, questions and repeats."""
+        """Copy another run's replies, as far as target, questions and repeats are the same."""
         query = sql(
             "SELECT {columns} FROM replies WHERE run = {run} AND target = {target} AND trial <= ? AND ask_hash IN "
             "(SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question WHERE i.question_set = {set})",
@@ -359,7 +359,7 @@ class RunWriter:
                 connection.insert("reply_ids", ids)
 
     def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
-        """Forget the scorecards under the run's scoring that are not of these (position, trial): they were of other questions."""
+        """Delete the scorecards under the run's scoring except those of these (position, trial) pairs."""
         listed = sql(
             "SELECT c.run, c.scoring, c.position, c.trial FROM scorecards c WHERE {run}", run=of_run(info)
         )
@@ -372,7 +372,7 @@ class RunWriter:
                 connection.run_many(statement, stale)
 
     def delete_run(self, run_id: str) -> int:
-        """Forget a run, its replies, its scorecards and what people said of them; how many verdicts."""
+        """Delete a run with its replies, scorecards and feedback; returns the number of verdicts."""
         with self.database.transaction() as connection:
             _delete_ids(connection, run_id)
             for table in ("replies", "scorecards", "scorecard_details"):
@@ -386,8 +386,7 @@ class RunWriter:
 
 
 def _delete_ids(connection: Connection, run_id: str) -> None:
-    """Forget the chatbot's own ids of a run's replies: found through the replies, since an index by run would take more
-    room in each store than deleting ever saves."""
+    """Delete the ids of a run's replies, found through the replies: an index by run would cost every store more space."""
     columns = ("id_hash", "run", "ask_hash", "target", "trial")
     where = " AND ".join(f"{column} = ?" for column in columns)
     query = sql(
@@ -425,28 +424,28 @@ def _update_run(connection: Connection, info: RunInfo, **more: str) -> None:
 def run_key(connection: Connection, info: RunInfo) -> int:
     key = connection.value("SELECT key FROM runs WHERE id = ?", (info.id,))
     if key is None:
-        raise UnknownNameError(f"run {info.id} is not in this store any more; `answerkey runs` lists them")
+        raise UnknownNameError(f"run {info.id} is no longer in this store; `answerkey runs` lists them")
     return int(key)
 
 
 def _check_open(connection: Connection, info: RunInfo) -> None:
-    """A run that is complete is evidence: nothing is added to its replies."""
+    """Refuse to add replies to a complete run, which is evidence."""
     if connection.value("SELECT status FROM runs WHERE id = ?", (info.id,)) == "complete":
-        raise UsageError(f"run {info.id} is complete and can only be read; make a new one: answerkey run")
+        raise UsageError(f"run {info.id} is complete and read-only; start a new one: answerkey run")
 
 
 def name_key(connection: Connection, name: str) -> int:
-    """The number of a hash or a list of names, given to it now if it has none."""
+    """The number of a hash or a list of names, assigned now if it has none."""
     for _ in range(2):
         key = connection.value("SELECT key FROM names WHERE name = ?", (name,))
         if key is not None:
             return int(key)
         connection.run(insert("names"), (name,))
-    raise UnknownNameError(f"{name[:80]!r} could not be kept")
+    raise UnknownNameError(f"{name[:80]!r} could not be stored")
 
 
 def _question_keys(connection: Connection, questions: Iterable[Question]) -> dict[str, int]:
-    """Content hash → the question's number; those that are not kept yet are written."""
+    """Content hash → the question's number; new questions are written."""
     criteria = {bytes.fromhex(question.content_hash): question for question in questions}
     found = known_questions(connection, list(criteria))
     missing = [content for content in criteria if content not in found]
@@ -469,7 +468,7 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
 
 
 def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
-    """A question as its table has it."""
+    """A row of the questions table."""
     asked = storable("\n".join([question.id, *(turn.question for turn in question.asks)]))
     named = (storable(question.id), storable(question.category))
     return (
@@ -482,7 +481,7 @@ def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
     )
 
 
-def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
+def _store_questions(connection: Connection, questions: QuestionSet) -> None:
     number = name_key(connection, questions.hash)
     known = connection.value("SELECT position FROM set_items WHERE question_set = ? LIMIT 1", (number,))
     if known is not None:
@@ -495,7 +494,7 @@ def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
 
 
 def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
-    # Whole seconds, which take half the room.
+    # Whole seconds, which take half the space.
     now = float(int(time.time()))
     rows: list[tuple[Any, ...]] = []
     ids: list[tuple[Any, ...]] = []
@@ -503,7 +502,7 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
         ask_hash = bytes.fromhex(trial.question.ask_hash)
         rows.append(reply_row(run, ask_hash, target, trial.number, now, trial.replies))
         ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
-    # What is recorded stays: the same trial again is the same trial.
+    # An existing reply to the same trial is not replaced.
     connection.insert("replies", rows)
     connection.insert("reply_ids", ids)
 
@@ -511,7 +510,7 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
 def reply_row(
     run: int, ask_hash: bytes, target: int, trial: int, stored_at: float, replies: Sequence[Reply]
 ) -> tuple[Any, ...]:
-    """Replies as their table has them."""
+    """A row of the replies table."""
     tools, text, folded, payload = pack_replies(replies)
     checksum = reply_checksum(ask_hash, trial, text, payload)
     return run, ask_hash, target, trial, stored_at, tools, text, folded, payload, checksum

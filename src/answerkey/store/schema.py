@@ -1,7 +1,7 @@
-"""The tables, written once: stores are made from these declarations, and rows are told apart by them.
+"""The schema: every table is declared once, and statements are generated from the declarations.
 
-A column is "name type"; a `?` marks one that may be empty. Types are text, integer, long (64 bits), real, bytes, and
-number: an integer that the database gives a row when it is written.
+A column is "name type"; a `?` marks one that may be NULL. Types are text, integer, long (64 bits), real, bytes, and
+number: a key that the database assigns.
 """
 
 import sqlite3
@@ -16,7 +16,7 @@ Dialect = Literal["sqlite", "postgresql"]
 # Raised when the tables change; stores of another version are refused.
 VERSION = 12
 
-# By what words a production reply is found: SQL over the columns of a row.
+# SQL of the text in which production replies are searched.
 SAID_IN_PRODUCTION = (
     "COALESCE({row}.folded, {row}.id || ' ' || {row}.question || ' ' || COALESCE({row}.text, ''))"
 )
@@ -40,20 +40,20 @@ class TableSchema(msgspec.Struct, frozen=True):
     name: str
     # Name → type.
     columns: dict[str, str]
-    # What tells a row from others: the key, unless the database gives the rows numbers.
+    # The columns that identify a row: the primary key, unless the database assigns one.
     identity: tuple[str, ...]
     # Name → columns.
     indexes: dict[str, str]
-    # Other columns that no two rows share.
+    # Further columns that are unique together.
     unique: str | None
-    # Kept in the order of its key, without a second copy of it (SQLite).
+    # Stored in the order of its primary key (WITHOUT ROWID in SQLite).
     ordered: bool
-    # SQL of a text by parts of which rows are found, through an index of its own (PostgreSQL: made for those who serve).
+    # SQL of a text that has a search index (in PostgreSQL only after the first `serve`).
     searched: str | None
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The columns that a new row brings along."""
+        """The columns of an INSERT."""
         return tuple(name for name, kind in self.columns.items() if kind != "number")
 
 
@@ -71,27 +71,26 @@ def _table(
 
 
 _DECLARED = (
-    # Long hashes and lists of names under a short number: targets, scorings, question sets, a scorecard's measures.
+    # Short numbers for long hashes and lists of names: targets, scorings, question sets, a scorecard's measures.
     _table("names", "key number, name text", identity="name"),
     _table(
         "runs",
         "key number, id text, name text, status text, target text, question_set text",
         # ISO 8601 in UTC; sorts as text.
         "created_at text",
-        # The scoring in force, a key of `names`.
+        # The current scoring, a key of `names`.
         "scoring integer",
-        # The RunInfo and, when the run has ended, the Summary, as JSON.
+        # The RunInfo and, for a finished run, the Summary, as JSON.
         "info text, summary text?",
         identity="id",
         runs_by_time="created_at",
         runs_by_name="name",
     ),
-    # Kept once for all runs that asked them, by their content. While its ask hash stays, a stored reply is still the
-    # question's reply.
+    # Stored once per distinct content, shared by all runs. A stored reply stays valid while the ask hash is the same.
     _table(
         "questions",
         "key number, content_hash bytes, ask_hash bytes, id text, category text",
-        # The id and what each turn asks, to be searched; and without case, where that is more than A to Z.
+        # The id and the text of each turn, for searches; `folded` is the text without case if it is not ASCII.
         "asked text, folded text?",
         # The Question as JSON.
         "payload text",
@@ -105,39 +104,37 @@ _DECLARED = (
         identity="question_set, position",
         ordered=True,
     ),
-    # What the chatbot said, never overwritten: an edited question or another target has rows of its own.
+    # Replies, never overwritten: an edited question or another target has rows of its own.
     _table(
         "replies",
         "run integer, ask_hash bytes, target integer, trial integer",
         # When it was stored, in seconds since 1970.
         "stored_at real",
-        # The tools that were called, each between line breaks.
+        # The names of the called tools, each between line breaks.
         "tools text",
-        # What was said, the turns of a conversation with a record separator between them; and without case, where that
-        # is more than A to Z.
+        # The text, with a record separator between the turns of a conversation; `folded` as in `questions`.
         "text text?, folded text?",
         # The replies to the question's turns as a JSON list, without their texts.
         "payload text",
-        # CRC-32 of what the row says, with a sign: `store check` finds rows that a disk has changed.
+        # Signed CRC-32 of the row, with which `store check` detects damage.
         "checksum integer",
         identity="run, ask_hash, target, trial",
     ),
-    # The chatbot's own ids of replies, hashed with their kind, by which feedback refers to them.
+    # Hashes of the chatbot's own ids of replies, by which feedback refers to them.
     _table(
         "reply_ids",
         "id_hash bytes, run integer, ask_hash bytes, target integer, trial integer",
         identity="id_hash, run, ask_hash, target, trial",
         ordered=True,
     ),
-    # What lists, comparisons and charts are made of: nothing in it is long. Kept by scoring, so that old scores stay
-    # readable beside new ones.
+    # Short columns for lists, comparisons and charts. One row per scoring, so that old scores stay readable.
     _table(
         "scorecards",
         "run integer, scoring integer, position integer, trial integer, question integer, target integer",
         "score real?, grade text?, passed integer, error_kind text?, latency_ms real?, cost real?",
-        # The judge's value, where one graded the reply: disagreements are found by it.
+        # The judge's value, if a judge graded the reply.
         "judge real?",
-        # Equal for equal replies: differences between runs are found by it.
+        # Equal for equal replies.
         "reply_digest long",
         # The names of components and metrics, a key of `names`, and their values as doubles in that order.
         "measures integer, measured bytes",
@@ -145,19 +142,19 @@ _DECLARED = (
         scorecards_by_question="question, run",
         ordered=True,
     ),
-    # The rest of a scorecard: reasons, what was found and missing, findings, turns. Compressed JSON.
+    # The rest of a scorecard as compressed JSON: reasons, found and missing items, findings, turns.
     _table(
         "scorecard_details",
         "run integer, scoring integer, position integer, trial integer, payload bytes",
         identity="run, scoring, position, trial",
         ordered=True,
     ),
-    # Which process is asking a run's questions; `ownership.py` says how one is taken over.
+    # The process that owns a running run; see `ownership.py`.
     _table(
         "leases",
-        # The owner is a random id; the process is that of a machine, so that it can be looked for there.
+        # The owner is a random id; `process` identifies the process on its machine.
         "run_id text, owner text, host text, pid integer, process text, since text",
-        # How often its heart has beaten, and when it last did by the database's clock, in seconds since 1970.
+        # The number of heartbeats, and the time of the last by the database's clock, in seconds since 1970.
         "beats integer, beat_at real",
         identity="run_id",
     ),
@@ -166,9 +163,9 @@ _DECLARED = (
         "feedback",
         "id text, created_at text, value real, source text, comment text, category text?",
         "response_id text?, trace_id text?, conversation_id text?",
-        # A key means something among those of one sender only; imports and reviews have none.
+        # Idempotency keys are unique per sender; imports and reviews have none.
         "sender text, idempotency_key text?",
-        # The reply of production, or of a run, that it is about; all empty: not matched yet.
+        # The production reply or the reply of a run that it is about; all NULL: not matched yet.
         "production_id text?, run_id text?, ask_hash bytes?, trial integer?, target_hash text?",
         # The Feedback as JSON.
         "payload text",
@@ -183,20 +180,20 @@ _DECLARED = (
     ),
     _table(
         "production_replies",
-        # When it was said, in UTC.
+        # `created_at` is the time of the reply, in UTC.
         "key number, id text, created_at text, category text?, trace_id text?, conversation_id text?, score real?",
         "error_kind text?, latency_ms real?",
-        # The chatbot's, as far as its server said so.
+        # Of the chatbot, if its server sent them.
         "model text?, version text?",
         # Hash of the golden set and the scoring that it was last graded by.
         "graded_by text?",
-        # As those of `replies`; `folded` is of id, question and text.
+        # As in `replies`; `folded` is of id, question and text.
         "tools text, question text, text text?, folded text?",
         # The ProductionReply as JSON, without its question and text.
         "payload text",
         identity="id",
         searched=SAID_IN_PRODUCTION,
-        # All that lists filter by, so that they do not read the long rows; and one for each order but that of the id.
+        # A covering index for filters, so that lists do not read the long rows; and one index per sort column.
         production_listing="created_at, id, category, error_kind, score, latency_ms, model, version, tools",
         production_by_score="score, created_at DESC, id DESC",
         production_by_latency_ms="latency_ms, created_at DESC, id DESC",
@@ -208,7 +205,7 @@ _DECLARED = (
         production_by_conversation="conversation_id",
         production_by_grading="graded_by",
     ),
-    # What production replies add up to, by day and by what they are counted apart; kept by `production_sums.py`.
+    # Counts and sums of production replies by day and facet; maintained by `production.py`.
     _table(
         "production_sums",
         "day text, facet text, value text, replies long, graded long, score real, timed long, latency_ms real",
@@ -236,12 +233,12 @@ _DECLARED = (
         "owner text, name text, address text, created_at text",
         identity="owner, name",
     ),
-    # Judges' answers, for every run that asks the same of the same judge.
+    # Answers of judges, shared by all runs that ask the same judge the same.
     _table(
         "judgements",
         # The run that paid for it.
         "key text, run_id text, model text",
-        # The answer's text. No cost: no price was known.
+        # `payload` is the answer's text; a NULL cost means that the price is unknown.
         "payload text, cost real?, input_tokens integer, output_tokens integer, created_at text",
         identity="key",
         judgements_by_run="run_id",
@@ -251,7 +248,7 @@ TABLES = {table.name: table for table in _DECLARED}
 
 
 def create_statements(dialect: Dialect, names: Iterable[str] = TABLES) -> list[str]:
-    """SQL that makes tables and their indexes."""
+    """SQL that creates tables and their indexes."""
     statements = []
     for table in map(TABLES.__getitem__, names):
         parts = []
@@ -269,12 +266,12 @@ def create_statements(dialect: Dialect, names: Iterable[str] = TABLES) -> list[s
     return statements
 
 
-# Since when SQLite can index all parts of a text.
+# The first SQLite version with trigram indexes.
 _TRIGRAMS = (3, 34)
 
 
 def _words_statements(name: str, searched: str) -> list[str]:
-    """SQL that makes an index of a table's texts, and keeps it up to date; rows whose text changes are not foreseen."""
+    """SQL that creates a search index with triggers that maintain it; texts must not change."""
     index = f"{name}_words"
     return [
         f"CREATE VIRTUAL TABLE {index} USING fts5(words, content='', columnsize=0, tokenize='trigram')",
@@ -287,7 +284,7 @@ def _words_statements(name: str, searched: str) -> list[str]:
 
 @cache
 def insert(table: str, columns: tuple[str, ...] | None = None, *, replace: bool = False) -> str:
-    """SQL that writes a row; one with the same identity stays, or is replaced."""
+    """SQL that inserts a row; an existing one with the same identity is left alone, or replaced."""
     declared = TABLES[table]
     names = columns or declared.written
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in declared.identity)

@@ -1,4 +1,4 @@
-"""SqlStore: runs in an SQL database, appended in small durable batches and read back as streams."""
+"""SqlStore: runs in an SQL database, written in small durable transactions and read as streams."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -36,8 +36,9 @@ _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
-# Scorecards `c` with the question `q` and the replies `r` that they are of, and their details.
+# Questions from which on a set is large.
 _LARGE_SET = 1_000
+# Scorecards `c` with their question `q`, replies `r` and details `d`.
 _RESULT_TABLES = (
     "scorecards c JOIN questions q ON q.key = c.question "
     "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial "
@@ -58,7 +59,7 @@ def select_results(info: RunInfo, *conditions: Sql) -> Sql:
 
 
 def read_result(row: Row) -> Trial:
-    """A trial with all that was said."""
+    """A trial with its replies and scorecard."""
     position, number, question, text, replies, *card = row
     return Trial(
         question=_decode_question(question),
@@ -70,7 +71,7 @@ def read_result(row: Row) -> Trial:
 
 
 class _Grouped(msgspec.Struct):
-    """What of a question says to which others it belongs."""
+    """The fields of a question that define its group."""
 
     group: str | None = None
     metadata: dict[str, Any] = {}
@@ -80,11 +81,11 @@ _decode_grouped = msgspec.json.Decoder(_Grouped).decode
 
 
 class SqlStore(RunWriter, Store):
-    """A store in an SQL database. A run's own rows are written by RunWriter."""
+    """A store in an SQL database; RunWriter has the methods that write runs."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # Which names a number of `names` stands for, of those that scorecards were read by.
+        # Cache: number in `names` → names of measures.
         self._measures: dict[int, Measures] = {}
         try:
             create_tables(database)
@@ -94,15 +95,15 @@ class SqlStore(RunWriter, Store):
 
     @property
     def address(self) -> str:
-        """Where the store is, without a password."""
+        """The store's address, without a password."""
         return self.database.address
 
     def tune_for_serving(self) -> None:
-        """Serve readers at pages, who must not wait for a lock as long as a run that writes may."""
+        """Prepare for serving pages."""
         self.database.tune_for_serving()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.database.close()
 
     def __enter__(self) -> "SqlStore":
@@ -125,18 +126,18 @@ class SqlStore(RunWriter, Store):
             ]
 
     def list_infos(self, *, limit: int | None = None, offset: int = 0) -> list[RunInfo]:
-        """What runs there are, newest first, without their summaries."""
+        """Runs, newest first, without their summaries."""
         query = f"SELECT info FROM runs {_NEWEST} LIMIT ? OFFSET ?"
         with self.database.reading() as connection:
             rows = connection.run(query, (_limit(limit), offset)).fetchall()
             return [self.read_info(connection, info) for (info,) in rows]
 
     def read_info(self, connection: Connection, payload: str) -> RunInfo:
-        """What a run is, with the status that it really has."""
+        """Decode a run, with its actual status."""
         return with_true_status(self.database, connection, read_run_info(payload))
 
     def count_runs(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         with self.database.reading() as connection:
             return int(connection.value("SELECT COUNT(*) FROM runs"))
 
@@ -145,79 +146,76 @@ class SqlStore(RunWriter, Store):
         if reference == "latest" or reference.startswith("latest~"):
             return self._latest(reference)
         with self.database.reading() as connection:
-            found = self._named(connection, reference)
-            if len(found) == 1:
-                return self.read_info(connection, found[0])
-        if found:
-            raise UnknownNameError(
-                f"run {reference!r} is ambiguous: several ids begin so; give more of the id"
-            )
+            matches = self._find_infos(connection, reference)
+            if len(matches) == 1:
+                return self.read_info(connection, matches[0])
+        if matches:
+            raise UnknownNameError(f"run {reference!r} is ambiguous; use a longer prefix")
         raise UnknownNameError(f"no run {reference!r} in this store; `answerkey runs` lists them")
 
-    def _named(self, connection: Connection, reference: str) -> list[str]:
-        # No run has such a name, and no database takes it.
+    def _find_infos(self, connection: Connection, reference: str) -> list[str]:
+        # No database accepts NUL.
         reference = reference.replace("\0", "")
         baseline = connection.value("SELECT run_id FROM baselines WHERE name = ?", (reference,))
-        criteria = baseline or reference
+        run = baseline or reference
         for query in (
             "SELECT info FROM runs WHERE id = ?",
             f"SELECT info FROM runs WHERE name = ? {_NEWEST} LIMIT 1",
             "SELECT info FROM runs WHERE substr(id, 1, length(?)) = ? LIMIT 2",
         ):
-            values = (criteria, criteria) if "substr" in query else (criteria,)
-            found = [info for (info,) in connection.run(query, values)]
-            if found:
-                return found
+            matches = [info for (info,) in connection.run(query, (run,) * query.count("?"))]
+            if matches:
+                return matches
         return []
 
     def _latest(self, reference: str) -> RunInfo:
         _, _, back = reference.partition("~")
         if back and not back.isdecimal():
             raise UnknownNameError(f"run {reference!r}: write latest~1 for the run before the latest")
-        # A run so far back that no database can count to it is not there either.
+        # Databases limit the offset.
         found = self.list_infos(limit=1, offset=min(int(back or 0), 2**31))
         if not found:
             raise UnknownNameError(f"no run {reference!r} in this store; `answerkey run` makes one")
         return found[0]
 
     def load_run(self, info: RunInfo) -> Run:
-        """A run with its summary; its results are read when they are asked for."""
+        """A run with its summary; results are read when they are used."""
         summary = self.summary_of(info.id)
         if summary is None:
             summary = self.summarise(info, self.results(info))
         results = StreamedResults(
-            lambda: self.results(info), lambda asked: self._results_of(info, asked, None)
+            lambda: self.results(info), lambda question_id: self._results_of(info, question_id, None)
         )
         return Run(info=info, summary=summary, results=results)
 
     def summarise(self, info: RunInfo, results: Iterable[Trial]) -> Summary:
-        """Results of a run, grouped by question, summed up as a run over its stored questions."""
+        """The summary of a run's results, which must be grouped by question."""
         questions, mark = self.count_questions(info.question_set_hash), info.pass_mark
         if info.is_log:
             return summarise_log(results, questions=questions, bad_rows=info.bad_rows, pass_mark=mark)
         return summarise(results, planned=questions * info.repeat, pass_mark=mark)
 
     def summary_of(self, run_id: str) -> Summary | None:
-        """A run's summary; None while it is under way."""
+        """A run's summary; None until it is finished."""
         with self.database.reading() as connection:
             payload = connection.value("SELECT summary FROM runs WHERE id = ?", (run_id,))
         return None if payload is None else _decode_summary(payload)
 
     def finished_state(self, run_id: str) -> str | None:
-        """Changes whenever what a finished run is or scored does; None while it is under way."""
+        """A text that changes whenever a finished run or its scores do; None until it is finished."""
         with self.database.reading() as connection:
             row = connection.run("SELECT info, summary FROM runs WHERE id = ?", (run_id,)).fetchone()
         return None if row is None or row[1] is None else "\n".join(row)
 
-    # Baselines: names for runs to compare with, kept until they are given to another run or forgotten.
+    # Baselines
 
     def set_baseline(self, name: str, run_id: str) -> None:
-        """Give a run a name that stays until it is given to another."""
+        """Set the run of a baseline name."""
         with self.database.transaction() as connection:
             connection.run(insert("baselines", replace=True), (name, run_id, now()))
 
     def name_baseline(self, name: str, reference: str) -> RunInfo:
-        """Call a run `name`; raises UsageError for a name or run that cannot be one."""
+        """Make a run the baseline `name`; raises UsageError if the name is invalid or the run incomplete."""
         if (
             not name.strip()
             or name == "latest"
@@ -228,13 +226,13 @@ class SqlStore(RunWriter, Store):
         info = self.find_run(reference)
         if info.status != "complete":
             raise UsageError(
-                f"run {info.id} is not complete and no fair baseline: answerkey resume {info.id}"
+                f"run {info.id} is not complete and cannot be a baseline; first: answerkey resume {info.id}"
             )
         self.set_baseline(name, info.id)
         return info
 
     def remove_baseline(self, name: str) -> bool:
-        """Forget a name, the run stays; whether there was such a name."""
+        """Remove a baseline name, not its run; False if there is no such name."""
         with self.database.transaction() as connection:
             return bool(connection.run("DELETE FROM baselines WHERE name = ?", (name,)).rowcount)
 
@@ -256,18 +254,18 @@ class SqlStore(RunWriter, Store):
             yield _decode_question(payload)
 
     def count_questions(self, set_hash: str) -> int:
-        """How many questions a stored set has."""
+        """The number of questions of a stored set."""
         query = sql("SELECT COUNT(*) FROM set_items WHERE question_set = {set}", set=name_key_sql(set_hash))
         with self.database.reading() as connection:
             return int(connection.value(*query))
 
     def reply_keys(self, info: RunInfo) -> set[tuple[str, int]]:
-        """Which (ask hash, trial) pairs already have a reply from this target."""
+        """The (ask hash, trial) pairs that have a reply from the run's target."""
         query = sql("SELECT ask_hash, trial FROM replies WHERE {where}", where=_from_target(info))
         return {(ask_hash.hex(), trial) for ask_hash, trial in self.database.stream(*query)}
 
     def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
-        """The stored trials of one question, as far as it has been asked of this target."""
+        """The stored trials of one question with the run's target."""
         query = sql(
             "SELECT trial, text, payload FROM replies WHERE {where} AND ask_hash = ? ORDER BY trial",
             bytes.fromhex(ask_hash),
@@ -283,7 +281,7 @@ class SqlStore(RunWriter, Store):
             yield read_result(row)
 
     def results_of(self, info: RunInfo, question_id: str, *, most: int = 20) -> list[Trial]:
-        """The trials of one question with all that was said; raises UnknownNameError if the run has none."""
+        """The trials of one question; raises UnknownNameError if the run has none."""
         found = self._results_of(info, question_id, most)
         if not found:
             raise UnknownNameError(f"run {info.id} has no scored question {question_id[:120]!r}")
@@ -304,10 +302,10 @@ class SqlStore(RunWriter, Store):
         with self.database.reading() as connection:
             return [read_result(row) for row in connection.run(*query)]
 
-    # What comparisons read: a few light columns, without replies, reasons or questions.
+    # For comparisons: a few short columns, without replies, reasons or questions.
 
     def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
-        """The run's trials under its current scoring, in the set's order, trial by trial."""
+        """The run's scores under its current scoring, column by column, in the set's order, trial by trial."""
         query = sql(
             "SELECT q.id, q.content_hash, q.category, c.score, c.error_kind, c.latency_ms, c.cost, c.measures, "
             "c.measured FROM scorecards c JOIN questions q ON q.key = c.question WHERE {run} "
@@ -336,9 +334,8 @@ class SqlStore(RunWriter, Store):
         return self._measures[number]
 
     def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-        """(content hash, group) of the questions that have one of the fields, the first that is there."""
-        # A question without fields of its own has no such key. Where no question has, one look through them all is
-        # several times as fast as looking up those of a large set.
+        """(content hash, group) of the questions that have one of the fields; the first field counts."""
+        # If no question at all has such fields, one scan is several times as fast as looking up those of a large set.
         with_fields = "(q.payload LIKE '%\"metadata\"%' OR q.payload LIKE '%\"group\"%')"
         with self.database.reading() as connection:
             none = f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1"

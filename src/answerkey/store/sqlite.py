@@ -13,15 +13,15 @@ from answerkey.errors import StoreAwayError, StoreError, StoreFullError
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql
 from answerkey.store.sql import SqlStore
 
-# Seconds to wait for another program that writes: a run, and a reader at a page.
-_PATIENCE = 30.0
-_READERS_PATIENCE = 3.0
-# Characters of the shortest text that an index of all parts can find.
+# Seconds to wait for another program that writes: for a run, and for a dashboard page.
+_LOCK_TIMEOUT = 30.0
+_PAGE_LOCK_TIMEOUT = 3.0
+# Characters of the shortest text that a trigram index can find.
 _SHORTEST = 3
 
 
 def open_sqlite(url: str, *, folder: Path | None = None, create: bool = True) -> SqlStore:
-    """The store at a path, which may be relative to a folder, or at `sqlite:///path`."""
+    """Open the store at a path, which may be relative to a folder, or at `sqlite:///path`."""
     if url.startswith("sqlite:"):
         # The path follows the third slash, and is relative to where the command runs.
         name, folder = unquote(url.removeprefix("sqlite://").removeprefix("/").partition("?")[0]), None
@@ -50,7 +50,7 @@ class _Connection(Connection):
 
 
 class SqliteDatabase(Database):
-    """A file. One that cannot be written, or lies where nothing can be, is read all the same."""
+    """An SQLite file; a file or folder that cannot be written is opened read-only."""
 
     dialect = "sqlite"
     like = "LIKE"
@@ -59,15 +59,15 @@ class SqliteDatabase(Database):
 
     def __init__(self, name: str, *, folder: Path | None = None, create: bool = True) -> None:
         super().__init__()
-        self._patience = _PATIENCE
+        self._lock_timeout = _LOCK_TIMEOUT
         self._serving = False
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         # Whether this is a temporary copy of a file that cannot be read in its place.
         self._copied = False
-        # Which tables have an index of their texts; None: not looked yet.
+        # The existing tables, including search indexes; None: not read yet.
         self._searchable: set[str] | None = None
         if name in ("", ":memory:"):
-            # Until it is closed. In a file all the same, so that several connections see the same.
+            # A temporary file instead of memory, so that several connections share it.
             self._temporary = tempfile.TemporaryDirectory(prefix="answerkey-", ignore_cleanup_errors=True)
             path, self.address = Path(self._temporary.name) / "store.db", ":memory:"
         else:
@@ -85,7 +85,7 @@ class SqliteDatabase(Database):
                 f"store {path}: its folder cannot be made: {error.strerror}; use another --store"
             ) from None
         self.read_only = path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-        # A log that nobody has written into the file yet cannot be read where no file of locks can be made.
+        # A write-ahead log cannot be read in a folder where SQLite cannot create its lock file.
         left = Path(f"{path}-wal")
         if self.read_only and left.exists() and left.stat().st_size and not Path(f"{path}-shm").exists():
             self._copy_file()
@@ -102,12 +102,12 @@ class SqliteDatabase(Database):
         self._copied = True
 
     def tables(self, connection: Connection) -> set[str]:
-        """The tables there are."""
+        """The names of the existing tables."""
         return {name for (name,) in connection.run("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def tune_for_serving(self) -> None:
-        """Readers wait less for a lock, and the same pages are read again and again."""
-        self._patience = _READERS_PATIENCE
+        """Wait less for locks, and map the file into memory."""
+        self._lock_timeout = _PAGE_LOCK_TIMEOUT
         self._serving = True
         super().close()
 
@@ -154,7 +154,7 @@ class SqliteDatabase(Database):
         return None if self._temporary is not None else Path(f"{self._path}.{run_id}.journal")
 
     def close(self) -> None:
-        """Close the connections; what was kept in memory is gone."""
+        """Close the connections and delete a temporary file."""
         super().close()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -163,14 +163,14 @@ class SqliteDatabase(Database):
         place = str(self._path)
         read_only = self.read_only and not self._copied
         if read_only:
-            # Without a log beside it nobody writes it, and no file of locks need be made.
+            # Without a write-ahead log the file does not change, and no lock file is needed.
             alone = "" if Path(f"{place}-wal").exists() else "&immutable=1"
             place = f"file:{quote(place)}?mode=ro{alone}"
-        # Lent to one thread at a time, which need not be the one that opened it. Begin is ours: the driver's own habit
-        # of opening transactions late would let a migration run half.
+        # Used by one thread at a time, not always the one that opened it. Transactions begin explicitly: the driver would
+        # begin them late.
         opened = sqlite3.connect(
             place,
-            timeout=self._patience,
+            timeout=self._lock_timeout,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
@@ -178,7 +178,7 @@ class SqliteDatabase(Database):
         )
         try:
             if not read_only:
-                # Write-ahead logging lets readers go on while a run writes; FULL keeps commits over a power cut.
+                # With write-ahead logging readers do not wait for writers; FULL makes commits survive a power cut.
                 opened.execute("PRAGMA journal_mode=WAL").close()
                 opened.execute("PRAGMA synchronous=FULL").close()
             if self._serving:
@@ -192,7 +192,7 @@ class SqliteDatabase(Database):
         return _Connection(opened)
 
     def _begin(self, opened: sqlite3.Connection, *, writing: bool) -> None:
-        # At once for writing: a transaction that first reads could find that another has written meanwhile.
+        # IMMEDIATE, since a transaction that first reads could conflict with another writer.
         if writing and self.read_only:
             raise sqlite3.OperationalError("attempt to write a readonly database")
         opened.execute("BEGIN IMMEDIATE" if writing else "BEGIN")

@@ -58,7 +58,7 @@ _NUMERIC = re.compile(
 
 
 class Date(msgspec.Struct, frozen=True):
-    """A date or part of one, as it stands in a text."""
+    """A date or part of one, with its span in a text."""
 
     year: int | None
     month: int | None
@@ -141,21 +141,18 @@ def _read_dates(text: str) -> Iterator[Date]:
             yield Date(year_value, second, first, *found.span())
 
 
-# Moments: times that others write, as the store keeps them in UTC, and as people read them in their own zone.
+# Moments: times from outside as stored (UTC), and stored times as shown (local zone).
 
 
-_DAY_MOMENTS = timedelta(days=1)
-
-
-def read_moment(given: str) -> str:
+def read_moment(text: str) -> str:
     """A time in ISO 8601 as the store writes it; one that names no zone is in UTC."""
     try:
-        parsed = datetime.fromisoformat(given.strip())
+        parsed = datetime.fromisoformat(text.strip())
         if parsed.tzinfo is None:
             parsed = parsed.replace(tzinfo=UTC)
         return parsed.astimezone(UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError):
-        raise UsageError(f"created_at {given[:60]!r}: not a time; write it as 2026-11-16T08:30:00Z") from None
+        raise UsageError(f"created_at {text[:60]!r}: not a time; write it as 2026-11-16T08:30:00Z") from None
 
 
 def day_begins(day: str) -> str:
@@ -165,7 +162,7 @@ def day_begins(day: str) -> str:
 
 def day_ends(day: str) -> str:
     """The moment at which a day ends here."""
-    return _midnight(day, _DAY_MOMENTS)
+    return _midnight(day, timedelta(days=1))
 
 
 def _midnight(day: str, later: timedelta) -> str:
@@ -174,7 +171,7 @@ def _midnight(day: str, later: timedelta) -> str:
         moment = (datetime.strptime(day, "%Y-%m-%d") + later).astimezone()
         return moment.astimezone(UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"{day[:40]!r} is no day; write it as 2026-11-16") from None
+        raise UsageError(f"{day[:40]!r} is not a date; write it as 2026-11-16") from None
 
 
 def local_time(moment: str, *, zone: bool = True) -> str:
@@ -182,11 +179,11 @@ def local_time(moment: str, *, zone: bool = True) -> str:
     try:
         here = datetime.fromisoformat(moment).astimezone()
     except (ValueError, OverflowError, OSError):
-        # What is no time is shown as it is.
+        # A value that is not a time is shown unchanged.
         return moment[:16].replace("T", " ")
     return f"{here:%Y-%m-%d %H:%M}" + (f" {here.tzname()}" if zone else "")
 
 
 def zone_name() -> str:
-    """What the zone of this machine is called now."""
+    """The name of the local time zone."""
     return datetime.now().astimezone().tzname() or "UTC"

@@ -145,7 +145,7 @@ def _terms(comment: str) -> set[str]:
 
 
 def schema_problem(schema: Any) -> str | None:
-    """Why something is no schema; None if it is one."""
+    """Why a value is not a JSON Schema; None if it is one."""
     if not isinstance(schema, dict | bool):
         return "must be a JSON Schema, which is an object"
     return _compiled(msgspec.json.encode(schema))[1]
@@ -177,7 +177,7 @@ def _compiled(schema: bytes) -> tuple[Any, str | None]:
             retriever=_refuse,
         )
     except Exception as error:  # noqa: BLE001  # the library has an error of its own for each way to be wrong
-        return None, f"is no valid JSON Schema: {str(error).splitlines()[0]}"
+        return None, f"is not a valid JSON Schema: {str(error).splitlines()[0]}"
     return made, None
 
 

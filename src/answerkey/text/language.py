@@ -1,7 +1,7 @@
 """Which language a text is in, offline: by its script, and in Latin script by its small words.
 
-It tells whole sentences of the languages listed below apart. Of a few words, a name or a number it says that it is unsure,
-and a mixture is unsure as well, unless one language clearly has more of the small words than every other.
+It recognises whole sentences of the languages below. A few words, a name or a number are unsure, and so is a mixture,
+ unless one language clearly has more of the small words than every other.
 """
 
 from collections import Counter
@@ -41,19 +41,18 @@ LANGUAGES = frozenset(_WORDS) | {language for language, _ in _SCRIPTS}
 _LETTER = lazy(r"[^\W\d_]")
 _WORD = lazy(r"[^\W\d_]+")
 _LATIN = lazy("[A-Za-zÀ-ɏ]")
-# So many small words it takes, and so many times those of the next language.
-_LEAST = 3
-_LEAD = 1.5
-# Longer texts are looked at up to here.
-_MOST = 20_000
+# The least number of small words, and the least ratio to the next language.
+_MIN_SMALL_WORDS = 3
+_MIN_RATIO = 1.5
+_MAX_LENGTH = 20_000  # characters that are inspected
 
 
 def detect_language(text: str) -> tuple[str | None, str]:
-    """The language of a text, or None where that cannot be told, and the reason in words."""
-    text = text[:_MOST]
+    """The language of a text, or None if it is unsure, and the reason in words."""
+    text = text[:_MAX_LENGTH]
     letters = len(_LETTER.findall(text))
     if not letters:
-        return None, "there are no words to tell the language by"
+        return None, "the text has no words"
     if 2 * len(_LATIN.findall(text)) < letters:
         return _by_script(text)
     return _by_small_words(text)
@@ -73,6 +72,6 @@ def _by_small_words(text: str) -> tuple[str | None, str]:
         ((sum(counts[word] for word in words), language) for language, words in _WORDS.items()), reverse=True
     )
     (most, language), (next_most, _) = found[:2]
-    if most < _LEAST or most < _LEAD * next_most:
+    if most < _MIN_SMALL_WORDS or most < _MIN_RATIO * next_most:
         return None, "too few small words of one language to be sure"
     return language, f"{most} small words of {language}"

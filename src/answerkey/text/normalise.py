@@ -24,7 +24,7 @@ _GLUED_LIST = (
     "m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn bn b tn am pm mph kb mb gb"
 )
 _GLUED_UNITS = frozenset(_GLUED_LIST.split())
-# Punctuation that may stand around a word without being part of it.
+# Punctuation around a word that is not part of it.
 _EDGES = '.,;:!?"()[]{}$*“”‘’…–—'
 _PLAIN_NUMBER = re.compile(NUMBER_PATTERN)
 _DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
@@ -54,8 +54,8 @@ other another one ones own same too up down out off again s t re ve ll d m
 # What an equal word may lack; words that carry no information of their own.
 FUNCTION_WORDS = frozenset(_FUNCTION_WORD_LIST.split())
 # Longest word that is remembered; anything longer is not a word that will come again.
-_LONGEST = 48
-_MOST_REMEMBERED = 300_000
+_MAX_CACHED_LENGTH = 48
+_MAX_CACHED = 300_000
 
 
 def fold_accents(text: str) -> str:
@@ -89,7 +89,7 @@ def fold(word: str) -> str:
 
 
 class Remembered(dict[str, str]):
-    """What a function makes of each distinct word, made once.
+    """Caches the result of a function for each distinct word.
 
     `map(remembered.__getitem__, words)` then runs at the speed of a dictionary, which is what makes logs affordable.
     """
@@ -99,8 +99,8 @@ class Remembered(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         made = self._make(word)
-        if len(word) <= _LONGEST:
-            if len(self) >= _MOST_REMEMBERED:
+        if len(word) <= _MAX_CACHED_LENGTH:
+            if len(self) >= _MAX_CACHED:
                 self.clear()
             self[word] = made
         return made
@@ -122,9 +122,9 @@ def _fold_chunk(chunk: str) -> str:
 
 _stem_word: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
 stem = Remembered(
-    lambda word: _stem_word(word) if len(word) <= _LONGEST and word.isascii() else word
+    lambda word: _stem_word(word) if len(word) <= _MAX_CACHED_LENGTH and word.isascii() else word
 ).__getitem__
-# The folded words of what stands between white space, a space after each, so that those of a text only need to be put together.
+# The folded words of a chunk between white space, each followed by a space, so that the words of a text can be joined.
 folded_chunk = Remembered(_fold_chunk).__getitem__
 
 
@@ -162,7 +162,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _REMEDIES = (
     (
         re.compile(r"operator: \(\?<?[=!]"),
-        r"look-around is not supported; write out what may stand there, as in (^|\D)9th for (?<!\d)9th, "
+        r"look-around is not supported; write out what may be there, as in (^|\D)9th for (?<!\d)9th, "
         "and list what must not be said under forbidden_keywords",
     ),
     (
@@ -192,7 +192,7 @@ class CompiledPattern:
         except re2.error as error:
             self.problem = _explained(error)
         except UnicodeEncodeError:
-            self.problem = "it has half of a surrogate pair, which is no character"
+            self.problem = "it has half of a surrogate pair, which is not a character"
 
     def search(self, text: str) -> tuple[int, int] | str:
         """The span of the first match, or the reason why there is none."""
@@ -244,7 +244,7 @@ class _Lazy:
 
 
 def lazy(pattern: str, flags: int = 0) -> "re.Pattern[str]":
-    """The pattern, in the place of `re.compile`; whether it is right is then known at its first use only."""
+    """A pattern that is compiled at its first use; an invalid one raises only then."""
     return cast("re.Pattern[str]", _Lazy(pattern, flags))
 
 
@@ -336,7 +336,7 @@ def clean_text(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         text = _LONE_SURROGATE_SANITISE.sub(_REPLACEMENT, text)
-        # Two halves that stand together are one character.
+        # Two adjacent halves are one character.
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     return text
 
@@ -349,7 +349,7 @@ def _codec(charset: str) -> str | None:
     return name if _ALLOWED.fullmatch(name) else None
 
 
-# Characters that reorder or hide what stands around them: a reader would see another text than the one that is there.
+# Characters that reorder or hide their neighbours, so that the shown text differs from the real one.
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 
 
@@ -358,7 +358,7 @@ def _visible_controls() -> dict[int, str]:
     table[0x7F] = "␡"
     table.update({code: f"\\x{code:02x}" for code in range(0x80, 0xA0)})
     table.update({code: f"\\u{code:04x}" for code in _BIDI})
-    # Unicode's own line and paragraph separators; U+FFFE and U+FFFF are no characters.
+    # Unicode's own line and paragraph separators; U+FFFE and U+FFFF are not characters.
     table.update({0x2028: "\n", 0x2029: "\n", 0xFFFE: "�", 0xFFFF: "�"})
     del table[ord("\n")], table[ord("\t")]
     return table
@@ -413,7 +413,7 @@ def for_markdown(text: str) -> str:
     flat = _SPACE.sub(" ", for_terminal(text)).strip()
     safe = re.sub(_MARKDOWN, lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", flat)
     safe = safe.translate(_ENTITIES)
-    # Bare addresses would become links, and @name would call somebody.
+    # Bare addresses would become links, and @name would notify a user.
     safe = re.sub(r"://", ":&#47;&#47;", safe)
     safe = re.sub(r"\bwww\.", "www&#46;", safe, flags=re.IGNORECASE)
     return re.sub(r"(?<!\w)@(?=\w)", "@\u200b", safe)

@@ -1,6 +1,6 @@
-"""Numbers in text: where they stand and what they are worth, however they are written.
+"""Numbers in text: their spans and values, however they are written.
 
-A number's worth is kept as a canonical decimal string ("442300", "-0.5"), so equality is exact at any length and
+A number's value is kept as a canonical decimal string ("442300", "-0.5"), so equality is exact at any length and
 costs time linear in the digits. Read as numbers: US thousands ("442,300.00"), groups parted by a space, a no-break or
 thin space, an apostrophe or an underscore ("442 300", "442'300"), Indian groups ("12,34,567"), and European forms where
 they cannot be anything else ("442.300,00", "1.442.300"). "442.300" alone is the US 442.3.
@@ -12,11 +12,11 @@ from functools import lru_cache
 
 import msgspec
 
-# Signs that may stand before (or after) an amount without changing its worth.
+# Signs before (or after) an amount that do not change its value.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₴₦₫฿₿¢"
 
 _SPACES = "\u0020\u00a0\u2009\u202f"
-# The first digit stands outside the alternatives, so that the regular expression engine can skip to it.
+# The first digit is outside the alternatives, so that the regular expression engine can skip to it.
 NUMBER_PATTERN = (
     r"[0-9](?:"
     # 442.300,00 and 1.442.300: European, because a US number has one point at most.
@@ -34,7 +34,7 @@ _ONLY = re.compile(
     + rf"|\.[0-9]++)\s*[{CURRENCY_SIGNS}%]?\s*"
 )
 _EUROPEAN = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
-# What may stand between a number's digits, in UTF-8.
+# Characters between a number's digits, in UTF-8.
 _ASCII_DROPPED = b",. '_"
 _WIDE_DROPPED = [separator.encode() for separator in _SPACES + "’" if not separator.isascii()]
 _DROP_SEPARATORS = str.maketrans("", "", "," + _SPACES + "'’_")
@@ -43,22 +43,22 @@ _SIGN_CONTEXT = frozenset(" \t\n\r([{=:;,/\u00a0\u202f\"'“‘*|>" + CURRENCY_S
 
 
 class Number(msgspec.Struct, frozen=True, gc=False):
-    """One number as it stands in a text."""
+    """One number in a text."""
 
-    # Exact worth as a plain decimal: no separators, no needless zeros, "-" if negative.
+    # Exact value as a plain decimal: no separators, no needless zeros, "-" if negative.
     canonical: str
-    # Where it stands: digits with their sign, without currency or unit.
+    # Its span: digits with their sign, without currency or unit.
     start: int
     end: int
 
     @property
     def value(self) -> float:
-        """The worth as a float (infinite where it exceeds one)."""
+        """The value as a float (infinite where it exceeds one)."""
         return float(self.canonical)
 
 
 def canonical_number(digits: str, negative: bool = False) -> str:
-    """The exact worth of a number's digits as a plain decimal string: "0442,300.50" gives "442300.5"."""
+    """The exact value of a number's digits as a plain decimal string: "0442,300.50" gives "442300.5"."""
     if digits.isdigit():
         whole = digits.lstrip("0") or "0"
         return "-" + whole if negative and whole != "0" else whole
@@ -93,9 +93,9 @@ def find_numbers(text: str) -> Iterator[Number]:
         yield Number(canonical_number(digits, sign is not None), start if sign is None else sign, end)
 
 
-def with_commas(worth: str) -> str:
-    """A worth as numbers are mostly written in English: "442300" gives "442,300"."""
-    return f"{int(worth):,}" if worth.isdecimal() and 3 < len(worth) < 20 else worth
+def with_commas(value: str) -> str:
+    """A value as numbers are mostly written in English: "442300" gives "442,300"."""
+    return f"{int(value):,}" if value.isdecimal() and 3 < len(value) < 20 else value
 
 
 def whole_number_end(text: str, at: int, end: int) -> int:
@@ -123,7 +123,7 @@ _INSIDE = frozenset(",." + _SPACES + "'’_")
 def bare_digits(text: str) -> str:
     """The text without anything that may stand between a number's digits: a quick test before `find_numbers`.
 
-    A text can only hold a number of some worth if its bare form holds `significant_digits(worth)`.
+    A text can only hold a number of some value if its bare form holds `significant_digits(value)`.
     """
     # Bytes are gone through ten times as fast as characters.
     data = text.encode("utf-8", "replace")
@@ -134,7 +134,7 @@ def bare_digits(text: str) -> str:
 
 
 def significant_digits(canonical: str) -> str:
-    """The digits that every way to write a number of this worth has in a row."""
+    """The digits that every way to write a number of this value has in a row."""
     return canonical.replace(".", "").lstrip("-0") or "0"
 
 
@@ -149,7 +149,7 @@ def _sign_start(text: str, start: int) -> int | None:
 
 
 def parse_number(text: str) -> str | None:
-    """The canonical worth of a text that is one number and nothing else (currency sign and % aside), or None."""
+    """The canonical value of a text that is one number and nothing else (currency sign and % aside), or None."""
     if text.isdecimal() and text.isascii():
         return canonical_number(text)
     found = _ONLY.fullmatch(text)
@@ -171,25 +171,23 @@ zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh
 sixteenth seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth
 hundredth thousandth
 """
-# Cardinals and ordinals to what they are worth.
+# Number word → value.
 NUMBER_VALUES = {
     name: value
     for names in (_CARDINALS, _ORDINALS)
     for name, value in zip(names.split(), (*range(20), *range(20, 101, 10), 1000), strict=True)
 }
-# From zero to twelve, in their order.
-SMALL_NUMBERS = tuple(_CARDINALS.split()[:13])
 # A word or letter of scale to its power of ten.
 SCALES = {
     "k": 3, "thousand": 3, "m": 6, "mm": 6, "mn": 6, "mio": 6, "million": 6, "millions": 6, "b": 9, "bn": 9,
     "tsd": 3, "mil": 3, "millón": 6, "millones": 6, "millionen": 6, "milioni": 6, "milhões": 6,
     "billion": 9, "billions": 9, "t": 12, "tn": 12, "trillion": 12, "trillions": 12, "lakh": 5, "crore": 7, "hundred": 2,
 }  # fmt: skip
-_WORTHS = NUMBER_VALUES | {"dozen": 12, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_WORD_VALUES = NUMBER_VALUES | {"dozen": 12, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 # Every word that a number may begin with.
-NUMBER_NAMES = frozenset(_WORTHS)
+NUMBER_NAMES = frozenset(_WORD_VALUES)
 # What the number before it is taken times.
-_TIMES = frozenset(name for name, worth in _WORTHS.items() if worth >= 100 or name == "dozen")
+_TIMES = frozenset(name for name, value in _WORD_VALUES.items() if value >= 100 or name == "dozen")
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -202,30 +200,30 @@ def one_of(names: Iterable[str]) -> str:
     return rf"[{letters}{letters.upper()}](?<!\w.)(?ai:{branches})"
 
 
-_NAME = one_of(_WORTHS)
+_NAME = one_of(_WORD_VALUES)
 # No number has more words.
 _RUN = re.compile(rf"{_NAME}\b(?:(?:\s+|\s*-\s*)(?:[aA][nN][dD]\s+)?{_NAME}\b){{0,23}}")
 _LETTERS = re.compile(r"[a-z]+")
 
 
 @lru_cache(maxsize=4096)
-def _worth(run: str) -> int | None:
-    """What a run of number words is worth; None where it is several numbers."""
+def _spelled_value(run: str) -> int | None:
+    """The value of a run of number words; None if it is several numbers."""
     numbers = [0]
     part, room = 0, 10**15
     for word in filter(NUMBER_NAMES.__contains__, _LETTERS.findall(run)):
-        worth = _WORTHS[word]
+        value = _WORD_VALUES[word]
         if word in _TIMES:
-            part, room = (part or 1) * worth, worth
-            if worth >= 1000:
+            part, room = (part or 1) * value, value
+            if value >= 1000:
                 numbers[-1], part = numbers[-1] + part, 0
-        elif worth < room:
+        elif value < room:
             # After "twenty" there is room for "one", after that for nothing.
-            part, room = part + worth, 10 if worth >= 20 else 1
+            part, room = part + value, 10 if value >= 20 else 1
         else:
             numbers[-1] += part
             numbers.append(0)
-            part, room = worth, 10 if worth >= 20 else 1
+            part, room = value, 10 if value >= 20 else 1
     numbers[-1] += part
     if len(numbers) == 2 and all(10 <= number < 100 for number in numbers):
         # "nineteen eighty-four".
@@ -234,17 +232,17 @@ def _worth(run: str) -> int | None:
 
 
 def spelled_numbers(text: str) -> Iterator[tuple[int, int, int]]:
-    """Every number written in words, as (worth, start, end)."""
+    """Every number written in words, as (value, start, end)."""
     for run in _RUN.finditer(text):
-        worth = _worth(run[0].lower())
-        if worth is not None:
-            yield worth, *run.span()
+        value = _spelled_value(run[0].lower())
+        if value is not None:
+            yield value, *run.span()
 
 
 # Units and their spellings: one canonical name for "m", "metres" and "meters", and what each measures.
 
 
-# The first of each line stands for all of them. Single letters that are more often something else are left out.
+# The first of each line is the canonical name. Single letters that are more often something else are left out.
 _LINES = """
 metre metres meter meters m metro metros mètre mètres metri
 kilometre kilometres kilometer kilometers km kms
@@ -347,7 +345,7 @@ DIMENSIONS: dict[str, tuple[str, float]] = {
 _CURRENCIES = {
     "$": "$", "US$": "$", "USD": "$", "€": "€", "EUR": "€", "£": "£", "GBP": "£", "¥": "¥", "₹": "₹", "CHF": "chf", "R$": "r$",
 }  # fmt: skip
-# A number that no word character but a currency stands before: as others are written here, or with a decimal comma. Its first
+# A number without a word character before it, except a currency: as others are written here, or with a decimal comma. Its first
 # digit comes first, so that the engine can skip to it.
 _AMOUNT = re.compile(
     NUMBER_PATTERN.replace("[0-9]", r"[0-9](?:(?<![^\W_].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
@@ -376,7 +374,7 @@ _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth":
 _COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
 _FRACTION = re.compile(rf"({one_of(_PARTS)})(?i:s?\b(?! past| of \d{{4}}))")
 _COUNT = re.compile(r"\b(one|two|three|a) $", re.IGNORECASE)
-# Every word that tells something behind a number.
+# Every word that has a meaning after a number.
 _TAILS = SCALES.keys() | UNIT_SPELLINGS.keys() | {name.lower() for name in _CURRENCIES}
 _AMBIGUOUS = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _DECIMAL_COMMA = re.compile(r"([0-9.]*[0-9]),([0-9]{1,2})")
@@ -384,9 +382,9 @@ _TOO_LONG = 24
 
 
 class Quantity(msgspec.Struct, frozen=True, gc=False):
-    """One amount as it stands in a text."""
+    """One amount in a text."""
 
-    # Every worth that its number may have.
+    # Every value that its number may have.
     numbers: tuple[float, ...]
     # The same in the base unit of its dimension.
     values: tuple[float, ...]
@@ -396,7 +394,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     end: int
 
     def equals(self, other: "Quantity") -> bool:
-        """Whether both may be worth the same, units aside; "71%" is also 0.71."""
+        """Whether both may have the same value, units aside; "71%" is also 0.71."""
         both = self.dimension and other.dimension
         others = other.values if both else other._readings()
         for one in self.values if both else self._readings():
@@ -439,10 +437,10 @@ def find_quantities(text: str) -> list[Quantity]:
     found += [_in_digits(text, match) for match in _AMOUNT.finditer(text) if match.start() not in taken]
     if not _NUMBER_WORDS.isdisjoint(said):
         ends = {quantity.end for quantity in found}
-        for worth, start, end in spelled_numbers(text):
+        for value, start, end in spelled_numbers(text):
             # What ends a number in digits is its scale.
             if end not in ends:
-                found.append(_with_tail(text, start, end, (float(worth),), None))
+                found.append(_with_tail(text, start, end, (float(value),), None))
     if not _SINGLES.isdisjoint(said) and not _ARTICLES.isdisjoint(words):
         for single in _ONE_OF_THEM.finditer(text):
             found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
@@ -477,7 +475,7 @@ _NUMBER_WORDS = frozenset(name.encode() for name in NUMBER_NAMES)
 _ARTICLES = frozenset(b"a an un une ein eine einen una".split())
 _SINGLES = frozenset("hour day week month quarter year half third heure an année".encode().split())
 _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("", "s"))
-# Where none of these is said and no colon stands, there are only numbers in digits; the last ones tell the time.
+# Without any of these and without a colon, a text has only numbers in digits; the last ones are for times of day.
 _TIMES_QUANTITIES = frozenset("am pm m uhr h clock o’clock".encode().split())
 _TELLING = _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES_QUANTITIES
 _CLOCK_SIGN = re.compile(
@@ -499,7 +497,7 @@ def _clocks(text: str) -> Iterator[Quantity]:
 
 @lru_cache(maxsize=8192)
 def _readings(digits: str, negative: bool) -> tuple[float, ...]:
-    """What digits with their separators may be worth, in the US way and in the European one."""
+    """The possible values of digits with separators, by US and by European rules."""
     comma = _DECIMAL_COMMA.fullmatch(digits)
     if comma:
         readings = [canonical_number(f"{comma[1].replace('.', '')}.{comma[2]}")]

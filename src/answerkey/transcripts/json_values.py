@@ -58,7 +58,7 @@ def _snake(name: str) -> str:
 
 
 def at(value: object, *path: str | int) -> Json:
-    """What stands at the end of a path of names and places; None if it leads nowhere."""
+    """The value at a path of names and indices; None if there is none."""
     found = value
     for step in path:
         if isinstance(step, int):
@@ -97,7 +97,7 @@ def read_duration(value: object) -> float | None:
     return number if number is not None and 0 <= number < LONGEST_MS else None
 
 
-# The text of a reply: the names it stands under, and what content parts amount to; an object is never written out as if said.
+# The text of a reply: its usual names, and the text of content parts. An object is never written out as text.
 
 
 TEXT_NAMES = (
@@ -121,7 +121,7 @@ FORMAT_MARKS = frozenset(
         *("final_response", "finalResponse", "intermediate_data", "intermediateData"),
     }
 )
-# Parts of these types are not said to the user.
+# Parts of these types are not shown to the user.
 _UNSPOKEN = frozenset(
     {
         *("thinking", "reasoning", "redacted_thinking"),
@@ -167,7 +167,7 @@ def type_in_words(value: object) -> str:
 
 
 def spoken_text(value: object) -> str | None:
-    """What a content field says: a string, a list of parts ({"type": "text", "text": …}) or a number; else None."""
+    """The text of a content field: a string, a list of parts ({"type": "text", "text": …}) or a number; else None."""
     if isinstance(value, str):
         return safe_text(value)
     if isinstance(value, (list, dict)):
@@ -177,7 +177,7 @@ def spoken_text(value: object) -> str | None:
 
 
 def read_text(value: object) -> str | None:
-    """The text of what a tool or a retriever brought, which may be anything: what is no text is shown as JSON."""
+    """The text of a tool result or passage; a value without text as JSON."""
     if value is None:
         return None
     said = spoken_text(value)
@@ -206,13 +206,13 @@ def _parts(items: list[Json]) -> list[str] | None:
     return texts or None
 
 
-# Plain JSON out of anything: SDKs' and users' objects, JSON text as chatbots write it, and replies before they are kept.
+# Plain JSON from SDK and user objects and from JSON text, and replies before they are stored.
 #
 # Every reply passes `admit_reply` before it is scored or stored. It can then be written as JSON: no lone surrogate or NUL
 # in any text, no value that JSON lacks, no nesting beyond the limit, and no text beyond the size limit.
 
 
-# Nobody's reply is nested deeper; an object that holds itself would be.
+# No real reply is nested deeper; an object that contains itself would be.
 DEEPEST = 50
 _MOST_VISITS = 100_000
 
@@ -232,16 +232,16 @@ _RESULTS: tuple[tuple[tuple[str, ...], Callable[[Any], Mapping[str, object]]], .
 
 
 def as_builtin(value: object) -> object:
-    """An SDK's or a user's object as the dict that it would be in JSON; one that nobody knows stays as it is."""
+    """An SDK's or a user's object as the dict that it would be in JSON; an unknown object unchanged."""
     return _Plain().plain(value, 0)
 
 
 class _Plain:
-    """Makes objects plain: each visit counts, so that a web of objects that hold each other ends."""
+    """Makes objects plain; the number of visits is limited, since objects may contain each other."""
 
     def __init__(self) -> None:
         self._visits = 0
-        # The objects that the one under way is inside of.
+        # The objects that contain the current one.
         self._within: set[int] = set()
 
     def plain(self, value: object, depth: int) -> object:
@@ -428,7 +428,7 @@ def plain_reply(reply: Reply) -> Reply:
 
 
 def too_large(most_megabytes: float) -> Reply:
-    """What stands in the place of a reply that is larger than the limit."""
+    """The failure that replaces a reply larger than the limit."""
     message = f"the reply is larger than {most_megabytes:g} MB; raise max_reply_mb if that is right"
     return Reply(failure=Failure("malformed", message))
 

@@ -1,4 +1,4 @@
-"""Messages and parts of every dialect, read by the words that they use for themselves (dialects)."""
+"""Messages and parts of every format, read by their own type names."""
 
 from answerkey.model.reply import Json, JsonObject, Message, Part, Role, Source, ToolCall, Usage
 from answerkey.transcripts.conversation import (
@@ -29,7 +29,7 @@ _USAGES = ("usage", "usage_metadata", "models_usage", "metadata", "response_meta
 # Where a message, and a part, has what was thought.
 _MESSAGE_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 _THOUGHTS = ("thinking", "text", "reasoning", "content", "summary", "reasoningText")
-_LONGEST_NAME = 60
+_MAX_NAME_LENGTH = 60
 
 
 def looks_like_messages(items: object) -> bool:
@@ -48,7 +48,7 @@ def looks_like_messages(items: object) -> bool:
 
 
 def is_message(item: JsonObject) -> bool:
-    """Whether an object is a message, or an item that stands for one in a history of the Responses API."""
+    """Whether an object is a message, or an item of the Responses API that is equivalent to one."""
     if type(item.get("role")) is str:
         return not item.keys().isdisjoint(_CONTENTS)
     item = _unwrapped(item)
@@ -83,7 +83,7 @@ def _by_role(item: JsonObject, role: Role, items: PartWord | None) -> Message:
 
 def unread(kind: str, raw: Json) -> Part:
     """A part that was not understood, by the name that it gives itself."""
-    return Part("unread", text=safe_text(kind[:_LONGEST_NAME]), raw=raw)
+    return Part("unread", text=safe_text(kind[:_MAX_NAME_LENGTH]), raw=raw)
 
 
 def _unwrapped(item: JsonObject) -> JsonObject:
@@ -119,7 +119,7 @@ def _by_type(item: JsonObject) -> Message:
     if kind is not None and "role" not in item:
         part = read_part(item)
         return Message("tool" if part.kind == "result" else "assistant", (part,), None, None)
-    # Somebody speaks whose role nobody knows: most likely the chatbot, but that is not certain.
+    # An unknown role: most likely the chatbot, but that is not certain.
     message = _spoken_message(item, "assistant", None)
     odd = unread(f"role {given}" if isinstance(given, str) else "a message without a role", item)
     return Message("assistant", (*message.parts, odd), message.usage, message.id)
@@ -178,7 +178,7 @@ def _parts(item: JsonObject, content: Json, items: PartWord | None) -> list[Part
 
 
 def _add_calls(parts: list[Part], item: JsonObject) -> None:
-    """Add the calls that stand beside the content; some dialects have them in both places."""
+    """Add the calls that are beside the content; some formats have them in both fields."""
     made: list[Json] = []
     for name in _CALL_LISTS:
         if name in item:
@@ -226,7 +226,7 @@ def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
         case "call":
             return _call(item)
         case "result":
-            return Part("result", None, read_result(item), _found(item))
+            return Part("result", None, read_result(item), _search_results(item))
         case "hosted":
             return _hosted(str(kind), item)
         case "ui-call":
@@ -352,7 +352,7 @@ def _cited(notes: Json) -> list[Part]:
     ]
 
 
-def _found(item: JsonObject) -> tuple[Source, ...]:
+def _search_results(item: JsonObject) -> tuple[Source, ...]:
     """The search results in what a tool brought."""
     content = item.get("content")
     if type(content) is not list:

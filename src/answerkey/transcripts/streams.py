@@ -1,4 +1,4 @@
-"""Streamed replies: events are collected as they arrive and put together into the document that would have come whole."""
+"""Streamed replies: assemble events into the document that the API would have sent without streaming."""
 
 import codecs
 from collections import Counter
@@ -33,21 +33,21 @@ class Growing:
         self._parts: dict[Hashable, JsonObject] = {}
         self._pieces: dict[tuple[Hashable, str], list[str]] = {}
 
-    def part(self, key: Hashable, /, **begun: Json) -> JsonObject:
-        """The object of a key; begun with these fields if it is new."""
-        return self._parts.setdefault(key, begun)
+    def part(self, key: Hashable, /, **fields: Json) -> JsonObject:
+        """The object of a key; created with these fields if it is new."""
+        return self._parts.setdefault(key, fields)
 
     def grow(self, key: Hashable, field: str, piece: object) -> None:
-        """Add a piece to a field; what is not text is no piece of it."""
+        """Append text to a field; other values are ignored."""
         if isinstance(piece, str):
             self._pieces.setdefault((key, field), []).append(piece)
 
     def forget(self, key: Hashable, field: str) -> None:
-        """Let go of the pieces of a field that has come whole."""
+        """Drop the pieces of a field that arrived whole."""
         self._pieces.pop((key, field), None)
 
     def finished(self) -> list[JsonObject]:
-        """All of them, grown."""
+        """All objects with their complete fields."""
         for (key, field), pieces in self._pieces.items():
             if key in self._parts:
                 begun = self._parts[key].get(field)
@@ -138,7 +138,7 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
-    """The completion that chunks make, and whether it was told to be finished."""
+    """The completion of the chunks, and whether it has a finish reason."""
     growing, calls = Growing(), _Calls()
     message = growing.part("message", role="assistant", content=None)
     document: JsonObject = {"object": "chat.completion"}
@@ -261,7 +261,7 @@ def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
 
 
 def _with_arguments(calls: list[JsonObject]) -> list[JsonObject]:
-    """Calls whose arguments have grown as text, which they stay where they are no object."""
+    """Calls with the text of their arguments parsed; text that is not an object stays text."""
     for call in calls:
         if isinstance(call.get("input"), str):
             arguments, odd = read_arguments(call["input"])
@@ -448,7 +448,7 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     # The calls of messages that have come in chunks only.
     made: dict[Hashable, dict[str, JsonObject]] = {}
     for number, event in enumerate(events):
-        for place, item in enumerate(_brought(event)):
+        for place, item in enumerate(_event_messages(event)):
             identity, content = item.get("id"), item.get("content")
             key: Hashable = identity if isinstance(identity, str) else (number, place)
             if not str(item.get("type")).endswith("Chunk"):
@@ -477,11 +477,11 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     return {"messages": [*found]}, True
 
 
-def _brought(event: Json) -> list[JsonObject]:
+def _event_messages(event: Json) -> list[JsonObject]:
     """The messages in an event: of a node's update, of a state, or a pair of a message and its metadata."""
     if isinstance(event, dict):
         if isinstance(event.get("data"), (dict, list)) and "ns" in event:
-            return _brought(event["data"])
+            return _event_messages(event["data"])
         if is_message(event):
             return [event]
         holders = [event, *event.values()]
@@ -490,7 +490,7 @@ def _brought(event: Json) -> list[JsonObject]:
     if len(pair) == 2 and isinstance(pair[0], dict):
         return [pair[0]] if is_message(pair[0]) else []
     # (mode, event), with the namespace of a subgraph before them.
-    return _brought(pair[-1]) if pair and isinstance(pair[-1], (dict, list)) else []
+    return _event_messages(pair[-1]) if pair and isinstance(pair[-1], (dict, list)) else []
 
 
 def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -510,7 +510,7 @@ def openai_agents(events: list[JsonObject]) -> tuple[JsonObject, bool]:
 
 
 def pydantic_ai(events: list[JsonObject]) -> tuple[JsonObject, bool]:
-    """The result that ends a run's events, or what its calls and texts tell without it."""
+    """The result at the end of a run, or without it the messages of its calls and texts."""
     ends = [event.get("result") for event in events if event.get("event_kind") == "agent_run_result"]
     for result in reversed(ends):
         if isinstance(result, dict):
@@ -537,7 +537,7 @@ def smolagents(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return {"steps": steps, "output": finals[-1].get("output") if finals else None}, bool(finals)
 
 
-# Which protocol a stream's events are in, told by their shape, and the document that they make.
+# The protocol of a stream, recognised by the shape of its events, and the assembled document.
 
 
 Assembler = Callable[[list[JsonObject]], tuple[JsonObject, bool]]

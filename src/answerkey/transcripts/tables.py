@@ -165,8 +165,8 @@ _PROBE_RECORDS = 30
 _STATED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-# What a sheet may unpack to; more is no table that a person wrote.
-_MOST_BYTES = 500_000_000
+# Limit of an unpacked sheet.
+_MAX_SHEET_BYTES = 500_000_000
 
 Row = tuple[int | None, JsonObject]
 
@@ -193,7 +193,7 @@ def _fit(text: str, separator: str) -> tuple[bool, float, int]:
 def read_delimited(
     text: str, path: Path, separator: str, bad: Callable[[InputError, object], None] = refuse
 ) -> Iterator[Row]:
-    """The records under the names of the header, without empty cells; `bad` is told of those that cannot be read."""
+    """The records under the names of the header, without empty cells; `bad` is called for those that cannot be read."""
     stated = _STATED.match(text)
     skipped = 1 if stated else 0
     reader = csv.reader(
@@ -227,7 +227,7 @@ def read_delimited(
 
 
 def _record(reader: "Reader", path: Path, skipped: int = 0) -> tuple[list[str] | None, InputError | None]:
-    """The next record, None at the end; or what is wrong with it, after which reading can go on behind it."""
+    """The next record, None at the end; or what is wrong with it, after which reading can continue."""
     begin = reader.line_num + 1 + skipped
     try:
         return next(reader, None), None
@@ -239,7 +239,7 @@ def _record(reader: "Reader", path: Path, skipped: int = 0) -> tuple[list[str] |
 
 
 def _names(header: list[str], path: Path) -> list[str]:
-    """The columns' names; one without a name holds nothing that could be told."""
+    """The names of the columns; a column without a name is skipped."""
     names = [name.strip() for name in header]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
@@ -266,8 +266,8 @@ def read_workbook(stream: IO[bytes], path: Path) -> tuple[Iterator[Row], str]:
                 relation.get("Id"): relation.get("Target", "")
                 for relation in _xml(archive, "xl/_rels/workbook.xml.rels")
             }
-            place = targets[sheet.get(_RELATION)].lstrip("/")
-            content = _xml(archive, place if place.startswith("xl/") else f"xl/{place}")
+            target = targets[sheet.get(_RELATION)].lstrip("/")
+            content = _xml(archive, target if target.startswith("xl/") else f"xl/{target}")
     except (zipfile.BadZipFile, ElementTree.ParseError, KeyError, StopIteration, ValueError) as error:
         raise InputError(
             f"not a readable Excel workbook ({error}); save it again as .xlsx", path=path
@@ -276,7 +276,7 @@ def read_workbook(stream: IO[bytes], path: Path) -> tuple[Iterator[Row], str]:
 
 
 def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    if archive.getinfo(name).file_size > _MOST_BYTES:
+    if archive.getinfo(name).file_size > _MAX_SHEET_BYTES:
         raise ValueError(f"{name} is too large")
     content = archive.read(name)
     if b"<!DOCTYPE" in content[:1000] or b"<!ENTITY" in content:
@@ -288,10 +288,10 @@ def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
 def _shared_texts(archive: zipfile.ZipFile) -> list[str]:
     if "xl/sharedStrings.xml" not in archive.namelist():
         return []
-    return [_said(item) for item in _xml(archive, "xl/sharedStrings.xml").iter(f"{_SHEET}si")]
+    return [_entry_text(item) for item in _xml(archive, "xl/sharedStrings.xml").iter(f"{_SHEET}si")]
 
 
-def _said(item: ElementTree.Element) -> str:
+def _entry_text(item: ElementTree.Element) -> str:
     """The text of an entry, without how East Asian words are pronounced."""
     runs = [item, *item.findall(f"{_SHEET}r")]
     return "".join(part.text or "" for run in runs for part in run.findall(f"{_SHEET}t"))
@@ -317,10 +317,10 @@ def _sheet_rows(sheet: ElementTree.Element, texts: list[str], path: Path) -> Ite
 
 
 def _cell(cell: ElementTree.Element, texts: list[str]) -> str:
-    """A cell's value as text, as it would stand in a CSV file."""
+    """A cell's value as text, as in a CSV file."""
     inline = cell.find(f"{_SHEET}is")
     if inline is not None:
-        return _said(inline)
+        return _entry_text(inline)
     value = cell.findtext(f"{_SHEET}v") or ""
     kind = cell.get("t", "n")
     if kind == "s":
@@ -328,7 +328,7 @@ def _cell(cell: ElementTree.Element, texts: list[str]) -> str:
     if kind == "b":
         return "true" if value == "1" else "false"
     if kind == "n" and value:
-        # Written with 17 digits: 0.1 stands as 0.10000000000000001.
+        # Excel writes 17 digits: 0.1 is 0.10000000000000001.
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     return value

@@ -27,7 +27,7 @@
     return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
   };
 
-  // Moving through rows; a run under way gets new ones.
+  // Moving through rows; a running run gets new ones.
   let here = -1;
   const go = (to) => {
     const rows = [...document.querySelectorAll("[data-row]")];
@@ -42,7 +42,7 @@
     return true;
   };
 
-  // The pane: all of a row's case beside the table, while j and k go on.
+  // The pane: the details of a row beside the table; j and k still move.
   const pane = byId("pane");
   let wanted = 0;
   const showInPane = async (link) => {
@@ -174,7 +174,7 @@
     for (const field of document.querySelectorAll("form[method=get] :disabled")) field.disabled = false;
   });
 
-  // A run under way: its rows are those of the page as it would be now, unless somebody is using them.
+  // A running run: reload its rows, unless the visitor is using them.
   const renewRows = async () => {
     const list = one(".work > section");
     if (!list || list.contains(document.activeElement) || list.querySelector("details[open]")) return;
@@ -205,7 +205,5 @@
     if (now.status === "running") setTimeout(() => followRun(element), 1500);
     else if (element.dataset.reload !== undefined) location.reload();
   };
-  for (const element of document.querySelectorAll("[data-progress]")) {
-    if (element.classList.contains("tag") || element.textContent.includes("under way")) followRun(element);
-  }
+  for (const element of document.querySelectorAll("[data-progress]")) followRun(element);
 })();

@@ -1,4 +1,4 @@
-"""The tables of a comparison as texts: each measure in both runs, its change, and where the likely range of it stands."""
+"""The Compare page: runs side by side, the verdict with its uncertainty, and the differences in replies."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -47,19 +47,19 @@ from answerkey.text.differences import Piece, alike, word_diff
 from answerkey.text.normalise import one_line
 
 _NAME = 50
-# Differences of less than two points do not fill the picture.
+# The scale of a chart is at least two points.
 _LEAST_REACH = 0.02
-# How wide the stroke of a mean is, and an interval at least, in the hundredths of the picture.
+# Width of the mark of a mean, and minimum width of an interval, in percent of the chart.
 _STROKE = 1.2
 _LEAST_WIDTH = 0.6
 
 
 class IntervalMarks(msgspec.Struct, frozen=True):
-    """Where an interval stands in a picture that is 100 wide and has no difference in its middle."""
+    """The position of an interval in a chart that is 100 wide with zero in the middle."""
 
     low: float
     width: float
-    # The left edge of the stroke that marks it.
+    # The left edge of its mark.
     mean: float
 
 
@@ -77,7 +77,7 @@ class MeasureRow(msgspec.Struct, frozen=True, kw_only=True):
     likely: str = ""
     base: str
     candidate: str
-    # None: nothing to draw.
+    # None: not drawn.
     marks: IntervalMarks | None = None
 
 
@@ -86,27 +86,27 @@ class MeasureTable(msgspec.Struct, frozen=True):
 
     id: str
     title: str
-    # What a change is counted in, at the head of its column.
+    # The unit of a change, in the column's header.
     unit: str
     rows: tuple[MeasureRow, ...]
     note: str = ""
-    # Whether the likely ranges are drawn.
+    # Whether the intervals are drawn.
     drawn: bool = False
 
 
-def measure_tables(found: Comparison) -> tuple[MeasureTable, ...]:
-    """What the page shows below the verdict, as far as there is something of it."""
-    components = _scored(found.components, component_words)
-    categories = _scored(found.categories, lambda name: one_line(name, _NAME))
+def measure_tables(comparison: Comparison) -> tuple[MeasureTable, ...]:
+    """The tables below the verdict that are not empty."""
+    components = _scored(comparison.components, component_words)
+    categories = _scored(comparison.categories, lambda name: one_line(name, _NAME))
     metrics = tuple(
         _measured(
             one_line(name_words(part.name), _NAME), part, metric_text, change_text, verdict=part.verdict
         )
-        for part in found.metrics
+        for part in comparison.metrics
     )
-    looked_at = [
-        f"Each interval (95%) and its p-value are of one measure alone. The verdict is corrected for looking at {words}: "
-        "it may be unclear where an interval excludes zero."
+    notes = [
+        f"Each interval (95%) and its p-value are of one measure alone. The verdict is corrected for {words}, so it "
+        "may be unclear although an interval excludes zero."
         for words in (
             count(len(components), "component"),
             count(len(categories), "category", "categories"),
@@ -114,10 +114,10 @@ def measure_tables(found: Comparison) -> tuple[MeasureTable, ...]:
         )
     ]
     tables = (
-        MeasureTable("components-title", "What was scored", "Points", components, looked_at[0], drawn=True),
-        MeasureTable("rest-title", "Passed, speed, cost and errors", "Change", tuple(_rest(found))),
-        MeasureTable("categories-title", "By category", "Points", categories, looked_at[1], drawn=True),
-        MeasureTable("metrics-title", "Beside the score", "Change", metrics, looked_at[2]),
+        MeasureTable("components-title", "What was scored", "Points", components, notes[0], drawn=True),
+        MeasureTable("rest-title", "Passed, speed, cost and errors", "Change", tuple(_rest(comparison))),
+        MeasureTable("categories-title", "By category", "Points", categories, notes[1], drawn=True),
+        MeasureTable("metrics-title", "Beside the score", "Change", metrics, notes[2]),
     )
     return tuple(table for table in tables if table.rows)
 
@@ -127,13 +127,13 @@ def tone_of(verdict: str) -> str:
     return {"better": "is-up", "worse": "is-down"}.get(verdict, "is-same")
 
 
-def _scored(parts: Sequence[Measure], named: Callable[[str], str]) -> tuple[MeasureRow, ...]:
+def _scored(parts: Sequence[Measure], name_of: Callable[[str], str]) -> tuple[MeasureRow, ...]:
     """Components or categories: scores whose changes are points, drawn on one scale."""
     ends = [abs(end) for part in parts if (known := part.difference) for end in (known.low, known.high)]
     reach = max([*ends, _LEAST_REACH]) * 1.05
     return tuple(
         _measured(
-            named(part.name),
+            name_of(part.name),
             part,
             score_percent,
             points_change,
@@ -167,9 +167,9 @@ def _measured(
     )
 
 
-def _rest(found: Comparison) -> Iterator[MeasureRow]:
-    """What a run is judged by besides its score."""
-    rate, base, candidate = found.pass_rate, found.base, found.candidate
+def _rest(comparison: Comparison) -> Iterator[MeasureRow]:
+    """Pass rate, speed, cost and errors."""
+    rate, base, candidate = comparison.pass_rate, comparison.base, comparison.candidate
     yield MeasureRow(
         name="Passed",
         p=_p(rate["p_value"]),
@@ -178,8 +178,8 @@ def _rest(found: Comparison) -> Iterator[MeasureRow]:
         base=percent(rate["base"]),
         candidate=percent(rate["candidate"]),
     )
-    if found.latency is not None:
-        yield _measured("Mean time", found.latency, milliseconds, milliseconds_change)
+    if comparison.latency is not None:
+        yield _measured("Mean time", comparison.latency, milliseconds, milliseconds_change)
     if base.latency_ms and candidate.latency_ms:
         slow, slow_now = base.latency_ms["p95"], candidate.latency_ms["p95"]
         yield MeasureRow(
@@ -188,10 +188,10 @@ def _rest(found: Comparison) -> Iterator[MeasureRow]:
             base=milliseconds(slow),
             candidate=milliseconds(slow_now),
         )
-    if found.cost is not None:
-        yield _measured("Cost of a question", found.cost, money, lambda change: change_text(change, 4))
-    if found.error_rate is not None:
-        yield _measured("Errors", found.error_rate, percent, points_change)
+    if comparison.cost is not None:
+        yield _measured("Cost of a question", comparison.cost, money, lambda change: change_text(change, 4))
+    if comparison.error_rate is not None:
+        yield _measured("Errors", comparison.error_rate, percent, points_change)
 
 
 def _range(low: float, high: float, in_words: Callable[[float], str]) -> str:
@@ -210,11 +210,11 @@ def _p(value: float | None) -> str:
     return "" if value is None else p_text(value)
 
 
-# The Compare page: runs side by side, with a verdict that says how sure it is, and what changed in the replies.
+# The page
 
 
 _PAGE = 20
-# With more than two runs a row is much longer.
+# With more than two runs a row is much taller.
 _PAGE_OF_MANY = 10
 _MOST_RUNS = 6
 _RECENT = 50
@@ -226,7 +226,7 @@ _MOST_LISTED = 10
 
 
 class CompareQuery(PairFilter, frozen=True, kw_only=True):
-    """Which runs: the oldest is the base unless `base` names another."""
+    """The runs to compare; the oldest is the base unless `base` names another."""
 
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
     base: ShortText | None = None
@@ -247,33 +247,33 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     query: CompareQuery
     # The base first.
     sides: tuple[Side, ...]
-    # Of two runs: what `answerkey compare` says, with only the beginning of its lists.
+    # With two runs: the comparison, with shortened lists.
     versus: Comparison | None = None
-    # Questions that take no part in it.
+    # Questions that are not in both runs.
     unpaired: int = 0
-    # Of more than two.
+    # With more than two runs.
     ranking: Ranking | None = None
-    # Why there is neither, though there are enough runs.
+    # Why there is no comparison or ranking.
     problem: str | None = None
-    # Runs to choose from, newest first, while there are not two.
+    # Runs to choose from, newest first, if fewer than two are chosen.
     recent: tuple[RunInfo, ...] = ()
     paging: Paging
     rows: tuple[CompareRow, ...] = ()
-    # Beside the score, in any of the runs.
+    # The metrics of the runs.
     metrics: tuple[str, ...] = ()
-    # What questions can be filtered by.
+    # Values that questions can be filtered by.
     facets: Facets = Facets({}, {})
 
     @property
     def table(self) -> Table | None:
-        """The rows in the columns that were chosen; None unless there are two runs."""
+        """The table of questions; None unless there are two runs."""
         if len(self.sides) != 2:
             return None
         infos = [side.info for side in self.sides]
         return pair_table(self.query, pair_layout(infos, self.metrics), self.rows, infos[1])
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """What the rows are filtered by in words, each with the address of the page without it."""
+        """The filters in words, each with the address of the page without it."""
         return describe_conditions(self.query, link, "questions")
 
     @property
@@ -283,12 +283,12 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tables(self) -> tuple[MeasureTable, ...]:
-        """What changed between two runs, in tables."""
+        """The measures of two runs, in tables."""
         return () if self.versus is None else measure_tables(self.versus)
 
     @property
     def suggested(self) -> dict[str, str]:
-        """Which runs the form proposes while there are not two: the one given, or the newest, and the one before it."""
+        """The runs preselected in the form: the chosen or newest one, and the one before it."""
         candidate = self.sides[0].info if self.sides else self.recent[0]
         others = [info for info in self.recent if comparable(info, candidate) and info.id != candidate.id]
         earlier = [info for info in others if info.created_at <= candidate.created_at]
@@ -300,7 +300,7 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     infos = _runs(store, query)
     if len(infos) < 2:
         sides = tuple(Side(info, None, None) for info in infos)
-        recent = _offered(store.list_infos(limit=_RECENT), infos)
+        recent = _comparable_runs(store.list_infos(limit=_RECENT), infos)
         return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
     size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
     # First, since an unknown column is a bad request.
@@ -316,13 +316,13 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     try:
         if len(infos) == 2:
             whole = compare_stored(store, infos[0], infos[1])
-            versus, unpaired = _cut(whole), len(whole.unpaired)
+            versus, unpaired = _shortened(whole), len(whole.unpaired)
             scores = {side.id: side.score for side in (versus.base, versus.candidate)}
         else:
             ranking = rank_stored(store, infos)
             scores = {run.id: run.score for run in ranking.runs}
     except UsageError as error:
-        # Nothing in common: a fact about the runs, not a wrong address.
+        # No common questions: not a bad request.
         problem = str(error)
     return CompareView(
         query=query,
@@ -343,12 +343,12 @@ def comparable(first: RunInfo, second: RunInfo) -> bool:
     return first.question_set_hash == second.question_set_hash or first.question_set == second.question_set
 
 
-def _offered(recent: list[RunInfo], given: list[RunInfo]) -> list[RunInfo]:
-    """Runs that can be compared with the one given, or with another of them; newest first."""
+def _comparable_runs(recent: list[RunInfo], chosen: list[RunInfo]) -> list[RunInfo]:
+    """Runs that can be compared with the chosen one, or with each other; newest first."""
     known = {info.id for info in recent}
-    recent += [info for info in given if info.id not in known]
-    if given:
-        return [info for info in recent if comparable(info, given[0])]
+    recent += [info for info in chosen if info.id not in known]
+    if chosen:
+        return [info for info in recent if comparable(info, chosen[0])]
     return [info for info in recent if sum(comparable(info, other) for other in recent) > 1]
 
 
@@ -369,7 +369,7 @@ def _metrics(summaries: Sequence[Summary]) -> tuple[str, ...]:
 
 
 def _facets(summaries: Sequence[Summary]) -> Facets:
-    """What the last of the runs has, and the errors of all of them."""
+    """The facets of the last run, and the errors of all runs."""
     if not summaries:
         return Facets({}, {})
     errors: Counter[str] = Counter()
@@ -383,7 +383,7 @@ def _runs(store: SqlStore, query: CompareQuery) -> list[RunInfo]:
     infos = list({info.id: info for info in map(store.find_run, names)}.values())
     if len(infos) > _MOST_RUNS:
         raise UsageError(f"at most {_MOST_RUNS} runs can be compared at once")
-    # Without a named base the oldest run is it.
+    # The oldest run is the default base.
     return infos if query.base else sorted(infos, key=lambda info: info.created_at)
 
 
@@ -391,17 +391,17 @@ def _side(info: RunInfo, score: float | None) -> Side:
     return Side(info, score, None if score is None else letter_grade(score))
 
 
-def _cut(found: Comparison) -> Comparison:
-    """Without what a page would not show: every question that flipped, stands alone or was edited."""
-    # The largest loss first.
-    categories = sorted(found.categories, key=lambda part: part.candidate - part.base)
+def _shortened(comparison: Comparison) -> Comparison:
+    """The comparison with lists cut to what the page shows."""
+    # Largest loss first.
+    categories = sorted(comparison.categories, key=lambda part: part.candidate - part.base)
     return msgspec.structs.replace(
-        found,
+        comparison,
         categories=tuple(categories[:_MOST_MEASURES]),
-        metrics=found.metrics[:_MOST_MEASURES],
-        flips=found.flips[:_MOST_LISTED],
-        unpaired=found.unpaired[:_MOST_LISTED],
-        edited=found.edited[:_MOST_LISTED],
+        metrics=comparison.metrics[:_MOST_MEASURES],
+        flips=comparison.flips[:_MOST_LISTED],
+        unpaired=comparison.unpaired[:_MOST_LISTED],
+        edited=comparison.edited[:_MOST_LISTED],
     )
 
 

@@ -1,4 +1,4 @@
-"""The Question page: what was said and done in every trial, why it scored so, and how it went in other runs."""
+"""The Question page (every trial with its scores, and the history over runs) and the Review page."""
 
 from collections.abc import Iterable
 from math import ceil
@@ -32,13 +32,13 @@ _FINDING = 4_000
 
 
 class QuestionQuery(RunQuery, frozen=True, kw_only=True):
-    """The list from which the reader came, and the question's place in it, for the next and the one before."""
+    """The list that the visitor came from, and the question's position in it, for next and previous."""
 
     at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
 
 
 class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
-    """The questions around this one in the reader's list."""
+    """The next and the previous question in the visitor's list."""
 
     before: str | None = None
     after: str | None = None
@@ -47,10 +47,10 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialView(msgspec.Struct, frozen=True, kw_only=True):
-    """One asking of the question."""
+    """One trial of the question."""
 
     detail: TrialDetail
-    # What scorers found beyond a number, as text: a judge's reasons, for instance.
+    # Further findings of scorers as text, e.g. a judge's reasons.
     findings: dict[str, str]
     metrics: dict[str, float | None]
     ids: dict[str, str]
@@ -74,7 +74,7 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chart(self) -> Chart:
-        """Its score over runs, oldest first; each leads to the question in that run."""
+        """Its score over runs, oldest first; each point links to the question in that run."""
         points = [point for point in reversed(self.history) if point.score is not None]
         names = [f"{one_line(point.run_name, 60)}, {local_time(point.created_at)}" for point in points]
         moments, runs = [point.created_at for point in points], [point.run_name for point in points]
@@ -135,7 +135,7 @@ def _trial(result: Trial, feedback: Iterable[Feedback]) -> TrialView:
 
 
 def load_full_reply(store: SqlStore, run: str, question: str, trial: int, turn: int) -> str:
-    """A reply's whole text, however long."""
+    """The full text of a reply."""
     info = store.find_run(run)
     for result in store.results_of(info, question, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
@@ -163,7 +163,7 @@ def _readable(finding: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(finding), indent=2).decode()[:_FINDING]
 
 
-# The Review page: one reply at a time that a person should judge, and what waits behind it.
+# The Review page: one reply at a time, and the queue behind it
 
 
 _AHEAD = 12
@@ -172,16 +172,16 @@ Precision = Literal[5, 10, 15]
 
 
 class ReviewQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which run's queue, and how many replies were skipped."""
+    """Which queue, and how many replies were skipped."""
 
     run: ShortText | None = None
-    # Drawn by lot, which tells how good the replies are; or where a judge disagrees most first.
+    # A random sample, for an unbiased estimate; or the largest disagreements with the judge first.
     order: Order = "sample"
-    # Second opinions: replies that one reviewer has judged.
+    # Second opinions: replies that have one review.
     second: bool = False
-    # Within how many points of a hundred the share of good replies shall be known.
+    # The wanted precision of the share of good replies, in percentage points.
     precision: Precision = 10
-    # What was judged last, to take it back: a question and its trial.
+    # The last reviewed reply, for undo: a question and its trial.
     last: ShortText | None = None
     last_trial: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
     at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
@@ -190,22 +190,22 @@ class ReviewQuery(msgspec.Struct, frozen=True, kw_only=True):
 class ReviewView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
-    # None: the store has no run yet.
+    # None: the store has no runs.
     info: RunInfo | None
     query: ReviewQuery
     at: int
     waiting: int
     done: int
-    # How many verdicts the precision takes, of all that wait or are done.
+    # The number of verdicts that the precision needs.
     needed: int = 0
-    # Replies that most of their reviewers trust, of those with a verdict, with its interval.
+    # Replies that the majority of their reviewers trust, and the interval of their share.
     trusted: int = 0
     interval: Interval | None = None
-    # Who has judged, on how many replies two or more did, and Krippendorff's alpha of those.
+    # The reviewers, the number of replies with several reviews, and Krippendorff's alpha of those.
     reviewers: tuple[str, ...] = ()
     shared: int = 0
     alpha: float | None = None
-    # None: nothing waits, or everything was skipped.
+    # None: the queue is empty, or everything was skipped.
     item: ReviewItem | None
     reference_answer: str | None
     trial: TrialView | None
@@ -217,7 +217,7 @@ class ReviewVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     question: str
-    # undo: take back what this reviewer said of it.
+    # undo: remove this reviewer's verdict.
     verdict: Literal["trust", "distrust", "undo"]
     trial: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
     comment: Annotated[str, msgspec.Meta(max_length=20_000)] = ""
@@ -244,9 +244,9 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     queue = ReviewQueue(store, info)
     waiting, done = queue.counts()
     verdicts = queue.verdicts()
-    given = [2 * sum(said.values()) > len(said) for said in verdicts.values()]
-    shared = [said for said in verdicts.values() if len(said) > 1]
-    reviewers = tuple(sorted({name for said in verdicts.values() for name in said}))
+    trusted = [2 * sum(votes.values()) > len(votes) for votes in verdicts.values()]
+    shared = [votes for votes in verdicts.values() if len(votes) > 1]
+    reviewers = tuple(sorted({name for votes in verdicts.values() for name in votes}))
     items = queue.page(order=query.order, reviews=int(query.second), limit=_AHEAD, offset=query.at)
     item = items[0] if items else None
     trial = None
@@ -262,11 +262,11 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         waiting=waiting,
         done=done,
         needed=sample_size(waiting + done, query.precision / 100),
-        trusted=sum(given),
-        interval=wilson_interval(sum(given), len(given)) if given else None,
+        trusted=sum(trusted),
+        interval=wilson_interval(sum(trusted), len(trusted)) if trusted else None,
         reviewers=reviewers,
         shared=len(shared),
-        alpha=krippendorff_alpha([[_number(said.get(name)) for name in reviewers] for said in shared]),
+        alpha=krippendorff_alpha([[_number(votes.get(name)) for name in reviewers] for votes in shared]),
         item=item,
         reference_answer=reference,
         trial=trial,
@@ -275,7 +275,7 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
 
 
 def sample_size(total: int, precision: float) -> int:
-    """How many of so many tell a share within ± the precision, 19 times in 20, whatever it is."""
+    """The sample size that estimates a share of `total` within ± the precision with 95% confidence."""
     endless = (1.96 / (2 * precision)) ** 2
     return min(total, ceil(endless * total / (endless + total - 1))) if total else 0
 
@@ -284,13 +284,13 @@ def _number(trusted: bool | None) -> float | None:
     return None if trusted is None else float(trusted)
 
 
-def save_verdict(store: SqlStore, given: ReviewVerdict, author: str) -> Feedback | None:
-    """Save a reviewer's verdict, in the place of their earlier one, or take that back: then there is none."""
-    queue = ReviewQueue(store, store.find_run(given.run))
-    if given.verdict == "undo":
-        queue.remove_verdict(given.question, given.trial, author=author)
+def save_verdict(store: SqlStore, verdict: ReviewVerdict, author: str) -> Feedback | None:
+    """Save a reviewer's verdict, replacing their earlier one; None after an undo."""
+    queue = ReviewQueue(store, store.find_run(verdict.run))
+    if verdict.verdict == "undo":
+        queue.remove_verdict(verdict.question, verdict.trial, author=author)
         return None
-    trusted = given.verdict == "trust"
+    trusted = verdict.verdict == "trust"
     return queue.record_verdict(
-        given.question, given.trial, trusted=trusted, comment=given.comment, author=author
+        verdict.question, verdict.trial, trusted=trusted, comment=verdict.comment, author=author
     )

@@ -1,4 +1,4 @@
-"""The Replies pages: what the chatbot answered to real users, what they said of it, and a golden case made of one."""
+"""The Replies pages (production replies with their feedback, and golden cases made from them) and the Feedback page."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ _PAGE = 50
 
 
 class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
-    """Which replies, and in what order; the figures are over all of the time wanted."""
+    """Which replies, and in what order; the figures are over all replies of the days."""
 
     page: PageNumber = 1
 
@@ -47,16 +47,16 @@ class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def table(self) -> Table:
-        """The rows in the columns that were chosen."""
+        """The table of replies."""
         return reply_table(self.query, self.rows)
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """What the rows are chosen by in words, each with the address of the page without it."""
+        """The filters in words, each with the address of the page without it."""
         return describe_conditions(self.query, link, "replies")
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden case as far as the reply and its feedback suggest one."""
+    """A golden case suggested by the reply and its feedback."""
 
     id: str
     category: str
@@ -71,14 +71,14 @@ class ReplyView(msgspec.Struct, frozen=True, kw_only=True):
     received_at: str | None
     trace_id: str | None
     conversation_id: str | None
-    # Without expectations only its errors are graded.
+    # False: nothing was expected, and only errors are graded.
     graded: bool
     detail: TrialDetail
     draft: Draft
 
 
-class GivenCase(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that makes a golden case of a reply; lists are one to a line."""
+class CaseForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that makes a golden case from a reply; lists have one item per line."""
 
     id: Annotated[str, msgspec.Meta(max_length=400)] = ""
     category: Annotated[str, msgspec.Meta(max_length=400)] = ""
@@ -101,13 +101,13 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
 
 
 def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
-    """Read one reply; raises UnknownNameError for an id that no production reply has."""
+    """Read one reply; raises UnknownNameError if it does not exist."""
     item = _find(store, reply)
     given = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
     question = Question(id=item.id, question=item.question, category=item.category or "uncategorised")
     card = item.scorecard or Scorecard(components={}, total=None, grade=None, passed=False)
     if item.score is None:
-        # Nothing was expected of it: all that its scores say is whether it was an error.
+        # Nothing was expected: its scores only show whether it was an error.
         errors_only = {name: score for name, score in card.components.items() if name == "error_handling"}
         card = msgspec.structs.replace(card, components=errors_only, total=None, grade=None)
     liked = any(one.positive for one in given) and not any(not one.positive for one in given)
@@ -123,29 +123,29 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
             id=case_id(item.question),
             category=item.category or "",
             expected_tools=tuple(dict.fromkeys(item.reply.tools_used)),
-            # What people liked, or said it should have been, is a good answer; any other reply is not known to be one.
+            # Only a correction, or a reply that was liked, is known to be a good answer.
             reference_answer=corrected or (item.reply.text or "" if liked else ""),
         ),
     )
 
 
-def golden_case(store: SqlStore, identity: str, given: GivenCase) -> dict[str, Any]:
-    """The golden case that the form describes; raises UsageError where it cannot be one."""
+def golden_case(store: SqlStore, identity: str, form: CaseForm) -> dict[str, Any]:
+    """The golden case that the form describes; raises UsageError if it is invalid."""
     item = _find(store, identity)
-    case: dict[str, Any] = {"id": given.id.strip() or case_id(item.question), "question": item.question}
-    if given.category.strip():
-        case["category"] = given.category.strip()
-    case["expected_tools"] = _lines(given.expected_tools)
-    case["expected_keywords"] = _lines(given.expected_keywords)
-    if given.reference_answer.strip():
-        case["reference_answer"] = given.reference_answer.strip()
+    case: dict[str, Any] = {"id": form.id.strip() or case_id(item.question), "question": item.question}
+    if form.category.strip():
+        case["category"] = form.category.strip()
+    case["expected_tools"] = _lines(form.expected_tools)
+    case["expected_keywords"] = _lines(form.expected_keywords)
+    if form.reference_answer.strip():
+        case["reference_answer"] = form.reference_answer.strip()
     case["tags"] = [TAG]
     try:
         parse_question(case)
     except ValueError as error:
-        raise UsageError(f"this is no golden case: {error}") from None
-    said = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
-    case["feedback"] = why_proposed(said[0] if said else None, item)
+        raise UsageError(f"invalid golden case: {error}") from None
+    verdicts = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
+    case["feedback"] = why_proposed(verdicts[0] if verdicts else None, item)
     return case
 
 
@@ -160,14 +160,14 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-# The Feedback page: how satisfied people are, what they say, whether it agrees with the scores, and what to do.
+# The Feedback page
 
 
 _PAGE_FEEDBACK = 25
 
 
 class FeedbackQuery(FeedbackFilter, frozen=True, kw_only=True):
-    """Which verdicts are listed; the figures are over all of the time wanted."""
+    """Which verdicts to list; the figures are over all verdicts of the days."""
 
     page: PageNumber = 1
 
@@ -179,13 +179,13 @@ class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
     stats: FeedbackStats
     paging: Paging
     items: tuple[Feedback, ...]
-    # Negative verdicts whose question is known: what the proposed golden cases are made of.
+    # Negative verdicts, from which golden cases are proposed.
     downvoted: int
 
     @property
     def chart(self) -> Chart:
-        """Thumbs by day; each bar leads to the verdicts of its day."""
-        # One day alone would fill the picture.
+        """Thumbs by day; each bar links to the verdicts of its day."""
+        # At least seven bars, so that a single day does not fill the chart.
         bars: list[list[tuple[float, str, str, str | None]]] = [[] for _ in range(7 - len(self.stats.days))]
         labels = [""] * len(bars)
         for day in self.stats.days:

@@ -1,4 +1,4 @@
-"""Experiments: a golden set asked of a chatbot again and again; how each stands, and what of them needs somebody."""
+"""The home page (experiments, what needs attention, runs) and the Run page."""
 
 from collections.abc import Callable, Iterator, Mapping
 from math import sqrt
@@ -10,7 +10,7 @@ from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import parse_gate
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import letter_grade
+from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
 from answerkey.report.tables import Table
@@ -34,7 +34,7 @@ from answerkey.store.sql import SqlStore
 from answerkey.text.normalise import one_line
 
 _LISTED = 12
-# Comparing takes time: only so many, and none with more questions, are held against the run before.
+# Limits of the comparison with the previous run: experiments, and questions of a run.
 _JUDGED = 6
 _LARGE = 20_000
 _WEEK = 7
@@ -42,10 +42,10 @@ _FEWEST_VERDICTS = 20
 
 
 class Against(msgspec.Struct, frozen=True, kw_only=True):
-    """What the newest run is held against, and what came of it."""
+    """The comparison of the newest run with its baseline or the previous run."""
 
     id: str
-    # "the baseline production" or "the run before".
+    # "the baseline production" or "the previous run".
     words: str
     verdict: str
     mean: float
@@ -61,23 +61,23 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     last: RunInfo
     figures: Figures | None
-    # None: its first run, or nothing to compare.
+    # None: nothing to compare with.
     against: Against | None
 
     @property
     def address(self) -> str:
-        """Its page: the trend and its runs."""
+        """The page with its trend and runs."""
         return "/?" + urlencode({"set": self.question_set, "target": self.target})
 
     @property
     def compare_address(self) -> str:
-        """The comparison of its newest run with what it is held against, the losses first."""
+        """The page that compares its newest run."""
         base = "" if self.against is None else f"base={quote(self.against.id, safe='')}&"
         return f"/compare?{base}run={quote(self.last.id, safe='')}"
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that somebody should look at."""
+    """Something that needs attention."""
 
     kind: str
     words: str
@@ -85,12 +85,12 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
-    """The experiments that ran last."""
+    """The most recent experiments."""
     listed, baselines = RunTable(store), store.baselines()
     found = []
     for number, (question_set, target, runs) in enumerate(listed.experiments(_LISTED)):
         rows, _ = listed.page(RunFilter(set=question_set, target=target), limit=3)
-        # One that is under way says nothing yet.
+        # A running run has no figures yet.
         rows = [row for row in rows if row.figures is not None] or rows
         against = _against(store, rows, baselines) if number < _JUDGED else None
         found.append(
@@ -107,7 +107,7 @@ def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
 
 
 def _against(store: SqlStore, rows: list[RunRow], baselines: Mapping[str, str]) -> Against | None:
-    """The newest run against its set's baseline, or else against the run before."""
+    """Compare the newest run with its set's baseline, or else with the previous run."""
     last = rows[0]
     if last.figures is None or last.figures.questions > _LARGE:
         return None
@@ -117,12 +117,12 @@ def _against(store: SqlStore, rows: list[RunRow], baselines: Mapping[str, str]) 
         if base.question_set == last.info.question_set and base.id != last.info.id:
             known[base.id] = (base, f"the baseline {one_line(name, 40)}")
     if not known and len(rows) > 1 and rows[1].figures is not None:
-        known = {rows[1].info.id: (rows[1].info, "the run before")}
+        known = {rows[1].info.id: (rows[1].info, "the previous run")}
     for base, words in known.values():
         try:
             found = compare_stored(store, base, last.info)
         except UsageError:
-            # Nothing in common: the set was replaced.
+            # No common questions: the set was replaced.
             continue
         return Against(
             id=base.id,
@@ -136,7 +136,7 @@ def _against(store: SqlStore, rows: list[RunRow], baselines: Mapping[str, str]) 
 
 
 def needs_of(store: SqlStore, experiments: tuple[Experiment, ...]) -> tuple[Need, ...]:
-    """What needs somebody, the gravest first."""
+    """What needs attention, most serious first."""
     return (
         *(need for one in experiments[:_JUDGED] for need in _gates(store, one)),
         *_regressions(experiments),
@@ -156,7 +156,7 @@ def _gates(store: SqlStore, one: Experiment) -> Iterator[Need]:
             store, one.last, [parse_gate(text) for text in one.last.options.gates], comparison
         )
     except AnswerkeyError:
-        # A gate on a run that is gone, or that this version no longer reads, is nobody's to mend here.
+        # The gate refers to a deleted run, or cannot be parsed by this version.
         return
     failed = [result for result in results if not result.passed]
     if failed:
@@ -181,7 +181,7 @@ def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
 
 
 def _satisfaction(store: SqlStore) -> Iterator[Need]:
-    """The last seven days with feedback against the seven before: told only where chance does not explain it."""
+    """Whether satisfaction fell significantly in the last seven days with feedback, compared to the seven before."""
     days = feedback_figures(store).days
     late, early = days[-_WEEK:], days[-2 * _WEEK : -_WEEK]
     sizes = [sum(day.feedback for day in part) for part in (early, late)]
@@ -210,7 +210,7 @@ def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[N
             yield Need(kind="review", words=words, address=f"/review?run={quote(one.last.id, safe='')}")
 
 
-# The Run page: score with interval, components, categories, distribution, latency, errors, and its questions.
+# The Run page
 
 
 _PAGE = 50
@@ -218,7 +218,7 @@ _REFERENCES = 3
 
 
 class RunQuery(QuestionFilter, frozen=True, kw_only=True):
-    """Which of the run's questions, how they are shown, and which page of them."""
+    """Which of the run's questions to show."""
 
     page: PageNumber = 1
 
@@ -228,7 +228,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     info: RunInfo
     query: RunQuery
-    # None while the run is under way.
+    # None until the run is finished.
     summary: Summary | None
     progress: Progress | None
     story: tuple[str, ...]
@@ -240,34 +240,34 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     # Questions by score, in ten equal steps.
     distribution: tuple[int, ...]
     facets: Facets
-    # The names under which it is a baseline.
+    # Its baseline names.
     baselines: tuple[str, ...]
-    # Other baselines, by name: what it can be compared with.
+    # Other baselines to compare with: name → run id.
     references: dict[str, str]
     paging: Paging
     rows: tuple[QuestionView, ...]
 
     @property
     def chart(self) -> Chart:
-        """Questions by score; each bar leads to its questions."""
+        """Questions by score; each bar links to its questions."""
         address = f"/runs/{quote(self.info.id, safe='')}?range=score:"
         bars = []
         for step, number in enumerate(self.distribution):
             low, high = step / 10, (step + 1) / 10
-            # The end of a step belongs to the next one; the last has both.
-            end = high if step == 9 else high - 1e-6
+            # A step ends just below the next one; the last includes its end.
+            end = high if step == 9 else round_score(high - 1e-9)
             words = f"{step * 10}–{step * 10 + 10}%: {count(number, 'question')}"
-            bars.append([(float(number), letter_grade(low), words, f"{address}{low:g}..{end:g}#questions")])
+            bars.append([(float(number), letter_grade(low), words, f"{address}{low:g}..{end:.9g}#questions")])
         return bar_chart(bars, [f"{step * 10}%" for step in range(10)])
 
     @property
     def table(self) -> Table:
-        """The rows in the columns that were chosen."""
+        """The table of rows."""
         metrics = () if self.summary is None else self.summary.metrics
         return question_table(self.info, self.query, metrics, self.rows, self.paging.offset)
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """What the rows are filtered by in words, each with the address of the page without it."""
+        """The filters in words, each with the address of the page without it."""
         return describe_conditions(self.query, link, "questions")
 
 
@@ -280,7 +280,7 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     baselines = sorted(store.baselines().items())
     report = None
     if summary is not None:
-        # The report's view of a run without its rows: those come from the query above.
+        # The report's view without rows, which come from the query above.
         warnings = () if info.status == "running" else run_warnings(info, summary)
         report = build_view(Run(info=info, summary=summary, warnings=warnings))
     return RunView(
@@ -303,12 +303,12 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
 
 
 def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
-    """How far a run is."""
+    """The progress of a run."""
     return RunTable(store).progress(store.find_run(run))
 
 
 def facets_of(summary: Summary) -> Facets:
-    """A finished run's summary has them already."""
+    """The facets of a finished run, from its summary."""
     categories = sorted((part.name, part.questions) for part in summary.categories)
     named = {
         kind: {part.name: part.questions for part in sorted(parts, key=lambda part: part.name)}
@@ -317,22 +317,22 @@ def facets_of(summary: Summary) -> Facets:
     return Facets(dict(categories), summary.errors, named.get("persona", {}), named.get("tag", {}))
 
 
-# The home page: what needs somebody, every experiment with its verdict and trend, and every run with its grade.
+# The home page
 
 
 _PAGE_RUNS = 25
-# Runs in a trend: more cannot be told apart in a chart.
+# Maximum number of runs in a trend chart.
 _TREND = 60
 
 
 class RunsQuery(RunFilter, frozen=True, kw_only=True):
-    """Which runs, how they are shown, and which page of them."""
+    """Which runs to show."""
 
     page: PageNumber = 1
 
 
 class SetItem(msgspec.Struct, frozen=True):
-    """A golden set and how many runs asked it."""
+    """A golden set and its number of runs."""
 
     name: str
     runs: int
@@ -345,30 +345,30 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
     paging: Paging
     rows: tuple[RunRow, ...]
     sets: tuple[SetItem, ...]
-    # What needs somebody, and every experiment; only where nothing is searched.
+    # What needs attention, and the experiments; only without a search.
     needs: tuple[Need, ...] = ()
     experiments: tuple[Experiment, ...] = ()
-    # Whose runs the trend is over: only runs of one set and one chatbot make a line.
+    # The experiment of the trend.
     chosen: Experiment | None = None
     trend: tuple[TrendPoint, ...] = ()
 
     @property
     def table(self) -> Table:
-        """The rows in the columns that were chosen."""
+        """The table of rows."""
         return run_table(self.query, self.rows)
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """What the rows are chosen by in words, each with the address of the page without it."""
+        """The filters in words, each with the address of the page without it."""
         return describe_conditions(self.query, link, "runs")
 
     @property
     def versions(self) -> int:
-        """How many versions of the chatbot the trend is over."""
+        """The number of chatbot versions in the trend."""
         return len({(point.target_hash, point.version) for point in self.trend})
 
     @property
     def charts(self) -> tuple[tuple[str, Chart], ...]:
-        """The trend drawn: title and chart."""
+        """The trend: (title, chart) pairs."""
         gates = () if self.chosen is None else self.chosen.last.options.gates
         return trend_charts(self.trend, lambda run: f"/runs/{quote(run, safe='')}", gates)
 
@@ -392,7 +392,7 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
         for one in experiments
         if query.set in (None, one.question_set) and query.target in (None, one.target)
     ]
-    # One run just tried must not hide what is measured every night.
+    # The experiment with most runs, so that a single trial does not hide it.
     chosen = max(fitting, key=lambda one: one.runs, default=None)
     return msgspec.structs.replace(
         view,

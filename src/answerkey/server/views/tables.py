@@ -150,7 +150,7 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
     ]
     trials = [
         Column(name="trials_passed", title="Passed", kind="count", note="Trials that passed"),
-        Column(name="trials", title="Trials", kind="count", note="How often it was asked"),
+        Column(name="trials", title="Trials", kind="count", note="Number of trials"),
         Column(name="lowest", title="Lowest", kind="score", note="The worst trial’s score", sort="-spread"),
         Column(name="highest", title="Highest", kind="score", note="The best trial’s score", sort="-spread"),
     ]
@@ -159,11 +159,11 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
         for name in dict.fromkeys((*info.weights, *metrics))
     ]
     last = [
-        Column(name="error", title="Error", note="Kind of an error that a reply ended in", sort="-error"),
+        Column(name="error", title="Error", note="Kind of error", sort="-error"),
         Column(name="tools", title="Tools called", kind="names"),
         Column(name="latency_ms", title="Time", kind="ms", note="Of its slowest trial", sort="-latency_ms"),
         Column(name="cost", title="Cost", kind="money", note="Of all its trials", sort="-cost"),
-        Column(name="reply", title="Reply", note="The beginning of what was said"),
+        Column(name="reply", title="Reply", note="Beginning of the reply"),
         Column(name="passed", title="Result", kind="flag", note="Whether it reached the pass mark"),
     ]
     return (*first, *(trials if repeated else ()), *measures, *last)
@@ -220,26 +220,22 @@ _FIRST = (
     Column(name="name", title="Run", sort="name"),
     Column(name="id", title="Id"),
     Column(name="status", title="Status", kind="status", sort="status"),
-    Column(name="baselines", title="Baseline", kind="names", note="The names under which it is a baseline"),
+    Column(name="baselines", title="Baseline", kind="names", note="Baseline names"),
     Column(name="tags", title="Tags", kind="names"),
     Column(name="target", title="Chatbot", sort="target"),
     Column(name="version", title="Version", note="Of the chatbot: label, git commit, model, prompt"),
     Column(name="set", title="Questions", note="The golden set", sort="set"),
     Column(name="score", title="Score", kind="score", sort="-score"),
-    Column(
-        name="low", title="from", kind="score", note="Where the likely range of the score begins", sort="-low"
-    ),
-    Column(
-        name="high", title="to", kind="score", note="Where the likely range of the score ends", sort="-high"
-    ),
+    Column(name="low", title="from", kind="score", note="Lower end of the 95% interval", sort="-low"),
+    Column(name="high", title="to", kind="score", note="Upper end of the 95% interval", sort="-high"),
 )
 _LAST = (
     Column(name="pass_rate", title="Passed", kind="score", note="Of the questions", sort="-pass_rate"),
     Column(name="questions", title="Asked", kind="count", note="Questions", sort="-questions"),
-    Column(name="coverage", title="Done", kind="score", note="Of what was to be asked", sort="coverage"),
+    Column(name="coverage", title="Done", kind="score", note="Share of planned replies", sort="coverage"),
     Column(name="error_rate", title="Errors", kind="score", note="Of the replies", sort="-error_rate"),
     Column(name="p50", title="Typical time", kind="ms", sort="-p50"),
-    Column(name="p95", title="p95", kind="ms", note="19 of 20 replies took no longer", sort="-p95"),
+    Column(name="p95", title="p95", kind="ms", note="95% of replies were faster", sort="-p95"),
     Column(name="cost", title="Cost", kind="money", sort="-cost"),
     Column(name="created_at", title="When", kind="time", sort="-created_at"),
 )
@@ -314,9 +310,9 @@ _REPLY_COLUMNS = (
     Column(name="grade", title="Grade", kind="grade", sort="score"),
     Column(name="question", title="Question", note="What was asked"),
     Column(name="id", title="Id", sort="id"),
-    Column(name="text", title="Reply", note="The beginning of what was said"),
+    Column(name="text", title="Reply", note="Beginning of the reply"),
     Column(name="category", title="Category", sort="category"),
-    Column(name="error", title="Error", note="Kind of the error that it ended in", sort="error"),
+    Column(name="error", title="Error", note="Kind of error", sort="error"),
     Column(name="score", title="Score", kind="score", note="By the golden set", sort="score"),
     Column(name="liked", title="▲", kind="count", note="How many liked it"),
     Column(name="disliked", title="▼", kind="count", note="How many did not like it"),
@@ -340,7 +336,7 @@ class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
     # None: a null reply.
     text: str | None
     category: str | None
-    # Which chatbot said it, as far as that was told, and who sent it.
+    # Of the chatbot, if known; and who sent the reply.
     model: str | None
     version: str | None
     sender: str
@@ -353,7 +349,7 @@ class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reply_row(item: ProductionReply, feedback: Sequence[Feedback]) -> ReplyRow:
-    """What the list shows of a reply."""
+    """A reply as a row."""
     card = item.scorecard
     text = item.reply.text
     return ReplyRow(
@@ -426,7 +422,7 @@ _PAIR_COLUMNS = (
     Column(name="base", title="Base", kind="score", sort="base"),
     Column(name="candidate", title="Candidate", kind="score", sort="candidate"),
     Column(name="change", title="Change", kind="change", note="Points of a hundred", sort="change"),
-    Column(name="why", title="Why", kind="why", note="What the first trial did otherwise than the base’s"),
+    Column(name="why", title="Why", kind="why", note="How the first trial differs from the base’s"),
 )
 _DEFAULT_PAIR_COLUMNS = ("question", "category", "base", "candidate", "change", "why")
 # What values of a measure are, and their differences.
@@ -459,20 +455,19 @@ class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
     grades: tuple[str | None, ...]
     # Candidate minus base, for each candidate.
     changes: tuple[float | None, ...]
-    # Each reply as it differs from the base's; the base's own, and one that shares little with it, are whole.
-    # None: a null reply.
+    # Each reply with its differences from the base's marked. None: a null reply.
     replies: tuple[tuple[Piece, ...] | None, ...]
-    # Of the first candidate: why it scores otherwise than the base.
+    # Why the first candidate scores differently from the base.
     why: tuple[Change, ...]
-    # Of each run: components, metrics, latency_ms and cost, means of the trials.
+    # For each run: components, metrics, latency_ms and cost, means of the trials.
     measures: tuple[dict[str, float], ...]
     same_text: bool
-    # Which replies share so little with the base's that marking differences would only hide them.
+    # Whether a reply has too little in common with the base's to mark differences.
     other_text: tuple[bool, ...]
 
     @property
     def sides(self) -> tuple[RowSide, ...]:
-        """The same by run, the base first."""
+        """The values by run, the base first."""
         changes = (None, *self.changes)
         return tuple(map(RowSide, self.scores, self.grades, changes, self.replies, self.other_text))
 
