@@ -47,7 +47,10 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     found = compare(make_run(before, name="a"), make_run(after, name="b"))
     assert found.verdict == "no clear difference"
     assert "can only detect differences of 37.3 points or more" in found.reasons[0]
-    assert "a problem that none of these 15 questions shows could still affect up to 18% of all" in found.reasons[-1]
+    assert (
+        "a problem that none of these 15 questions shows could still affect up to 18% of all"
+        in found.reasons[-1]
+    )
     assert found.unseen == pytest.approx(0.181, abs=0.001)
 
 
