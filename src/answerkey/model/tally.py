@@ -5,22 +5,36 @@ sums are whole numbers, so that the order of adding does not matter. Few differe
 with equal values are counted together: a tally of millions is small.
 """
 
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
-from zlib import crc32
 
 import msgspec
 
-from answerkey.model.question import Question, group_of
+from answerkey.model.question import Question
+from answerkey.model.question_totals import (
+    COST,
+    ERRORS,
+    LATENCY,
+    OVERALL,
+    PAID,
+    PASSED,
+    SCORE,
+    TOOL,
+    WORTH,
+    ColumnSum,
+    MeasureNames,
+    QuestionSlices,
+    QuestionTotals,
+    SliceKey,
+    TrialValues,
+    counted_latency,
+)
 from answerkey.model.reasons import reason
-from answerkey.model.reply import HARNESS_PROBLEMS, Reply, Usage
+from answerkey.model.reply import Reply, Usage
 from answerkey.model.scorecard import (
     PASS_MARK,
-    UNNUMBERED,
     Scorecard,
     Trial,
     harness_problem,
@@ -35,16 +49,6 @@ from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean, t
 GRADES = "ABCDF"
 # More different groups of equal questions than these are folded into moments, which changes no figure.
 _MOST_CELLS = 50_000
-# Words in a short and in a medium question.
-_SHORT, _MEDIUM = 8, 20
-_SHORT_NAME, _MEDIUM_NAME, _LONG_NAME = (
-    "short (up to 8 words)",
-    "medium (9 to 20 words)",
-    "long (over 20 words)",
-)
-# Columns beside the measures. No measure's name begins with "$".
-_SCORE, _PASSED, _COST, _PAID, _WORTH = "score", "passed", "$cost", "$paid", "$worth"
-_ERRORS, _LATENCY, _TOOL = "$errors", "$latency", "$tool "
 _SLOWEST_LISTED = 5
 # Reasons may hold any message: so many different ones are counted apart, so many are listed, up to this length.
 _REASONS_COUNTED = 1000
@@ -55,232 +59,6 @@ _OTHER_REASONS = "other reasons"
 _NANOSECONDS = 1e6
 _USAGE_UNITS = 10**12
 _PHASES = ("tools", "rest", "first_byte", "queue", "retry")
-
-
-class MeasureNames(NamedTuple):
-    """The names of a scorecard's values."""
-
-    components: tuple[str, ...]
-    metrics: tuple[str, ...]
-
-
-class TrialValues(NamedTuple):
-    """What the mean of a question is taken over: the values of one of its trials."""
-
-    names: MeasureNames
-    score: float | None
-    # Of the components, then of the metrics.
-    values: tuple[float | None, ...]
-    cost: float | None
-
-    @classmethod
-    def of(cls, trial: Trial) -> "TrialValues":
-        """The values of a scored trial."""
-        card = trial.scorecard
-        names = MeasureNames(tuple(card.components), tuple(card.metrics))
-        values = (*[score.value for score in card.components.values()], *card.metrics.values())
-        return cls(names, card.total, values, trial.cost)
-
-    def columns(self, pass_mark: float) -> Iterator[tuple[str, float]]:
-        """The values that there are, by name, and whether the score passes."""
-        score, cost = self.score, self.cost
-        if score is not None:
-            yield _SCORE, score
-            yield _PASSED, float(passes(score, pass_mark))
-        for name, value in zip((*self.names.components, *self.names.metrics), self.values, strict=True):
-            if value is not None:
-                yield name, value
-        if cost is not None:
-            yield _COST, cost
-            if score is not None:
-                yield _PAID, cost
-                yield _WORTH, score
-
-
-class SliceKey(NamedTuple):
-    """A slice of a run's questions."""
-
-    kind: str
-    name: str
-
-
-_OVERALL = SliceKey("overall", "overall")
-
-
-class QuestionSlices(NamedTuple):
-    """The slices that a question is in, and whether it expects nothing of a reply."""
-
-    category: str
-    persona: str | None
-    tags: tuple[str, ...]
-    tools: str
-    length: str
-    expects_nothing: bool
-
-    @classmethod
-    def of(cls, question: Question) -> "QuestionSlices":
-        """The slices of a question."""
-        words = len(question.question.split())
-        return cls(
-            question.category,
-            question.persona,
-            question.tags,
-            _expected_tools(question),
-            _SHORT_NAME if words <= _SHORT else _MEDIUM_NAME if words <= _MEDIUM else _LONG_NAME,
-            question.expects_nothing,
-        )
-
-    def listed(self) -> tuple[SliceKey, ...]:
-        """The slices by kind and name."""
-        return _slice_keys(self)
-
-
-def _expected_tools(question: Question) -> str:
-    if not question.turns and len(question.expected_tools) == 1:
-        return question.expected_tools[0].name
-    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
-    return " + ".join(tools) or "(none)"
-
-
-@lru_cache(maxsize=10_000)
-def _slice_keys(slices: QuestionSlices) -> tuple[SliceKey, ...]:
-    persona = (SliceKey("persona", slices.persona),) if slices.persona else ()
-    return (
-        SliceKey("category", slices.category),
-        *persona,
-        *(SliceKey("tag", tag) for tag in slices.tags),
-        SliceKey("tools", slices.tools),
-        SliceKey("length", slices.length),
-    )
-
-
-class ColumnSum:
-    """The sum of a column over some values, in fixed point, and how many there are."""
-
-    __slots__ = ("size", "total")
-
-    def __init__(self, total: int = 0, size: int = 0) -> None:
-        self.total, self.size = total, size
-
-    def add(self, total: int, size: int) -> None:
-        """Add values with this sum."""
-        self.total += total
-        self.size += size
-
-
-class QuestionTotals:
-    """All that is known of one question's trials, or of those in one part of a log."""
-
-    __slots__ = (
-        "first",
-        "group",
-        "has_several_texts",
-        "id",
-        "numbers",
-        "places",
-        "slices",
-        "sums",
-        "text_checksum",
-        "trials",
-    )
-
-    def __init__(self, question: Question, first: int) -> None:
-        self.id = question.id
-        self.slices = QuestionSlices.of(question)
-        # The unit of analysis that it belongs to; None: itself.
-        self.group = group_of(question)
-        # Its position in the golden set, or the place of its first reply in the log.
-        self.first = first
-        # One id may be used for several questions by mistake.
-        self.text_checksum = crc32(question.question.encode("utf-8", "replace"))
-        self.has_several_texts = False
-        # Values of a trial → how many trials have them.
-        self.trials: dict[TrialValues, int] = {}
-        # Sums over replies: errors, latency, and the time of each tool's calls.
-        self.sums: dict[str, ColumnSum] = {}
-        # Trial numbers that were given; places in the log of replies without one, where these are wanted.
-        self.numbers = array("i")
-        self.places: list[int] = []
-
-    @property
-    def unit(self) -> str:
-        """The unit of analysis; a group never has the key of a question."""
-        return f"q {self.id}" if self.group is None else f"g {self.group}"
-
-    @property
-    def replies(self) -> int:
-        """How many trials there are."""
-        return sum(self.trials.values())
-
-    def add(self, trial: Trial, place: int | None = None) -> None:
-        """Count a scored trial; `place` is its place in a log whose results are kept."""
-        values = TrialValues.of(trial)
-        self.trials[values] = self.trials.get(values, 0) + 1
-        if trial.number != UNNUMBERED:
-            self.numbers.append(trial.number)
-        elif place is not None:
-            self.places.append(place)
-        self._add_replies(trial)
-
-    def _add_replies(self, trial: Trial) -> None:
-        card = trial.scorecard
-        errors = sum(turn.error is not None for turn in card.turns) if card.turns else card.error is not None
-        self._sum(_ERRORS).add(to_fixed_point(errors), len(trial.replies))
-        for reply in trial.replies:
-            latency = counted_latency(reply)
-            if latency is not None:
-                self._sum(_LATENCY).add(to_fixed_point(latency), 1)
-            for call in reply.tool_calls:
-                if call.duration_ms is not None:
-                    self._sum(_TOOL + call.name).add(to_fixed_point(call.duration_ms), 1)
-
-    def _sum(self, column: str) -> ColumnSum:
-        found = self.sums.get(column)
-        if found is None:
-            found = self.sums[column] = ColumnSum()
-        return found
-
-    def merge(self, other: "QuestionTotals") -> None:
-        """Add what another part of the log has of the same question."""
-        self.has_several_texts |= other.has_several_texts or other.text_checksum != self.text_checksum
-        if other.first < self.first:
-            self.first, self.slices, self.group = other.first, other.slices, other.group
-        for values, times in other.trials.items():
-            self.trials[values] = self.trials.get(values, 0) + times
-        for column, part in other.sums.items():
-            self._sum(column).add(part.total, part.size)
-        self.numbers += other.numbers
-        self.places += other.places
-
-    def mean(self) -> TrialValues:
-        """Each value as the mean of the trials that have it."""
-        if len(self.trials) == 1:
-            return next(iter(self.trials))
-        ordered = sorted(self.trials, key=lambda values: values.names)
-        names = MeasureNames(
-            tuple(dict.fromkeys(name for one in ordered for name in one.names.components)),
-            tuple(dict.fromkeys(name for one in ordered for name in one.names.metrics)),
-        )
-        columns: dict[str, ColumnSum] = {}
-        for one, times in self.trials.items():
-            measured = zip((*one.names.components, *one.names.metrics), one.values, strict=True)
-            for name, value in ((_SCORE, one.score), (_COST, one.cost), *measured):
-                if value is not None:
-                    columns.setdefault(name, ColumnSum()).add(to_fixed_point(value) * times, times)
-
-        def mean(name: str) -> float | None:
-            column = columns.get(name)
-            return None if column is None else fixed_point_mean(column.total, column.size)
-
-        means = tuple(mean(name) for name in (*names.components, *names.metrics))
-        return TrialValues(names, mean(_SCORE), means, mean(_COST))
-
-
-def counted_latency(reply: Reply) -> float | None:
-    """What a reply took; None if it was not timed, or if its time is the harness's own."""
-    if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
-        return None
-    return reply.timings.latency_ms
 
 
 class ReplyCounts:
@@ -316,7 +94,7 @@ class ReplyCounts:
         """Count the sums of a unit, all of whose replies were counted; `times` units that are alike."""
         for column, part in sums.items():
             if part.size:
-                bounded = column == _ERRORS and fixed_point_mean(part.total, part.size) <= 1
+                bounded = column == ERRORS and fixed_point_mean(part.total, part.size) <= 1
                 self.moments.setdefault(column, UnitMoments()).add(
                     part.total, part.size, times, bounded=bounded
                 )
@@ -379,14 +157,14 @@ class QuestionCounts:
 
     def cost(self) -> Cost | None:
         """What questions cost, and what a point costs; None where no cost is known."""
-        mean, interval = self.mean(_COST)
+        mean, interval = self.mean(COST)
         if mean is None:
             return None
         if interval is not None:
             interval = msgspec.structs.replace(interval, low=max(0.0, interval.low))
-        paid, worth = self.moments(_PAID), self.moments(_WORTH)
+        paid, worth = self.moments(PAID), self.moments(WORTH)
         point = round_score(paid.total / worth.total) if worth.total > 0 else None
-        return Cost(questions=self.moments(_COST).count, question=mean, interval=interval, point=point)
+        return Cost(questions=self.moments(COST).count, question=mean, interval=interval, point=point)
 
     def merge(self, other: "QuestionCounts") -> None:
         """Add what another has counted."""
@@ -401,7 +179,7 @@ class QuestionCounts:
 
 def _is_share(column: str, value: float) -> bool:
     """Whether a value is a share; a count, a duration or a price is not."""
-    return column not in (_COST, _PAID) and 0.0 <= value <= 1.0
+    return column not in (COST, PAID) and 0.0 <= value <= 1.0
 
 
 class WholeRunCounts:
@@ -609,7 +387,7 @@ class Tally:
             self._fold_group([cell for cell, _ in questions])
             sums: dict[SliceKey, dict[str, ColumnSum]] = {}
             for cell, columns in questions:
-                for key in (_OVERALL, *cell.slices.listed()):
+                for key in (OVERALL, *cell.slices.listed()):
                     unit = sums.setdefault(key, {})
                     for column, part in columns.items():
                         unit.setdefault(column, ColumnSum()).add(part.total, part.size)
@@ -620,7 +398,7 @@ class Tally:
     def _fold_cells(self) -> None:
         for (slices, values), times in self._cells.items():
             columns = list(values.columns(self.pass_mark))
-            for key in (_OVERALL, *slices.listed()):
+            for key in (OVERALL, *slices.listed()):
                 counts = self._slice_counts(key)
                 counts.add(values, times, self.pass_mark, expects_nothing=slices.expects_nothing)
                 counts.units += times
@@ -635,7 +413,7 @@ class Tally:
         units: dict[SliceKey, dict[str, tuple[ColumnSum, bool]]] = {}
         for slices, values in cells:
             columns = list(values.columns(self.pass_mark))
-            for key in (_OVERALL, *slices.listed()):
+            for key in (OVERALL, *slices.listed()):
                 self._slice_counts(key).add(values, 1, self.pass_mark, expects_nothing=slices.expects_nothing)
                 unit = units.setdefault(key, {})
                 for column, value in columns:
@@ -662,8 +440,8 @@ class Tally:
         ordered = sorted(self._first_slices, key=lambda slices: (self._first_slices[slices], repr(slices)))
         listed = list(dict.fromkeys(key for slices in ordered for key in slices.listed()))
         replies = self._replies_by_slice(listed)
-        slices = {key: self._slice(key, replies[key]) for key in (_OVERALL, *listed)}
-        overall = slices.pop(_OVERALL)
+        slices = {key: self._slice(key, replies[key]) for key in (OVERALL, *listed)}
+        overall = slices.pop(OVERALL)
         unscored = whole.unscored_reasons()
         if planned is None:
             planned = overall.trials + sum(unscored.values()) + unanswered
@@ -672,7 +450,7 @@ class Tally:
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
-            expecting_nothing=self._slice_counts(_OVERALL).expecting_nothing,
+            expecting_nothing=self._slice_counts(OVERALL).expecting_nothing,
             tools_unobserved=whole.tools_unobserved,
             finishes=dict(sorted(whole.finishes.items())),
             unscored=unscored,
@@ -685,7 +463,7 @@ class Tally:
                 if kind != "category"
             },
             tool_latency_ms={
-                name: _latency(latency, replies[_OVERALL], _TOOL + name)
+                name: _latency(latency, replies[OVERALL], TOOL + name)
                 for name, latency in sorted(whole.tool_latency.items())
             },
             phases_ms=whole.phases_ms(),
@@ -693,9 +471,9 @@ class Tally:
         )
 
     def _replies_by_slice(self, listed: Sequence[SliceKey]) -> dict[SliceKey, ReplyCounts]:
-        found = {key: ReplyCounts() for key in (_OVERALL, *listed)}
+        found = {key: ReplyCounts() for key in (OVERALL, *listed)}
         for slices, counts in self._replies.items():
-            for key in (_OVERALL, *slices.listed()):
+            for key in (OVERALL, *slices.listed()):
                 found.setdefault(key, ReplyCounts()).merge(counts)
         for key, counts in self._closed.items():
             found.setdefault(key, ReplyCounts()).merge(counts)
@@ -703,7 +481,7 @@ class Tally:
 
     def _slice(self, key: SliceKey, replies: ReplyCounts) -> Slice:
         counts = self._slice_counts(key)
-        score, interval = counts.mean(_SCORE)
+        score, interval = counts.mean(SCORE)
         components, metrics = self._measure_names()
         means = {name: counts.mean(name) for name in (*components, *metrics)}
         scored = sum(counts.grades.values())
@@ -723,12 +501,12 @@ class Tally:
             component_intervals={name: means[name][1] for name in components},
             passed=counts.passed,
             pass_rate=round_score(counts.passed / scored) if scored else None,
-            pass_interval=counts.mean(_PASSED)[1],
+            pass_interval=counts.mean(PASSED)[1],
             grades={letter: counts.grades.get(letter, 0) for letter in GRADES},
             errors=dict(sorted(replies.errors.items())),
             error_rate=round_score(errors / replies.replies) if replies.replies else 0.0,
-            error_interval=replies.interval(_ERRORS, replies.replies),
-            latency_ms=_latency(replies.latency, replies, _LATENCY) if replies.latency.count else None,
+            error_interval=replies.interval(ERRORS, replies.replies),
+            latency_ms=_latency(replies.latency, replies, LATENCY) if replies.latency.count else None,
             metrics={name: means[name][0] for name in metrics},
             metric_intervals={name: means[name][1] for name in metrics},
             cost=counts.cost(),

@@ -12,8 +12,9 @@ from zlib import crc32
 import msgspec
 
 from answerkey.errors import StoreFullError
+from answerkey.model.question_totals import QuestionTotals
 from answerkey.model.scorecard import Trial
-from answerkey.model.tally import QuestionTotals, Tally
+from answerkey.model.tally import Tally
 from answerkey.runs.log_files import BadRow
 
 # Questions are partitioned by their unit, so that no more than one partition is in memory at a time.

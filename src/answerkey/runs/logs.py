@@ -24,10 +24,11 @@ import msgspec
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question_totals import QuestionSlices, QuestionTotals
 from answerkey.model.result_rows import row_line
 from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import UNNUMBERED, Trial
-from answerkey.model.tally import QuestionSlices, QuestionTotals, Tally
+from answerkey.model.tally import Tally
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
 from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LogTable, LowScore

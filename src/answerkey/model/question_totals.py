@@ -1,0 +1,249 @@
+"""QuestionTotals: what is known of one question's trials, mergeable from parts of a log in any order."""
+
+from array import array
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+from zlib import crc32
+
+from answerkey.model.question import Question, group_of
+from answerkey.model.reply import HARNESS_PROBLEMS, Reply
+from answerkey.model.scorecard import UNNUMBERED, Trial, passes
+from answerkey.stats.intervals import fixed_point_mean, to_fixed_point
+
+# Words in a short and in a medium question.
+_SHORT, _MEDIUM = 8, 20
+_SHORT_NAME, _MEDIUM_NAME, _LONG_NAME = (
+    "short (up to 8 words)",
+    "medium (9 to 20 words)",
+    "long (over 20 words)",
+)
+# Columns beside the measures. No measure's name begins with "$".
+SCORE, PASSED, COST, PAID, WORTH = "score", "passed", "$cost", "$paid", "$worth"
+ERRORS, LATENCY, TOOL = "$errors", "$latency", "$tool "
+
+
+class MeasureNames(NamedTuple):
+    """The names of a scorecard's values."""
+
+    components: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+class TrialValues(NamedTuple):
+    """What the mean of a question is taken over: the values of one of its trials."""
+
+    names: MeasureNames
+    score: float | None
+    # Of the components, then of the metrics.
+    values: tuple[float | None, ...]
+    cost: float | None
+
+    @classmethod
+    def of(cls, trial: Trial) -> "TrialValues":
+        """The values of a scored trial."""
+        card = trial.scorecard
+        names = MeasureNames(tuple(card.components), tuple(card.metrics))
+        values = (*[score.value for score in card.components.values()], *card.metrics.values())
+        return cls(names, card.total, values, trial.cost)
+
+    def columns(self, pass_mark: float) -> Iterator[tuple[str, float]]:
+        """The values that there are, by name, and whether the score passes."""
+        score, cost = self.score, self.cost
+        if score is not None:
+            yield SCORE, score
+            yield PASSED, float(passes(score, pass_mark))
+        for name, value in zip((*self.names.components, *self.names.metrics), self.values, strict=True):
+            if value is not None:
+                yield name, value
+        if cost is not None:
+            yield COST, cost
+            if score is not None:
+                yield PAID, cost
+                yield WORTH, score
+
+
+class SliceKey(NamedTuple):
+    """A slice of a run's questions."""
+
+    kind: str
+    name: str
+
+
+OVERALL = SliceKey("overall", "overall")
+
+
+class QuestionSlices(NamedTuple):
+    """The slices that a question is in, and whether it expects nothing of a reply."""
+
+    category: str
+    persona: str | None
+    tags: tuple[str, ...]
+    tools: str
+    length: str
+    expects_nothing: bool
+
+    @classmethod
+    def of(cls, question: Question) -> "QuestionSlices":
+        """The slices of a question."""
+        words = len(question.question.split())
+        return cls(
+            question.category,
+            question.persona,
+            question.tags,
+            _expected_tools(question),
+            _SHORT_NAME if words <= _SHORT else _MEDIUM_NAME if words <= _MEDIUM else _LONG_NAME,
+            question.expects_nothing,
+        )
+
+    def listed(self) -> tuple[SliceKey, ...]:
+        """The slices by kind and name."""
+        return _slice_keys(self)
+
+
+def _expected_tools(question: Question) -> str:
+    if not question.turns and len(question.expected_tools) == 1:
+        return question.expected_tools[0].name
+    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
+    return " + ".join(tools) or "(none)"
+
+
+@lru_cache(maxsize=10_000)
+def _slice_keys(slices: QuestionSlices) -> tuple[SliceKey, ...]:
+    persona = (SliceKey("persona", slices.persona),) if slices.persona else ()
+    return (
+        SliceKey("category", slices.category),
+        *persona,
+        *(SliceKey("tag", tag) for tag in slices.tags),
+        SliceKey("tools", slices.tools),
+        SliceKey("length", slices.length),
+    )
+
+
+class ColumnSum:
+    """The sum of a column over some values, in fixed point, and how many there are."""
+
+    __slots__ = ("size", "total")
+
+    def __init__(self, total: int = 0, size: int = 0) -> None:
+        self.total, self.size = total, size
+
+    def add(self, total: int, size: int) -> None:
+        """Add values with this sum."""
+        self.total += total
+        self.size += size
+
+
+class QuestionTotals:
+    """All that is known of one question's trials, or of those in one part of a log."""
+
+    __slots__ = (
+        "first",
+        "group",
+        "has_several_texts",
+        "id",
+        "numbers",
+        "places",
+        "slices",
+        "sums",
+        "text_checksum",
+        "trials",
+    )
+
+    def __init__(self, question: Question, first: int) -> None:
+        self.id = question.id
+        self.slices = QuestionSlices.of(question)
+        # The unit of analysis that it belongs to; None: itself.
+        self.group = group_of(question)
+        # Its position in the golden set, or the place of its first reply in the log.
+        self.first = first
+        # One id may be used for several questions by mistake.
+        self.text_checksum = crc32(question.question.encode("utf-8", "replace"))
+        self.has_several_texts = False
+        # Values of a trial → how many trials have them.
+        self.trials: dict[TrialValues, int] = {}
+        # Sums over replies: errors, latency, and the time of each tool's calls.
+        self.sums: dict[str, ColumnSum] = {}
+        # Trial numbers that were given; places in the log of replies without one, where these are wanted.
+        self.numbers = array("i")
+        self.places: list[int] = []
+
+    @property
+    def unit(self) -> str:
+        """The unit of analysis; a group never has the key of a question."""
+        return f"q {self.id}" if self.group is None else f"g {self.group}"
+
+    @property
+    def replies(self) -> int:
+        """How many trials there are."""
+        return sum(self.trials.values())
+
+    def add(self, trial: Trial, place: int | None = None) -> None:
+        """Count a scored trial; `place` is its place in a log whose results are kept."""
+        values = TrialValues.of(trial)
+        self.trials[values] = self.trials.get(values, 0) + 1
+        if trial.number != UNNUMBERED:
+            self.numbers.append(trial.number)
+        elif place is not None:
+            self.places.append(place)
+        self._add_replies(trial)
+
+    def _add_replies(self, trial: Trial) -> None:
+        card = trial.scorecard
+        errors = sum(turn.error is not None for turn in card.turns) if card.turns else card.error is not None
+        self._sum(ERRORS).add(to_fixed_point(errors), len(trial.replies))
+        for reply in trial.replies:
+            latency = counted_latency(reply)
+            if latency is not None:
+                self._sum(LATENCY).add(to_fixed_point(latency), 1)
+            for call in reply.tool_calls:
+                if call.duration_ms is not None:
+                    self._sum(TOOL + call.name).add(to_fixed_point(call.duration_ms), 1)
+
+    def _sum(self, column: str) -> ColumnSum:
+        found = self.sums.get(column)
+        if found is None:
+            found = self.sums[column] = ColumnSum()
+        return found
+
+    def merge(self, other: "QuestionTotals") -> None:
+        """Add what another part of the log has of the same question."""
+        self.has_several_texts |= other.has_several_texts or other.text_checksum != self.text_checksum
+        if other.first < self.first:
+            self.first, self.slices, self.group = other.first, other.slices, other.group
+        for values, times in other.trials.items():
+            self.trials[values] = self.trials.get(values, 0) + times
+        for column, part in other.sums.items():
+            self._sum(column).add(part.total, part.size)
+        self.numbers += other.numbers
+        self.places += other.places
+
+    def mean(self) -> TrialValues:
+        """Each value as the mean of the trials that have it."""
+        if len(self.trials) == 1:
+            return next(iter(self.trials))
+        ordered = sorted(self.trials, key=lambda values: values.names)
+        names = MeasureNames(
+            tuple(dict.fromkeys(name for one in ordered for name in one.names.components)),
+            tuple(dict.fromkeys(name for one in ordered for name in one.names.metrics)),
+        )
+        columns: dict[str, ColumnSum] = {}
+        for one, times in self.trials.items():
+            measured = zip((*one.names.components, *one.names.metrics), one.values, strict=True)
+            for name, value in ((SCORE, one.score), (COST, one.cost), *measured):
+                if value is not None:
+                    columns.setdefault(name, ColumnSum()).add(to_fixed_point(value) * times, times)
+
+        def mean(name: str) -> float | None:
+            column = columns.get(name)
+            return None if column is None else fixed_point_mean(column.total, column.size)
+
+        means = tuple(mean(name) for name in (*names.components, *names.metrics))
+        return TrialValues(names, mean(SCORE), means, mean(COST))
+
+
+def counted_latency(reply: Reply) -> float | None:
+    """What a reply took; None if it was not timed, or if its time is the harness's own."""
+    if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
+        return None
+    return reply.timings.latency_ms
