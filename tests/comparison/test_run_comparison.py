@@ -46,8 +46,11 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     after["q0"], after["q1"] = 0.0, 1.0
     found = compare(make_run(before, name="a"), make_run(after, name="b"))
     assert found.verdict == "no clear difference"
-    assert "could only have detected" in found.reasons[0]
-    assert "what none of 15 questions showed could still concern up to 18% of them" in found.reasons[-1]
+    assert "can only detect differences of 37.3 points or more" in found.reasons[0]
+    assert (
+        "a problem that none of these 15 questions shows could still affect up to 18% of all"
+        in found.reasons[-1]
+    )
     assert found.unseen == pytest.approx(0.181, abs=0.001)
 
 
@@ -82,7 +85,7 @@ def test_the_same_within_a_margin() -> None:
     level = scores(300)
     found = compare(make_run(level, name="a"), make_run(level, name="b"), margin=0.02)
     assert found.verdict == found.to_dict()["verdict"] == "same"
-    assert "within ±2 points" in found.reasons[0]
+    assert "within the margin of ±2 points" in found.reasons[0]
     with pytest.raises(UsageError, match="between 0 and 1"):
         compare(make_run(level, name="a"), make_run(level, name="b"), margin=2)
 
@@ -97,7 +100,7 @@ def test_pairing_is_by_content_then_by_id_and_the_rest_is_listed() -> None:
         ("gone", "only in base"),
         ("new", "only in candidate"),
     ]
-    assert any("take no part" in note for note in found.notes)
+    assert any("are not compared" in note for note in found.notes)
 
 
 def test_runs_without_a_question_in_common() -> None:

@@ -15,9 +15,9 @@ from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import unit_sums
 from answerkey.stats.power import Pilot, VarianceSplit, split_variance
 
-# Standard deviation of question scores where there is no run to learn it from: that of a fair chatbot.
+# Assumed standard deviation of question scores if there is no run.
 GUESSED_DEVIATION = 0.3
-# How alike two versions do on the same question, where no second run says so.
+# Assumed correlation of two versions' scores if there is no second run.
 GUESSED_CORRELATION = 0.5
 _DIFFERENCES = (0.01, 0.02, 0.03, 0.05, 0.10)
 _REPEATS = (1, 2, 3, 5)
@@ -25,52 +25,52 @@ _FLAKY_LISTED = 20
 
 
 class Variance(msgspec.Struct, frozen=True):
-    """Where the variance of question scores comes from; None: not known."""
+    """The variance of question scores by source; None: unknown."""
 
     between_questions: float | None
     between_repeats: float | None
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """The difference to be shown, and the chance to show it."""
+class PlanGoal(msgspec.Struct, frozen=True):
+    """The difference to detect, and the probability to detect it."""
 
     difference: float
     power: float
 
 
 class Needed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Questions that a difference needs if each is asked so often; None: no feasible number."""
+    """Questions that a difference needs with `repeat` trials each; None: no feasible number."""
 
-    # None: the wanted one.
+    # None: the difference of the goal.
     difference: float | None = None
     repeat: int
     questions: int | None
-    # What another pilot of this size would have said, nineteen times in twenty; None: there was no pilot.
+    # 95% range over other pilots of this size; None: there is no pilot.
     low: int | None = None
     high: int | None = None
 
 
 class Flaky(msgspec.Struct, frozen=True):
-    """A question whose repeats differ, and by how much."""
+    """A question whose trials differ, and their standard deviation."""
 
     id: str
     deviation: float
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What an experiment of some size can show, and what size another result needs; as `plan --json` has it."""
+    """What the given questions can detect, and how many a difference needs, as `plan --json` prints it."""
 
     source: Literal["two runs", "one run", "guess"]
-    # Questions that there are, the units they belong to, and how often each was asked.
+    # Questions, units, and trials per question.
     questions: int
     units: int
     repeat: int
-    # The size of one unit's difference between two versions: the root of its mean square.
+    # Root mean square of a unit's difference between two versions.
     deviation: float
     variance: Variance
-    wanted: Wanted
+    wanted: PlanGoal
     needed: tuple[Needed, ...]
-    # What the questions at hand can detect, and the chance that they show the wanted difference.
+    # The smallest difference that these questions detect, and their power for the difference of the goal.
     detectable: float | None
     power: float
     # The same as `needed` for usual differences.
@@ -89,7 +89,7 @@ def plan(
     deviation: float = GUESSED_DEVIATION,
     correlation: float = GUESSED_CORRELATION,
 ) -> Plan:
-    """How many questions and repeats a difference needs: from two runs, from one, or from a golden set and a guess."""
+    """Return the questions and repeats that a difference needs, from two runs, one run, or a golden set and a guess."""
     if isinstance(base, QuestionSet):
         units = len({group_of(question) or question.id for question in base})
         return plan_from_guess(
@@ -102,7 +102,7 @@ def plan(
 
 
 def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: float) -> Plan:
-    """From two runs over the same questions: their differences are what the next ones will be like."""
+    """Plan from two runs over the same questions, whose differences are the pilot."""
     pairing = pair(base, candidate)
     if len(pairing.base) < 2:
         raise UsageError("a plan from two runs needs at least two scored questions in common")
@@ -110,15 +110,15 @@ def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: f
     units = joint_units((base, pairing.base), (candidate, pairing.candidate))
     splits = [split for run in (base, candidate) if (split := split_variance(dict(run.trials()))) is not None]
     repeated = bool(splits) and _repeated(base) and _repeated(candidate)
-    assumptions = ["two further versions differ on as many questions and by as much as these two did"]
+    assumptions = ["the next two versions differ on as many questions, and by as much, as these two"]
     if not repeated:
         assumptions.append(
-            "without repeats, how much of that is noise is not known: run with --repeat 3 to learn it"
+            "without repeats, the share of noise is unknown: run with --repeat 3 to measure it"
         )
     return _plan(
         "two runs",
         len(pairing.base),
-        Wanted(wanted, power),
+        PlanGoal(wanted, power),
         assumptions,
         pilot=Pilot(*unit_sums(differences, units)),
         between=splits[0].between if splits else None,
@@ -131,19 +131,17 @@ def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: f
 def plan_from_run(
     run: Columns, *, wanted: float, power: float, correlation: float = GUESSED_CORRELATION
 ) -> Plan:
-    """From one run: another version is taken to answer a share of the questions as if it were another one's turn."""
+    """Plan from one run: on a share of the questions, the other version is assumed to score like on another question."""
     split = split_variance(dict(run.trials()))
     if split is None:
-        raise UsageError(
-            f"run {run.info.id} has fewer than two scored questions: nothing can be planned from it"
-        )
+        raise UsageError(f"run {run.info.id} has fewer than two scored questions; a plan needs at least two")
     within = split.within if _repeated(run) else None
     assumptions = [
-        f"two versions correlate by {correlation:g} over questions (--correlation); two runs would tell"
+        f"two versions' scores correlate by {correlation:g} (--correlation); plan from two runs to measure it"
     ]
     if within is None:
         assumptions.append(
-            "without repeats, noise and difficulty cannot be told apart: run with --repeat 3 to learn it"
+            "without repeats, noise and difficulty cannot be separated: run with --repeat 3 to measure the noise"
         )
     known = np.flatnonzero(~np.isnan(run.scores))
     sums, sizes = unit_sums(run.scores[known], joint_units((run, known)))
@@ -151,11 +149,10 @@ def plan_from_run(
     means = sums / sizes
     other = source.permutation(means) if len(means) > 1 else means
     changed = source.random(len(means)) < 1.0 - correlation
-    # Two draws of one question's score: as far apart as two questions' scores are.
     return _plan(
         "one run",
         split.questions,
-        Wanted(wanted, power),
+        PlanGoal(wanted, power),
         assumptions,
         pilot=Pilot(np.where(changed, means - other, 0.0) * sizes, sizes),
         between=split.between,
@@ -174,23 +171,23 @@ def plan_from_guess(
     deviation: float = GUESSED_DEVIATION,
     correlation: float = GUESSED_CORRELATION,
 ) -> Plan:
-    """Before any run: from a guess of the spread of scores."""
+    """Plan before any run, from a guess of the spread of scores."""
     assumption = (
-        f"no run yet: scores spread by {deviation:g} (--deviation) and versions correlate by {correlation:g} "
-        "(--correlation); a first run would tell"
+        f"no run yet: scores have a standard deviation of {deviation:g} (--deviation) and versions correlate by "
+        f"{correlation:g} (--correlation); plan from a first run to measure them"
     )
     size = questions / (units or questions)
-    # A share of the units differs by as much as two scores of this spread do, either way, and the others are tied.
+    # A share of the units differs by as much as two scores of this spread, in either direction; the others are tied.
     number = np.arange(1000)
     changes = np.where(number % 2, 1.0, -1.0) * deviation * math.sqrt(2.0)
     pilot = Pilot(np.where(number < 1000 * (1.0 - correlation), changes, 0.0) * size, np.full(1000, size))
-    return _plan("guess", questions, Wanted(wanted, power), [assumption], pilot=pilot)
+    return _plan("guess", questions, PlanGoal(wanted, power), [assumption], pilot=pilot)
 
 
 def _plan(
     source: Literal["two runs", "one run", "guess"],
     questions: int,
-    wanted: Wanted,
+    wanted: PlanGoal,
     assumptions: Sequence[str],
     *,
     pilot: Pilot,
@@ -199,9 +196,9 @@ def _plan(
     repeat: int = 1,
     splits: Sequence[VarianceSplit] = (),
 ) -> Plan:
-    """A plan from pilot units with so many repeats; `within` is the part of the variance that a trial has by itself."""
+    """Plan from pilot units with `repeat` trials each; `within` is the variance between trials of a question."""
     variance = float((pilot.sums**2).mean()) / pilot.questions**2
-    # Repeats shrink only their own part of the variance.
+    # Repeats reduce only the variance between trials.
     noise = 2.0 * (within or 0.0) / pilot.questions
     stable = max(0.0, variance - noise / repeat)
     often = sorted({repeat, *(_REPEATS if within is not None else ())})

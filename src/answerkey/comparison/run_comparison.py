@@ -1,7 +1,7 @@
-"""A run as columns: one entry per question, trials averaged, in a few flat arrays whatever the run's size.
+"""Comparison of two runs: flat columns of their scores, pairing by question, differences, and the verdict.
 
-What grows with a run is about 200 bytes a question: its content's hash, its id and its category, and eight for the score,
-the latency, the cost and each component and metric. Replies, reasons and questions are never read.
+A run takes about 200 bytes of memory per question: content hash, id and category, and 8 bytes for the score, latency, cost,
+and each component and metric. Replies, reasons and questions are never read.
 """
 
 from collections import Counter, defaultdict
@@ -30,49 +30,49 @@ _BATCH = 1000
 
 
 class Columns(NamedTuple):
-    """What a comparison knows of a run, question by question. A missing value is NaN."""
+    """A run's values by question, trials averaged. A missing value is NaN."""
 
     info: RunInfo
     ids: list[str]
-    # Of the questions' content.
+    # Content hashes of the questions.
     hashes: list[bytes]
-    # Which of the category names.
+    # Index into category_names.
     categories: npt.NDArray[np.int32]
     category_names: list[str]
     scores: Floats
     latencies: Floats
     costs: Floats
-    # The share of its trials that ended in an error.
+    # Share of a question's trials that ended in an error.
     failures: Floats
     components: dict[str, Floats]
     metrics: dict[str, Floats]
-    # Replies by the kind of their error.
+    # Kind of error → replies.
     errors: Counter[str]
     replies: int
-    # The name of each question's group, None for one that is a unit of its own; None if all are.
+    # Each question's group; None for a question without one. None if no question has a group.
     groups: list[str | None] | None
-    # Where a question has several trials, every trial's score, and where each question's begin.
+    # Scores of all trials, and the index of each question's first; None if each question has one trial.
     trial_scores: Floats | None
     trial_starts: Ints | None
 
     def trials(self) -> Iterator[tuple[str, list[float]]]:
-        """Each question's scored trials; a question without any is left out."""
+        """Yield each question's scored trials; questions without any are omitted."""
         scores, starts = self.trial_scores, self.trial_starts
         if scores is None or starts is None:
             known = np.flatnonzero(~np.isnan(self.scores)).tolist()
             yield from ((self.ids[i], [float(self.scores[i])]) for i in known)
             return
         for position, values in enumerate(np.split(scores, starts[1:])):
-            kept = values[~np.isnan(values)].tolist()
-            if kept:
-                yield self.ids[position], kept
+            scored = values[~np.isnan(values)].tolist()
+            if scored:
+                yield self.ids[position], scored
 
 
 def columns_from_store(
     store: Store, infos: Iterable[RunInfo], *, group_fields: tuple[str, ...] = GROUP_FIELDS
 ) -> list[Columns]:
-    """Read stored runs' columns, and nothing else of them."""
-    # Runs over the same golden set share its groups.
+    """Read the columns of stored runs."""
+    # By golden set: runs may share one.
     groups: dict[str, dict[bytes, str]] = {}
     found = []
     for info in infos:
@@ -83,7 +83,7 @@ def columns_from_store(
 
 
 def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) -> Columns:
-    """The same from a run at hand."""
+    """Return the columns of a run in memory."""
     groups: dict[bytes, str] = {}
 
     def batches() -> Iterator[ScoreBatch]:
@@ -100,15 +100,15 @@ def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) 
 def _columns(
     info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str], *, in_order: bool = True
 ) -> Columns:
-    """Join batches; `groups` says which content hash belongs to which group, once all batches are read.
+    """Join batches; `groups` maps content hash to group, and is complete once all batches are read.
 
-    Unless they are `in_order`, trials of one question may stand anywhere.
+    Without `in_order`, the trials of a question need not be adjacent.
     """
     ids: list[str] = []
     hashes: list[bytes] = []
     all_categories = [np.empty(0, np.int32)]
     category_numbers: dict[str, int] = {}
-    # Kind and name of a column → its parts, and where they begin.
+    # Kind and name of a column → (index of the first value, values) of its parts.
     parts: dict[tuple[str, str], list[tuple[int, Floats]]] = defaultdict(list)
     errors: Counter[str] = Counter()
     for batch in batches:
@@ -158,35 +158,35 @@ def _columns(
 
 
 class _Trials:
-    """Which of a run's trials are of one question, as the trials themselves say it: whoever made the run may not have known."""
+    """Groups a run's trials by question."""
 
     def __init__(self, questions: Sequence[str] | Sequence[bytes], *, in_order: bool) -> None:
-        # The trials in the order of their questions; None: they are in it.
+        # Indices that sort the trials by question; None: they are sorted.
         self._order: Ints | None = None
         count = len(questions)
         if not in_order:
-            places: dict[str | bytes, int] = {}
+            numbers: dict[str | bytes, int] = {}
             of_trial = np.array(
-                [places.setdefault(question, len(places)) for question in questions], np.int64
+                [numbers.setdefault(question, len(numbers)) for question in questions], np.int64
             )
             self._order = np.argsort(of_trial, kind="stable")
             begins = np.flatnonzero(np.diff(of_trial[self._order], prepend=-1))
         else:
             changes = (i for i in range(count) if not i or questions[i] != questions[i - 1])
             begins = np.fromiter(changes, np.int64)
-        # Where each question's begin; None: each has one, and the order in which they came.
+        # Index of each question's first trial; None: each question has one trial.
         self.starts: Ints | None = begins if len(begins) < count else None
 
     def sorted(self, values: Floats) -> Floats:
-        """Values of all trials, question by question."""
+        """Return the values of all trials, sorted by question."""
         return values if self._order is None else values[self._order]
 
     def firsts(self, starts: Ints) -> list[int]:
-        """The first trial of each question, as they came."""
+        """Return the index of each question's first trial in the original order."""
         return [int(first) for first in (starts if self._order is None else self._order[starts])]
 
     def means(self, values: Floats) -> Floats:
-        """The mean of each question's trials that have a value."""
+        """Return the mean of each question's known values."""
         if self.starts is None:
             return values
         values = self.sorted(values)
@@ -197,7 +197,7 @@ class _Trials:
 
 
 def _joined(parts: Iterable[tuple[int, Floats]], length: int) -> Floats:
-    """One column of its parts, NaN in between."""
+    """Join the parts of a column; missing values are NaN."""
     values = np.full(length, np.nan)
     for begin, part in parts:
         values[begin : begin + len(part)] = part
@@ -222,31 +222,31 @@ def _batch(results: Sequence[Trial]) -> ScoreBatch:
 
 
 def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows of named values as one column for each name."""
+    """Transpose rows of named values into columns."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-# Which question of one run is which of the other: by content, then by id; what is left over is named.
+# Pairing: by content, then by id.
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """Which question of the base is which of the candidate."""
+    """The pairs of questions of two runs."""
 
-    # Positions in base and candidate.
+    # Indices in base and candidate.
     base: Ints
     candidate: Ints
-    # Questions with the same id whose wording or expectations were edited in between.
+    # Ids of questions whose wording or expectations were edited between the runs.
     edited: tuple[str, ...]
-    # Questions that take no part, and why.
+    # Questions that are not compared, and why.
     unpaired: tuple[Unpaired, ...]
 
 
 def pair(base: Columns, candidate: Columns) -> Pairing:
-    """Pair two runs."""
-    # Of equal questions the first.
-    by_hash = {known: place for place, known in reversed(list(enumerate(candidate.hashes)))}
-    others = np.array([by_hash.get(known, -1) for known in base.hashes], dtype=np.int64)
+    """Pair the questions of two runs."""
+    # Reversed, so that the first of equal questions counts.
+    by_hash = {content: index for index, content in reversed(list(enumerate(candidate.hashes)))}
+    others = np.array([by_hash.get(content, -1) for content in base.hashes], dtype=np.int64)
     unused = np.ones(len(candidate.ids), bool)
     unused[others[others >= 0]] = False
     leftover = np.flatnonzero(others < 0).tolist()
@@ -279,45 +279,45 @@ def pair(base: Columns, candidate: Columns) -> Pairing:
 
 
 def joint_units(*runs: tuple[Columns, Ints]) -> Ints | None:
-    """A number for each question at the same place of these positions in the runs, equal for those that belong together.
+    """Return a unit number for each of the paired questions, given as (columns, indices) of each run.
 
-    None if each is on its own.
+    None if every question is a unit.
     """
     if all(columns.groups is None for columns, _ in runs):
         return None
-    named = [
-        [columns.groups[place] for place in positions.tolist()]
-        for columns, positions in runs
+    groups = [
+        [columns.groups[index] for index in indices.tolist()]
+        for columns, indices in runs
         if columns.groups is not None
     ]
     numbers: dict[str | int, int] = {}
     labels = [
-        # A question that belongs to no group is a unit of its own.
-        numbers.setdefault(next((name for name in names if name is not None), place), len(numbers))
-        for place, names in enumerate(zip(*named, strict=True))
+        # A question without a group is a unit.
+        numbers.setdefault(next((name for name in names if name is not None), index), len(numbers))
+        for index, names in enumerate(zip(*groups, strict=True))
     ]
     return np.array(labels)
 
 
-# What is measured of two paired runs: differences of the score and of everything beside it, flips, pass rates.
+# Measures: differences of the score, components, metrics and categories; flips and pass rates.
 
 
-# Counts of something unwanted; runs that were kept before scorers declared a direction say nothing of them.
+# Metrics that count something unwanted.
 _COUNTS: dict[str, Direction] = dict.fromkeys(
     ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
 )
 
 
 class _Part(NamedTuple):
-    """Something that both runs have for each pair."""
+    """A value that both runs have for each pair."""
 
     name: str
     first: Floats
     second: Floats
-    # Which pairs belong together.
+    # Unit of each pair.
     units: Ints | None
     direction: Direction = "higher"
-    # Counts, durations and costs, of which nothing bounds the difference.
+    # A count, duration or cost: its difference is unbounded.
     counted: bool = False
 
 
@@ -331,34 +331,34 @@ class PairedRuns:
         self._candidate = candidate
         self._pairing = pairing
         self._level = level
-        # A difference of the score inside ± this does not matter.
+        # Differences of the score within ± this are equivalent.
         self._margin = margin
         self._first = base.scores[pairing.base]
         self._second = candidate.scores[pairing.candidate]
         self._passed = (_passed(self._first, base.info), _passed(self._second, candidate.info))
         self._units = joint_units((base, pairing.base), (candidate, pairing.candidate))
-        # Which way each metric is better, as the runs keep it.
+        # Metric → direction.
         self._directions = {**_COUNTS, **base.info.directions, **candidate.info.directions}
 
     def score(self) -> Measure:
-        """The difference of the score, which decides."""
-        [found] = self._corrected([_Part("score", self._first, self._second, self._units)], graded=True)
-        return found
+        """Return the difference of the score, which decides the verdict."""
+        [measure] = self._measures([_Part("score", self._first, self._second, self._units)], graded=True)
+        return measure
 
     def family(
         self, first: Mapping[str, Floats], second: Mapping[str, Floats], *, graded: bool
     ) -> list[Measure]:
-        """Everything of one kind, corrected together; what only one run has is left to the notes."""
+        """Return all measures that both runs have, with p-values corrected together."""
         parts = []
         for name in first:
             if name in second and len((known := self._known(name, first[name], second[name])).first):
                 counted = not graded and _counted(known)
                 direction = self._directions.get(name, "higher")
                 parts.append(known._replace(direction=direction, counted=counted))
-        return self._corrected(parts, graded=graded)
+        return self._measures(parts, graded=graded)
 
     def categories(self) -> list[Measure]:
-        """The score in each category, corrected together; nothing if there is only one."""
+        """Return the score in each category, with p-values corrected together; empty if there is one category."""
         numbers = self._candidate.categories[self._pairing.candidate]
         order = np.argsort(numbers, kind="stable")
         present, begins = np.unique(numbers[order], return_index=True)
@@ -369,14 +369,14 @@ class PairedRuns:
             units = None if self._units is None else self._units[chosen]
             name = self._candidate.category_names[number]
             parts.append(_Part(name, self._first[chosen], self._second[chosen], units))
-        return self._corrected(parts, graded=True)
+        return self._measures(parts, graded=True)
 
     def lower_is_better(
         self, name: str, first: Floats, second: Floats, *, counted: bool = True
     ) -> Measure | None:
-        """Latency, cost or, which is no count but a share, errors."""
+        """Return the measure of latency, cost or error rate; the last is a share, not a count."""
         part = self._known(name, first, second)._replace(direction="lower", counted=counted)
-        return self._corrected([part], graded=False)[0] if len(part.first) else None
+        return self._measures([part], graded=False)[0] if len(part.first) else None
 
     def _known(self, name: str, first: Floats, second: Floats) -> _Part:
         before, after = first[self._pairing.base], second[self._pairing.candidate]
@@ -384,7 +384,7 @@ class PairedRuns:
         units = None if self._units is None else self._units[known]
         return _Part(name, before[known], after[known], units)
 
-    def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> list[Measure]:
+    def _measures(self, parts: Sequence[_Part], *, graded: bool) -> list[Measure]:
         found = [
             paired_difference(
                 np.round(part.second - part.first, 9),
@@ -415,7 +415,7 @@ class PairedRuns:
         ]
 
     def flips(self) -> tuple[Flip, ...]:
-        """What broke comes first, the deepest fall before the others."""
+        """Return the flipped questions, largest loss first."""
         before, after = self._passed
         categories = self._candidate.categories[self._pairing.candidate]
         found = [
@@ -431,7 +431,7 @@ class PairedRuns:
         return tuple(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
 
     def pass_rate(self) -> dict[str, Any]:
-        """Of both runs, by the same test as the score."""
+        """Return both pass rates and their difference, by the same test as the score."""
         before, after = (passed.astype(np.float64) for passed in self._passed)
         found = paired_difference(after - before, units=self._units, level=self._level)
         assert found is not None  # rates are bounded, and there is a pair
@@ -449,7 +449,7 @@ class PairedRuns:
         }
 
     def sides(self) -> tuple[Side, Side]:
-        """Both runs over the questions that both have."""
+        """Return both runs over the paired questions."""
         return _side(self._base, self._pairing.base), _side(self._candidate, self._pairing.candidate)
 
 
@@ -483,7 +483,7 @@ def _passed(scores: Floats, info: RunInfo) -> Any:
 
 
 def _counted(part: _Part) -> bool:
-    """Whether a metric is a count, a number of tokens or a duration, and not a share between 0 and 1."""
+    """Whether a metric is a count or a duration rather than a share between 0 and 1."""
     if part.name in _COUNTS:
         return True
     return bool(
@@ -495,13 +495,13 @@ def _mean(values: Floats) -> float:
     return round_score(float(values.mean()))
 
 
-# The comparison of two runs: pairing, differences of everything, verdict and reasons.
+# The comparison.
 
 
 def compare(base: Run, candidate: Run, *, margin: float | None = None) -> Comparison:
-    """Compare two runs at hand; `.verdict` says whether the candidate is better.
+    """Compare two runs; `.verdict` says whether the candidate is better.
 
-    With a `margin`, an interval that lies inside ± the margin is "same".
+    With a `margin`, the verdict is "same" if the interval is within ± the margin.
     """
     return compare_runs(columns_from_run(base), columns_from_run(candidate), margin=margin)
 
@@ -509,9 +509,9 @@ def compare(base: Run, candidate: Run, *, margin: float | None = None) -> Compar
 def compare_runs(
     base: Columns, candidate: Columns, *, level: float = 0.95, margin: float | None = None
 ) -> Comparison:
-    """Compare two runs as columns, so that large ones stay small in memory."""
+    """Compare two runs given as columns, which need little memory."""
     if margin is not None and not 0.0 < margin < 1.0:
-        raise UsageError(f"margin {margin:g}: write points as a share, between 0 and 1; 0.02 is two points")
+        raise UsageError(f"margin {margin:g}: must be between 0 and 1 (0.02 = 2 points)")
     pairing = pair(base, candidate)
     if not len(pairing.base):
         raise UsageError(
@@ -550,7 +550,7 @@ def compare_runs(
 
 
 def _detectable(difference: Difference) -> float | None:
-    """The smallest true difference that would have been found four times in five, from the interval's width."""
+    """Return the smallest true difference found with 80% power, from the interval's width."""
     if difference.units < MIN_UNITS:
         return None
     df = difference.units - 1
@@ -563,36 +563,36 @@ def _reasons(score: Measure, detectable: float | None, margin: float | None) -> 
     difference = score.difference
     assert difference is not None  # scores are bounded
     if score.verdict == "same" and margin is not None:
-        yield f"any difference lies within ±{100 * margin:g} points, the margin that was declared"
+        yield f"the difference is within the margin of ±{100 * margin:g} points"
     elif score.verdict == "no clear difference":
         if difference.pairs == 1:
-            yield "one question in common says nothing about the others"
+            yield "the runs have only one question in common"
         elif difference.units == 1:
-            yield "all questions belong to one group, which counts as one unit"
+            yield "all questions belong to one group, which counts as one"
         elif not difference.changed:
             yield f"all {difference.pairs} questions scored the same in both runs"
         if detectable is None or detectable >= 1.0:
             kind = "questions" if difference.units == difference.pairs else "units"
-            yield f"these are too few {kind} to detect any difference"
+            yield f"there are too few {kind} to detect a difference"
         else:
             yield (
-                f"this comparison could only have detected ≥ {100 * detectable:.1f} points; "
-                f"answerkey plan says how many questions would show less"
+                f"this comparison can only detect differences of {100 * detectable:.1f} points or more; "
+                "answerkey plan says how many questions a smaller one needs"
             )
     if difference.units > 1:
         yield (
-            f"what none of {_units_words(difference)} showed could still concern up to "
-            f"{100 * unseen_rate(difference.units, difference.level):.2g}% of them"
+            f"a problem that none of these {_units_words(difference)} shows could still affect up to "
+            f"{100 * unseen_rate(difference.units, difference.level):.2g}% of all"
         )
 
 
 def _units_words(difference: Difference) -> str:
-    """The units of a comparison in words."""
+    """Return the number of units in words."""
     return f"{difference.units:,} {'questions' if difference.units == difference.pairs else 'units'}"
 
 
 def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
-    """What keeps runs from being comparable; the others are held against the first."""
+    """Say what makes the other runs incomparable with the first."""
     first = runs[0].info
     for other in runs[1:]:
         if first.scoring_hash != other.info.scoring_hash:
@@ -603,7 +603,7 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
             ]
             what = "; ".join(settings) or "scorers or their versions"
             which = "the runs" if len(runs) == 2 else f"runs {first.name} and {other.info.name}"
-            yield f"{which} were scored differently ({what}): answerkey rescore makes them comparable"
+            yield f"{which} were scored differently ({what}): make them comparable with answerkey rescore"
         before, after = first.judge, other.info.judge
         if before is not None and after is not None:
             yield from _judge_notes(f"runs {first.name} and {other.info.name}", before, after)
@@ -611,11 +611,11 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
         info = run.info
         if info.judge is not None and info.judge.failed_canaries:
             did = "failed its" if info.judge.reliable is False else "gave no verdict on some"
-            yield f"the judge of run {info.name} ({info.id}) {did} canaries: what it judged is unreliable"
+            yield f"the judge of run {info.name} ({info.id}) {did} canaries: its scores are unreliable"
         if info.status != "complete":
             remedy = f"answerkey {'resume' if info.experiment is None else 'ab --resume'} {info.id}"
             remedy = "score its log again" if info.is_log else remedy
-            yield f"run {info.name} ({info.id}) is not complete: {remedy}"
+            yield f"run {info.name} ({info.id}) is incomplete: {remedy}"
     for kind in ("component", "metric"):
         everything = {name for run in runs for name in getattr(run, f"{kind}s")}
         for run in runs:
@@ -660,4 +660,4 @@ def _pairing_notes(pairing: Pairing) -> Iterator[str]:
     if pairing.edited:
         yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"
     if pairing.unpaired:
-        yield f"{len(pairing.unpaired)} questions take no part: they are not in both runs or were not scored"
+        yield f"{len(pairing.unpaired)} questions are not compared: they are not in both runs or were not scored"

@@ -1,4 +1,4 @@
-"""More than two runs: a ranking with intervals, groups that cannot be told apart, and the Pareto front."""
+"""Ranking of several runs: intervals, groups without a clear difference, and the Pareto front."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -30,7 +30,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the ranking, over the questions that all runs have."""
+    """A run in the ranking, over the questions in all runs."""
 
     id: str
     name: str
@@ -39,24 +39,24 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     grade: str
     interval: Interval | None
-    # Letters of the groups it belongs to: runs that share a letter cannot be told apart.
+    # Letters of its groups: runs that share a letter have no clear difference.
     groups: str = ""
-    # Of a question's trials.
+    # Share of a question's trials.
     error_rate: float
     error_interval: Interval | None
     latency_p50_ms: float | None
     latency_p95_ms: float | None
-    # Of a question; and of a point, which is a question answered perfectly.
+    # Mean cost of a question, and of a point (a question answered perfectly).
     cost: Mean | None
     cost_per_point: Mean | None
     categories: dict[str, Mean]
     # Components and metrics, the judge's among them.
     measures: dict[str, Mean]
-    # Whether its judge passed its canaries; None: no judge, or none were asked.
+    # Whether its judge passed the canaries; None: no judge, or no canaries.
     judge_reliable: bool | None
-    # No other run is clearly better in score, latency or cost without being clearly worse in another of these.
+    # Whether no other run is clearly better in score, latency or cost without being clearly worse in another of these.
     pareto: bool = False
-    # Of the gates that were asked for, on this run.
+    # Results of the gates on this run.
     gates: tuple[GateResult, ...] = ()
 
 
@@ -74,37 +74,37 @@ class RankedPair(msgspec.Struct, frozen=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs, best first; as a document, what `compare --json` has for more than two."""
+    """Runs, best first, as `compare --json` prints them for more than two runs."""
 
-    # Questions that all runs have, the units they belong to, and questions that some run lacks.
+    # Questions in all runs, their units, and questions that some run lacks.
     questions: int
     units: int
     left_out: int
     runs: tuple[Ranked, ...]
     pairs: tuple[RankedPair, ...]
-    # What keeps the runs from being comparable.
+    # What makes the runs incomparable.
     notes: tuple[str, ...] = ()
 
 
-class _Placed(NamedTuple):
-    """A run and where the questions that all have stand in it."""
+class _SharedQuestions(NamedTuple):
+    """A run, and the indices of the questions that are in all runs."""
 
     run: Columns
-    places: Ints
+    indices: Ints
 
     def of(self, column: Floats) -> Floats:
-        return column[self.places]
+        return column[self.indices]
 
 
 def rank(runs: Sequence[Run]) -> Ranking:
-    """Rank runs at hand by their score on the questions that all of them have."""
+    """Rank runs by their score on the questions in all of them."""
     return rank_runs([columns_from_run(run) for run in runs])
 
 
 def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
-    """Rank runs by their score on the questions that all of them have (by id)."""
+    """Rank runs by their score on the questions in all of them (by id)."""
     if len(runs) < 2:
-        raise UsageError("a ranking needs two runs or more")
+        raise UsageError("a ranking needs at least two runs")
     positions = [
         {identity: i for i, identity in enumerate(run.ids) if not np.isnan(run.scores[i])} for run in runs
     ]
@@ -114,30 +114,30 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
             "these runs have no scored question in common; compare runs over the same golden set"
         )
     everything = len({identity for run in runs for identity in run.ids})
-    placed = [
-        _Placed(run, np.array([known[identity] for identity in shared]))
+    shared_runs = [
+        _SharedQuestions(run, np.array([known[identity] for identity in shared]))
         for run, known in zip(runs, positions, strict=True)
     ]
-    units = joint_units(*placed)
-    placed.sort(key=lambda one: (-round_score(float(one.of(one.run.scores).mean())), one.run.info.created_at))
-    entries = [_unranked(one, units, level) for one in placed]
-    found = _differences(placed, units, level)
+    units = joint_units(*shared_runs)
+    shared_runs.sort(
+        key=lambda one: (-round_score(float(one.of(one.run.scores).mean())), one.run.info.created_at)
+    )
+    entries = [_unranked(one, units, level) for one in shared_runs]
+    found = _differences(shared_runs, units, level)
     adjusted = holm([None if difference is None else difference.p_value for difference in found.values()])
-    # 1: the first of the pair is clearly better, -1: the second is, 0: they cannot be told apart.
+    # 1: the first of the pair is clearly better, -1: the second is, 0: no clear difference.
     score_signs = {
         pair: _sign(difference, p) for (pair, difference), p in zip(found.items(), adjusted, strict=True)
     }
     letters = _letters(len(entries), {pair: bool(sign) for pair, sign in score_signs.items()})
-    dominated = _dominated(placed, units, score_signs, level)
+    dominated = _dominated(shared_runs, units, score_signs, level)
     return Ranking(
         questions=len(shared),
         units=len(shared) if units is None else len(np.unique(units)),
         left_out=everything - len(shared),
         runs=tuple(
-            msgspec.structs.replace(
-                run, rank=place, groups=letters[place - 1], pareto=place - 1 not in dominated
-            )
-            for place, run in enumerate(entries, start=1)
+            msgspec.structs.replace(run, rank=index + 1, groups=letters[index], pareto=index not in dominated)
+            for index, run in enumerate(entries)
         ),
         pairs=tuple(
             RankedPair(
@@ -152,17 +152,17 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
             for ((i, j), difference), p in zip(found.items(), adjusted, strict=True)
             if difference is not None
         ),
-        notes=(*run_notes(runs), *_pairing_notes(placed)),
+        notes=(*run_notes(runs), *_pairing_notes(shared_runs)),
     )
 
 
 def _differences(
-    placed: Sequence[_Placed], units: Ints | None, level: float
+    shared_runs: Sequence[_SharedQuestions], units: Ints | None, level: float
 ) -> dict[tuple[int, int], Difference | None]:
-    scores = [np.round(one.of(one.run.scores), 9) for one in placed]
+    scores = [np.round(one.of(one.run.scores), 9) for one in shared_runs]
     return {
         (i, j): paired_difference(np.round(scores[i] - scores[j], 9), units=units, level=level)
-        for i, j in combinations(range(len(placed)), 2)
+        for i, j in combinations(range(len(shared_runs)), 2)
     }
 
 
@@ -171,48 +171,51 @@ def _sign(difference: Difference | None, p_value: float | None = None) -> Litera
 
 
 def _dominated(
-    placed: Sequence[_Placed], units: Ints | None, score_signs: Mapping[tuple[int, int], int], level: float
+    shared_runs: Sequence[_SharedQuestions],
+    units: Ints | None,
+    score_signs: Mapping[tuple[int, int], int],
+    level: float,
 ) -> set[int]:
-    """Runs that another one beats clearly in score, latency or cost while losing clearly in none; ties are no gain."""
-    beaten = set()
+    """Return the runs that another one clearly beats in score, latency or cost without clearly losing in any."""
+    dominated = set()
     for (i, j), score_sign in score_signs.items():
         signs = [score_sign]
         for column in ("latencies", "costs"):
-            lost = placed[i].of(getattr(placed[i].run, column)) - placed[j].of(getattr(placed[j].run, column))
-            known = ~np.isnan(lost)
+            first, second = (one.of(getattr(one.run, column)) for one in (shared_runs[i], shared_runs[j]))
+            difference = first - second
+            known = ~np.isnan(difference)
             chosen = None if units is None else units[known]
-            # Less is better, so that the second's difference to the first counts.
-            signs.append(-clear_sign(lost[known], units=chosen, level=level))
+            # Negated, since less is better.
+            signs.append(-clear_sign(difference[known], units=chosen, level=level))
         if min(signs) >= 0 and max(signs) > 0:
-            beaten.add(j)
+            dominated.add(j)
         if max(signs) <= 0 and min(signs) < 0:
-            beaten.add(i)
-    return beaten
+            dominated.add(i)
+    return dominated
 
 
-def _pairing_notes(placed: Sequence[_Placed]) -> Iterator[str]:
-    """What two runs' comparison says of its pairs, of all of them."""
-    first = placed[0]
+def _pairing_notes(shared_runs: Sequence[_SharedQuestions]) -> Iterator[str]:
+    first = shared_runs[0]
     edited = {
-        first.run.ids[place]
-        for other in placed[1:]
-        for place, there in zip(first.places.tolist(), other.places.tolist(), strict=True)
-        if first.run.hashes[place] != other.run.hashes[there]
+        first.run.ids[index]
+        for other in shared_runs[1:]
+        for index, other_index in zip(first.indices.tolist(), other.indices.tolist(), strict=True)
+        if first.run.hashes[index] != other.run.hashes[other_index]
     }
     if edited:
         yield f"{len(edited)} questions were edited between the runs and are paired by id"
 
 
-def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
-    """A run over the questions that all have, before it is seen beside the others."""
+def _unranked(one: _SharedQuestions, units: Ints | None, level: float) -> Ranked:
+    """Return a run's entry without its rank, groups and Pareto flag."""
     run = one.run
     latencies, costs = _known(one.of(run.latencies)), one.of(run.costs)
     p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
     score = _mean(one.of(run.scores), units, level)
     failed = _mean(one.of(run.failures), units, level)
     assert score is not None  # only scored questions are shared
-    assert failed is not None  # and each ended in an error or did not
-    numbers = run.categories[one.places]
+    assert failed is not None  # every question has a failure rate
+    numbers = run.categories[one.indices]
     categories = {
         run.category_names[number]: _mean(
             np.where(numbers == number, one.of(run.scores), np.nan), units, level
@@ -242,30 +245,30 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
 
 
 def _mean(values: Floats, units: Ints | None, level: float, *, bounded: bool = True) -> Mean | None:
-    """The mean of the values that there are, and its interval."""
-    known = ~np.isnan(values)
-    kept = values[known]
-    if not len(kept):
+    """Return the mean of the known values and its interval."""
+    mask = ~np.isnan(values)
+    known = values[mask]
+    if not len(known):
         return None
-    bounded = bounded and bool(kept.min() >= 0.0 and kept.max() <= 1.0)
-    chosen = None if units is None else units[known].tolist()
+    bounded = bounded and bool(known.min() >= 0.0 and known.max() <= 1.0)
+    chosen = None if units is None else units[mask].tolist()
     return Mean(
-        round_score(float(kept.mean())), mean_interval(kept.tolist(), chosen, level=level, bounded=bounded)
+        round_score(float(known.mean())), mean_interval(known.tolist(), chosen, level=level, bounded=bounded)
     )
 
 
 def _cost_per_point(costs: Floats, scores: Floats, units: Ints | None, level: float) -> Mean | None:
-    """All cost ÷ all scores of the questions whose cost is known; its interval is that of the linearised ratio."""
+    """Return total cost ÷ total score of the questions with a known cost; the interval is of the linearised ratio."""
     paid = ~np.isnan(costs)
-    worth = float(scores[paid].sum())
-    if not worth > 0:
+    points = float(scores[paid].sum())
+    if not points > 0:
         return None
-    ratio = float(costs[paid].sum()) / worth
-    return _mean(ratio + (costs - ratio * scores) * paid.sum() / worth, units, level, bounded=False)
+    ratio = float(costs[paid].sum()) / points
+    return _mean(ratio + (costs - ratio * scores) * paid.sum() / points, units, level, bounded=False)
 
 
 def _letters(count: int, clear: dict[tuple[int, int], bool]) -> list[str]:
-    """Letters such that two runs share one exactly if they cannot be told apart (insert and absorb)."""
+    """Return letters such that two runs share one if and only if there is no clear difference (insert and absorb)."""
     groups: list[set[int]] = [set(range(count))]
     for (i, j), differs in clear.items():
         if not differs:

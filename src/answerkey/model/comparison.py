@@ -38,17 +38,18 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     base: float
     candidate: float
-    # The score, a component or a category has a grade; of what is counted the difference is no share and has no points.
+    # Whether it has a letter grade: the score, a component or a category.
     graded: bool
+    # A count, duration or cost, whose difference is not in points.
     counted: bool = False
-    # None: a single pair of something unbounded; nothing can be said.
+    # None: a single pair of an unbounded measure.
     difference: Difference | None
-    # After Holm's correction within its family; of the score itself the same as its p-value.
+    # With Holm's correction within its family; the score's is not corrected.
     p_adjusted: float | None
     verdict: Verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """As `compare --json` has it."""
+        """Return the document that `compare --json` prints."""
         document: dict[str, Any] = {"base": self.base, "candidate": self.candidate}
         document |= _difference_document(self.difference)
         document |= {"p_adjusted": self.p_adjusted, "verdict": self.verdict, "counted": self.counted}
@@ -63,14 +64,14 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["fixed", "broken"]
     score_from: float
     score_to: float
-    # What it asks, what both runs replied (the beginning), and why the one that fails does; where that was looked up.
+    # The question, the beginning of both replies, and why the failing one fails; empty if not looked up.
     question: str = ""
     reply_from: str = ""
     reply_to: str = ""
     because: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As `compare --json` has it."""
+        """Return the document that `compare --json` prints."""
         before, after = ("fail", "pass") if self.kind == "fixed" else ("pass", "fail")
         return msgspec.structs.asdict(self) | {"from": before, "to": after}
 
@@ -80,25 +81,25 @@ class AskedAgain(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     kind: Literal["fixed", "broken"]
-    # Of its further trials, those that passed; None: not asked, or not scored.
+    # Passed trials of those asked again; None: not asked, or not scored.
     candidate_passed: int | None
     base_passed: int | None
-    # Broken for sure.
+    # Whether it is confirmed broken.
     confirmed: bool
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
-    """What asking the flipped questions again showed."""
+    """Results of asking the flipped questions again."""
 
     # How often each was asked again.
     times: int
-    # Whether every question answered alike each time.
+    # Whether every question had the same outcome each time.
     deterministic: bool
     questions: tuple[AskedAgain, ...]
 
 
 class Unpaired(msgspec.Struct, frozen=True):
-    """A question that takes no part in the comparison, and why."""
+    """A question that is not compared, and why."""
 
     id: str
     reason: Literal["only in base", "only in candidate", "not scored"]
@@ -109,7 +110,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     base: Side
     candidate: Side
-    # Questions in both runs, and the units of analysis that they belong to.
+    # Questions in both runs, and their units of analysis.
     paired: int
     units: int
     unpaired: tuple[Unpaired, ...]
@@ -117,13 +118,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     edited: tuple[str, ...]
     score: Measure
     verdict: Verdict
-    # Differences within ± this were declared not to matter; None: none was.
+    # Differences within ± this are equivalent; None: no margin.
     margin: float | None = None
-    # The smallest true difference that would have been found four times in five; None if it cannot be said.
+    # The smallest true difference found with 80% power; None: unknown.
     detectable: float | None
-    # The share of units that something may concern which none of these showed.
+    # The share of units that a problem may affect which none of these showed.
     unseen: float
-    # Why the verdict is what it is, in a sentence or two.
+    # Reasons for the verdict.
     reasons: tuple[str, ...]
     components: tuple[Measure, ...]
     metrics: tuple[Measure, ...]
@@ -133,13 +134,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     pass_rate: dict[str, Any]
     latency: Measure | None
     cost: Measure | None
-    # Of a question's trials.
+    # Share of a question's trials.
     error_rate: Measure | None
-    # Kinds of error that the base did not have, with how often.
+    # Kinds of error that the base does not have → replies.
     new_errors: dict[str, int]
-    # What the reader should know before believing any of it: different scoring, missing questions, …
+    # Caveats: different scoring, missing questions, …
     notes: tuple[str, ...] = ()
-    # What asking the flipped questions again showed, where that was done.
+    # None: the flipped questions were not asked again.
     confirmation: Confirmation | None = None
 
     @property
@@ -149,14 +150,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def broken(self) -> int:
-        """Questions that passed and fail now; where they were asked again, those that were confirmed."""
+        """Questions that passed and fail now; after asking again, those that are confirmed."""
         if self.confirmation is not None:
             return sum(again.confirmed for again in self.confirmation.questions)
         return sum(flip.kind == "broken" for flip in self.flips)
 
     @property
     def regression(self) -> bool:
-        """Whether the score is worse, or a question is broken for sure, whatever the mean."""
+        """Whether the score is worse, or a question is confirmed broken, whatever the mean."""
         return self.verdict == "worse" or (self.confirmation is not None and self.broken > 0)
 
     @property

@@ -10,9 +10,9 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
 
 FeedbackSource = Literal["user", "review", "import"]
-# A verdict from here on counts as positive: satisfaction is positive ÷ all.
+# A verdict at or above this is positive: satisfaction is positive ÷ all.
 POSITIVE = 0.5
-# Characters of a comment; a person's longest remark is far below it.
+# Maximum characters of a comment.
 COMMENT_LIMIT = 20_000
 
 _UP = frozenset(
@@ -37,12 +37,12 @@ _DOWN = frozenset(
 
 
 class ReplyKey(msgspec.Struct, frozen=True):
-    """Which reply of a run: the key under which the store keeps it."""
+    """The key of a run's reply in the store."""
 
     run_id: str
     ask_hash: str
     trial: int
-    # Whose reply: the run may have been resumed with a chatbot that had changed.
+    # The chatbot's hash: a run may be resumed with a changed chatbot.
     target_hash: str = ""
 
 
@@ -51,26 +51,26 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     created_at: str
-    # 1.0 a thumb up, 0.0 a thumb down, a score in between.
+    # 1.0: thumb up, 0.0: thumb down, or a score between.
     value: float
     # A visitor of a chat page, a reviewer in the review lane, or another tool's export.
     source: FeedbackSource = "user"
     comment: str = ""
     author: str | None = None
-    # What the reply should have been, where the person said so.
+    # What the reply should have been.
     correction: str | None = None
-    # How the sender named the reply: the chatbot's own ids.
+    # The chatbot's own ids of the reply.
     response_id: str | None = None
     trace_id: str | None = None
     conversation_id: str | None = None
-    # The reply in the store: one of a run, or one of production. Both None: not matched yet.
+    # The reply in the store, of a run or of production; both None: not matched yet.
     reply: ReplyKey | None = None
     production_id: str | None = None
     question: str | None = None
     category: str | None = None
-    # Who sent it: a site, a person, or a program on this machine; empty for imports and reviews.
+    # Sender: a site, a person, or a local program; empty for imports and reviews.
     sender: str = ""
-    # By this the sender's sending again is known: it is the same verdict.
+    # The same key again is the same verdict.
     idempotency_key: str | None = None
     metadata: dict[str, Any] = {}
 
@@ -81,35 +81,35 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def matched(self) -> bool:
-        """Whether the reply that it is about is known."""
+        """Whether its reply is known."""
         return self.reply is not None or self.production_id is not None
 
 
 class ProductionReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A reply that the chatbot gave to a real user."""
 
-    # The chatbot's own id of it, or one made for it.
+    # The chatbot's own id, or a generated one.
     id: str
-    # When it was said, as far as its sender told, and when it came.
+    # When it was given, if the sender says so, and when it was received.
     created_at: str
     received_at: str | None = None
-    # Who sent it: a site, a person, or a program on this machine.
+    # Sender: a site, a person, or a local program.
     sender: str = ""
-    # The chatbot that said it, as far as its sender told.
+    # The chatbot's model and version, if the sender names them.
     model: str | None = None
     version: str | None = None
     question: str
     reply: Reply
     category: str | None = None
-    # Only where the golden set has the question: else there is nothing to score it by.
+    # None: the golden set does not have the question.
     score: float | None = None
     scorecard: Scorecard | None = None
-    # Hash of the golden set and the scoring that it was last graded by.
+    # Hash of the golden set and scoring of its last grading.
     graded_by: str | None = None
 
 
 def read_value(value: Any) -> float:
-    """A verdict as a number from 0 to 1: a thumb in the usual words, a yes or no, or a score."""
+    """Return a verdict as a number from 0 to 1; accepts thumbs in the usual words, yes or no, and scores."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
@@ -150,7 +150,7 @@ class DayFeedback(msgspec.Struct, frozen=True):
 
 
 class FeedbackTheme(msgspec.Struct, frozen=True):
-    """What several comments have in common."""
+    """Words that several comments share."""
 
     words: str
     comments: int
@@ -162,7 +162,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """How people's verdicts agree with answerkey's scores of the same replies."""
 
     pairs: int
-    # Pearson's r with its 95% interval; None with too few pairs or where everybody said the same.
+    # Pearson's r with its 95% interval; None: too few pairs, or all verdicts are the same.
     correlation: float | None
     low: float | None
     high: float | None
@@ -171,19 +171,19 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedbackStats(msgspec.Struct, frozen=True, kw_only=True):
-    """All feedback in figures. Reviewers' verdicts are counted apart: they are no users."""
+    """All feedback in figures. Reviewers' verdicts are counted separately from users'."""
 
     feedback: int
     positive: int
     negative: int
     # Positive ÷ all; None without any.
     satisfaction: float | None
-    # The replies that users could have judged: production's, and those of runs whose replies were judged by users.
+    # Replies that users could rate: of production, and of runs that users rated.
     queries: int
     # Feedback on those replies ÷ their number; None when no such reply is known.
     feedback_rate: float | None
     comments: int
-    # Verdicts whose reply is not known (yet).
+    # Verdicts without a known reply.
     unmatched: int
     reviews: int
     reviews_trusted: int

@@ -11,7 +11,7 @@ from answerkey.stats.intervals import Interval, wilson_interval
 
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens and money that calls took."""
+    """Tokens and cost of calls."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -20,12 +20,11 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of one judge, as it is kept."""
+    """One answer of one judge, as it is cached."""
 
     key: str
     model: str
-    # The answer's text, with its grades' probabilities where they are wanted. What it says is read from it each time,
-    # so that a cached verdict is as strict as a new one.
+    # The text, with token probabilities if they were asked for. It is parsed at each use, as strictly as a new answer.
     text: str
     spent: Spent = Spent()
 
@@ -143,10 +142,10 @@ class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.canaries) and not self.reliable
 
 
-# What a judge is asked to grade: scales, examples, and the rubric that a golden case's check carries.
+# Rubrics of checks.
 
 
-# Grade → what it means, whole numbers; "pass/fail" is short for 0 and 1.
+# Grade (a whole number) → its meaning; "pass/fail" is short for 0 and 1.
 Scale = dict[str, str] | Literal["pass/fail"]
 DEFAULT_SCALE = {1: "", 5: ""}
 _PASS_FAIL = {0: "it fails", 1: "it passes"}
@@ -154,10 +153,10 @@ _WIDEST = 100
 
 
 class GradedExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A reply with the grades that it deserves, shown to the judge."""
+    """An example reply with its right grades, for the judge."""
 
     reply: str
-    # Criterion → grade; of a check, which has one criterion, the grade itself.
+    # Criterion → grade; for a check, which has one criterion, the grade.
     grades: dict[str, int] | int
     question: str = ""
     reference_answer: str = ""
@@ -165,7 +164,7 @@ class GradedExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class CheckRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a golden case asks a judge to look for."""
+    """The rubric of a golden question's check."""
 
     question: str
     scale: Scale = {}
@@ -173,7 +172,7 @@ class CheckRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def grades_of(scale: Scale) -> dict[int, str]:
-    """The grades that a scale names, by number, from the least to the greatest; raises ValueError if it is none."""
+    """Return grade → meaning, lowest first; raises ValueError if the scale is invalid."""
     if scale == "pass/fail":
         return _PASS_FAIL
     assert not isinstance(scale, str)  # the literal above is the only one
@@ -190,7 +189,7 @@ def grades_of(scale: Scale) -> dict[int, str]:
 
 
 def read_check_rubric(expected: object) -> CheckRubric:
-    """What a check of the kind `rubric` expects: text, or an object; raises ValueError with what is wrong with it."""
+    """Read the rubric of a check, a text or an object; raises ValueError if it is invalid."""
     if isinstance(expected, str):
         expected = {"question": expected}
     try:
@@ -198,7 +197,7 @@ def read_check_rubric(expected: object) -> CheckRubric:
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("`$.", "`")) from None
     if not rubric.question.strip():
-        raise ValueError("must be text, what a judge should look for")
+        raise ValueError("must be a text that says what the judge looks for")
     grades = grades_of(rubric.scale)
     for example in rubric.examples:
         if not isinstance(example.grades, int) or not min(grades) <= example.grades <= max(grades):
@@ -206,23 +205,23 @@ def read_check_rubric(expected: object) -> CheckRubric:
     return rubric
 
 
-# SentenceCalibration: how well a judge or model tells supported sentences from others, measured on labelled ones.
+# Calibration on labelled sentences: how well a judge or model separates supported sentences from unsupported ones.
 
 
 NOT_CALIBRATED = "not calibrated: see answerkey judge calibrate --sentences"
 
 
 class SentenceCalibration(msgspec.Struct, frozen=True, kw_only=True):
-    """What `answerkey judge calibrate --sentences` measures and writes."""
+    """The result of `answerkey judge calibrate --sentences`."""
 
     # The judge's or entailment model's name.
     model: str
-    # A sentence counts as supported from this probability on; of a judge, who says yes or no, 0.5.
+    # A sentence counts as supported at this probability; 0.5 for a judge, which says yes or no.
     threshold: float
-    # Labelled sentences that claim something and that the model gave a verdict on; and those it gave none on.
+    # Labelled sentences with a verdict, and without one.
     sentences: int
     unjudged: int
-    # Of the supported sentences, the share that it calls supported; of the others, the share that it calls unsupported.
+    # Share of supported sentences that it calls supported; share of the others that it calls unsupported.
     supported_found: float
     supported_interval: Interval | None
     unsupported_found: float
@@ -230,7 +229,7 @@ class SentenceCalibration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_words(self) -> str:
-        """One line for wherever a groundedness stands."""
+        """One line to show with a groundedness score."""
         return (
             f"on {self.sentences} labelled sentences it finds {self.supported_found:.0%} of the supported ones"
             f"{_within(self.supported_interval)} and {self.unsupported_found:.0%} of the others"
@@ -245,9 +244,9 @@ def _within(interval: Interval | None) -> str:
 def calibrate_sentences(
     model: str, verdicts: Sequence[tuple[bool, float | None]], *, threshold: float | None = None
 ) -> SentenceCalibration:
-    """From (labelled as supported, the model's probability); without a threshold, the one that tells best is taken.
+    """Calibrate from (labelled as supported, the model's probability); without a threshold, the best one is chosen.
 
-    A threshold that was chosen on these sentences flatters the figures a little: calibrate on sentences of your own.
+    A threshold chosen on the same sentences makes the figures slightly too good.
     """
     known = [(label, value) for label, value in verdicts if value is not None]
     yes, no = ([value for label, value in known if label is kind] for kind in (True, False))
@@ -275,15 +274,15 @@ def _share(values: Sequence[float], cut: float) -> float:
 
 
 def read_calibration(path: Path, model: str) -> SentenceCalibration:
-    """A calibration from its file; refuses one of another model."""
+    """Read a calibration file; raises ConfigError if it is of another model."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=SentenceCalibration)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except msgspec.DecodeError as error:
         raise ConfigError(
-            f"{path}: no calibration: {error}; make one with judge calibrate --sentences"
+            f"{path}: not a calibration: {error}; create one with judge calibrate --sentences"
         ) from None
     if found.model != model:
-        raise ConfigError(f"{path}: calibrates {found.model!r}, not {model!r}; calibrate anew")
+        raise ConfigError(f"{path}: calibrates {found.model!r}, not {model!r}; calibrate again")
     return found

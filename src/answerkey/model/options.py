@@ -100,7 +100,7 @@ _LONGEST = 60
 
 
 class TargetVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What tells one version of a chatbot from the next under the same name."""
+    """The version of a chatbot, as far as known."""
 
     # As the configuration says it: `[targets.NAME] version`.
     version: str | None = None
@@ -139,7 +139,7 @@ class GroundedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class MatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who decides whether a keyword is said: the settings of `[match]`."""
 
-    # A folder with an entailment model in ONNX form, or its name on the hub: decides in the place of the fitted trees of `smart`.
+    # A folder with an entailment model in ONNX form, or its name on the hub: replaces the fitted trees of `smart`.
     model: str = ""
 
 
@@ -246,7 +246,7 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     probabilities: bool = False
     # Sample number k is asked with seed + k.
     seed: int = 0
-    # Judge calls under way at once (None: as many as questions), and begun per second.
+    # Maximum concurrent judge calls (None: 10), and calls per second.
     concurrency: int | None = None
     rate: float | None = None
     # Seconds that one attempt may take.
@@ -294,7 +294,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tags: tuple[str, ...] = ()
     # How often each question is asked.
     repeat: int = 1
-    # Questions under way at once.
+    # Maximum concurrent questions.
     concurrency: int = 10
     # Seconds that one attempt at one question may take.
     timeout: float = 60.0
@@ -306,7 +306,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     scoring_seconds: float = 10.0
     # Only questions with these fields: "category=tax"; several are all required.
     where: tuple[str, ...] = ()
-    # Only so many questions, drawn with the seed.
+    # Size of a random sample of the questions, drawn with the seed.
     sample: int | None = None
     seed: int = 0
     # Where the golden set has its fields: field → JMESPath or the name of a column.

@@ -88,9 +88,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     # Kept and reported as a slice; the standard's means weigh every question alike.
     weight: float = 1.0
     turns: tuple["Question", ...] = ()
-    # Fields that answerkey does not know, kept as they were.
+    # Unknown fields, unchanged.
     metadata: dict[str, Any] = {}
-    # Where the question stands in its file, for findings that name a line; not part of its content.
+    # Line in the file, for lint findings; not part of the content.
     line: int | None = None
 
     @property

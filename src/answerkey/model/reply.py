@@ -108,9 +108,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # The chatbot's own id of this reply, by which feedback may refer to it.
     response_id: str | None = None
     trace_id: str | None = None
-    # None: it ended by itself, or nobody said how.
+    # None: it ended normally, or the reason is unknown.
     finish: Finish | None = None
-    # What the model thought before it answered, where that is told; no part of the answer.
+    # The model's reasoning, if it is returned; not part of the answer.
     reasoning: str | None = None
 
     @property
@@ -144,7 +144,7 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: PartKind
     # What is said or thought; of an unread part, what it calls itself.
     text: str | None = None
-    # A call, or what came of one: then its id and name are those of the call that it belongs to, as far as they are told.
+    # A call, or what came of one: then its id and name are those of the call that it belongs to, if known.
     call: ToolCall | None = None
     # What the part cites or brings.
     sources: tuple[Source, ...] = ()
@@ -167,21 +167,21 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
         return "".join(texts) if texts else None
 
 
-# Link: where something that a reply mentions stands in its evidence.
+# Link: a mention in a reply and its position in the evidence.
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     """One figure, date, name, id or quote of a reply."""
 
-    # As it stands in the reply, and where.
+    # The text in the reply, and its span.
     text: str
     start: int
     end: int
     # "figure", "date", "time", "id", "quote", "name".
     kind: str
-    # Where it stands: tool_calls[0].result[2].balance, sources[1].text; empty: found nowhere.
+    # Path in the evidence: tool_calls[0].result[2].balance, sources[1].text; empty: not found.
     where: str = ""
-    # What stands there,
+    # The text there,
     found: str = ""
     # from which to which character of the value or passage.
     span: tuple[int, int] | None = None
@@ -193,7 +193,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
 
 # Json: the type of a value that came out of JSON, for what crosses a module without a struct of its own.
 #
-# Fields that msgspec decodes itself cannot have it (a recursive alias): there `Any` stands for the same.
+# Fields that msgspec decodes itself cannot have it (a recursive alias): they use `Any`.
 
 
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
