@@ -142,6 +142,12 @@ class ScoreFlags:
     questions: Path | None = option("--questions", "Golden set, if the rows have no expectations.", type=FILE)
     fields: dict[str, str] = shared(map_flag)
     match: str | None = shared(match_flag)
+    keep: tuple[str, ...] = option(
+        "--keep COLUMN", "Keep this column of the rows in every output (repeatable).", multiple=True
+    )
+    worst_first: bool = option(
+        "--worst-first", "List the worst replies first in .csv and .xlsx.", is_flag=True
+    )
     qrels: Path | None = option("--qrels", "Relevance judgements; REPLIES is then a TREC run.", type=FILE)
     metrics: str | None = option("--metrics NAMES", "With --qrels: measures, e.g. nDCG@10,P@5,AP,RR.")
     gates: tuple[str, ...] = shared(gate_flag)
@@ -205,7 +211,7 @@ def score(
     def score_log() -> Run:
         from answerkey.runs.api import score_replies
 
-        return score_replies(
+        run = score_replies(
             replies,
             flags.questions,
             scoring_for(settings, flags.match),
@@ -218,6 +224,7 @@ def score(
             settings=settings,
             progress=progress_for_terminal(quiet=as_json, doing="scoring"),
         )
+        return msgspec.structs.replace(run, tables_worst_first=flags.worst_first)
 
     return conclude(score_log, outputs=outputs, as_json=as_json)
 
@@ -251,6 +258,7 @@ def _log_scoring(
     return LogScoring(
         processes=flags.processes,
         kept=kept,
+        keep=flags.keep,
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,
         engine=flags.engine,

@@ -74,6 +74,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: Confirmation | None = None
     # Of a recorded log: why rows could not be scored → how many. They count against coverage however often it is rescored.
     bad_rows: dict[str, int] = {}
+    # Of a recorded log: other columns of its rows that results keep.
+    kept_columns: tuple[str, ...] = ()
 
     @property
     def is_log(self) -> bool:
@@ -159,6 +161,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     # The trend, the oldest first; read where somebody shows it.
     earlier: tuple[EarlierRun, ...] = ()
+    # Whether CSV and Excel files list the worst results first, not in order.
+    tables_worst_first: bool = False
     # A large run's are read from the store each time they are looked through.
     results: Sequence[Trial] = ()
 
@@ -194,6 +198,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         grouped = results.by_question() if isinstance(results, LoggedResults) else results
         for _, trials in groupby(grouped, key=lambda trial: trial.question.id):
             yield list(trials)
+
+    def table_results(self) -> Iterable[Trial]:
+        """The results in the order of a table."""
+        return self.worst_first() if self.tables_worst_first else self.results
+
+    def worst_first(self) -> Iterable[Trial]:
+        """All results, the worst first: unscored ones, then by score."""
+        if isinstance(self.results, LoggedResults):
+            return self.results.worst_first()
+        return sorted(self.results, key=lambda trial: -1.0 if trial.score is None else trial.score)
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each result, under the names of the run document."""
@@ -274,6 +288,7 @@ class LoggedResults(StreamedResults):
         read: Callable[[], Iterable[Trial]],
         *,
         by_question: Callable[[], Iterable[Trial]],
+        worst_first: Callable[[], Iterable[Trial]],
         worst: Sequence[Trial],
         imperfect: int,
         failed: int,
@@ -282,6 +297,8 @@ class LoggedResults(StreamedResults):
         super().__init__(read)
         # All results, question by question: in the log, the replies to a question may be anywhere.
         self.by_question = by_question
+        # All results, the worst first.
+        self.worst_first = worst_first
         # The rows of all results as lines of JSON, where these were kept instead of trials.
         self.lines = lines
         # The lowest first.

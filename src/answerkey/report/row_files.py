@@ -11,7 +11,7 @@ from answerkey.model.reply import SYSTEM_ERRORS
 from answerkey.model.result_rows import encode, result_lines
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import result_document, run_header
-from answerkey.model.scorecard import Trial, mean_score, passes
+from answerkey.model.scorecard import RowOrigin, Trial, mean_score, passes
 from answerkey.report.detail import losses_of
 from answerkey.report.tables import Column, write_table
 from answerkey.report.wording import gate_words, score_text
@@ -53,12 +53,14 @@ def write_jsonl(run: Run, file: BinaryIO) -> None:
 def write_csv(run: Run, file: BinaryIO) -> None:
     """Write one flat row per result."""
     columns = [Column(name=name, title=name) for name in flat_columns(run.info)]
-    file.writelines(write_table(columns, (flat_row(result, run.info) for result in run.results), "csv"))
+    file.writelines(
+        write_table(columns, (flat_row(result, run.info) for result in run.table_results()), "csv")
+    )
 
 
 def flat_columns(info: RunInfo) -> list[str]:
     """The names of the columns; a run's components are between the score and the reasons."""
-    return [*_FIRST, *info.weights, *_LAST]
+    return [*_FIRST, *info.weights, *_LAST, *(["line", *info.kept_columns] if info.is_log else [])]
 
 
 def flat_row(result: Trial, info: RunInfo) -> list[object]:
@@ -78,7 +80,17 @@ def flat_row(result: Trial, info: RunInfo) -> list[object]:
         encode(parts).decode(),
         encode(row["error"]).decode(),
         encode(row["metrics"]).decode(),
+        *(_origin(result, info) if info.is_log else ()),
     ]
+
+
+def _origin(result: Trial, info: RunInfo) -> Iterator[object]:
+    """Line and kept columns of a log's row."""
+    origin = result.origin or RowOrigin()
+    yield origin.line
+    for name in info.kept_columns:
+        value = origin.columns.get(name)
+        yield value if isinstance(value, str | int | float | None) else encode(value).decode()
 
 
 # JUnit XML has a test case per question and per gate. CI pages show their texts inline, so they are cut.

@@ -109,7 +109,7 @@ class RowReader:
     def trial(self, row: Mapping[str, Any], place: int, line: int | None = None) -> Trial:
         """The trial of one row; ValueError says what is wrong with it."""
         position, question = self._find(row, place)
-        origin = RowOrigin(line, {name: row.get(name) for name in self._columns})
+        origin = RowOrigin(line, {name: row[name] for name in self._columns if name in row})
         return Trial(question, _trial_number(row), position, _replies(row, question), origin=origin)
 
     def _find(self, row: Mapping[str, Any], place: int) -> tuple[int, Question]:

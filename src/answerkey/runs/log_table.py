@@ -24,7 +24,8 @@ _MAX_AGE_SECONDS = 7 * 24 * 3600
 _TABLES = """
 CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS results (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, packed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS results
+    (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, score REAL, packed BLOB NOT NULL);
 """
 
 
@@ -56,6 +57,8 @@ class BlockSummary(msgspec.Struct, kw_only=True):
     bad: list[BadRow] = []
     # The file whose rows answerkey wrote itself; empty: none.
     scored_before: str = ""
+    # Columns to keep that some row has.
+    columns: set[str] = set()
 
 
 class BlockResult(NamedTuple):
@@ -64,6 +67,8 @@ class BlockResult(NamedTuple):
     # Its place among all rows of the log.
     place: int
     question: str
+    # None: unscored.
+    score: float | None
     # The trial as MessagePack, or its row as a line of JSON.
     packed: bytes
 
@@ -142,8 +147,11 @@ class LogTable:
                     ],
                 )
                 database.executemany(
-                    "INSERT INTO results VALUES (?, ?, ?, ?)",
-                    [(result.place, number, result.question, result.packed) for result in part.results],
+                    "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
+                    [
+                        (result.place, number, result.question, result.score, result.packed)
+                        for result in part.results
+                    ],
                 )
                 database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
         except sqlite3.OperationalError as error:
@@ -168,6 +176,10 @@ class LogTable:
     def results(self) -> Iterator[tuple[int, bytes]]:
         """Place and packed result, in the order of the log."""
         return iter(self._rows("SELECT place, packed FROM results ORDER BY place"))
+
+    def worst_results(self) -> Iterator[tuple[int, bytes]]:
+        """The same, the worst first: unscored ones, then by score."""
+        return iter(self._rows("SELECT place, packed FROM results ORDER BY score NULLS FIRST, place"))
 
     def results_by_question(self) -> Iterator[tuple[int, bytes]]:
         """The same, question by question, in the order in which the log first answers them."""

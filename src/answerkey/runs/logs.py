@@ -150,6 +150,7 @@ class BlockCollector:
         self._bad: list[BadRow] = []
         self._results: list[BlockResult] = []
         self.scored_before = False
+        self._columns: set[str] = set()
 
     def add(self, trial: Trial, place: int) -> None:
         """Count a scored trial."""
@@ -165,6 +166,8 @@ class BlockCollector:
             totals.has_several_texts |= question.question != first.question
         totals.add(trial, place if self._plan.kept != "nothing" else None)
         self._tally.add_reply(trial, slices or totals.slices)
+        if trial.origin is not None and trial.origin.columns:
+            self._columns.update(trial.origin.columns)
         self._trials += 1
         self._errors += card.error is not None
         self._points += card.total or 0.0
@@ -174,7 +177,7 @@ class BlockCollector:
             self._add_low(-1.0 if card.total is None else card.total, place, trial)
         if self._plan.kept != "nothing":
             packed = row_line(trial) if self._plan.kept == "lines" else _encode_trial(trial)
-            self._results.append(BlockResult(place, question.id, packed))
+            self._results.append(BlockResult(place, question.id, card.total, packed))
 
     def _add_low(self, score: float, place: int, trial: Trial) -> None:
         if score > self._low_limit:
@@ -203,6 +206,7 @@ class BlockCollector:
             failed=self._failed,
             bad=self._bad,
             scored_before=self._block.path if self.scored_before else "",
+            columns=self._columns,
         )
         return BlockPart(summary, [totals for _, totals in self._questions.values()], self._results)
 
@@ -303,7 +307,7 @@ class LogRun:
     ) -> None:
         self._blocks = LogBlocks(log_files(paths), how.fields, paths)
         self._how, self._progress = how, progress
-        self.info = _log_info(grader, paths, questions)
+        self.info = msgspec.structs.replace(_log_info(grader, paths, questions), kept_columns=how.keep)
         self.plan = LogPlan(
             recipe=grader.recipe,
             questions=None if questions is None else questions.questions,
@@ -323,6 +327,7 @@ class LogRun:
         self._bad: list[tuple[int, list[BadRow]]] = []
         # Files with rows that answerkey wrote itself.
         self._scored_before: set[str] = set()
+        self._columns: set[str] = set()
 
     def recover(self) -> None:
         """Resume from what an interrupted scoring of the same log has left."""
@@ -368,6 +373,7 @@ class LogRun:
         self._worst = nsmallest(_WORST_LISTED, [*self._worst, *summary.worst])
         self._imperfect += summary.imperfect
         self._failed += summary.failed
+        self._columns |= summary.columns
         if summary.scored_before:
             self._scored_before.add(summary.scored_before)
         if summary.bad:
@@ -394,7 +400,7 @@ class LogRun:
         info = msgspec.structs.replace(self.info, repeat=questions.repeat, bad_rows=self._bad_reasons())
         self.table.discard()
         warnings = run_warnings(info, summary, where_bad_rows_are=self._write_bad_rows())
-        notes = [*warnings, *questions.notes(), *self._scored_before_notes(), *self._blocks.notes]
+        notes = [*warnings, *questions.notes(), *self._row_notes(), *self._blocks.notes]
         results = self._results(questions.numbers)
         return Run(info=info, summary=summary, warnings=tuple(notes), results=results)
 
@@ -424,6 +430,7 @@ class LogRun:
         return LoggedResults(
             lambda: trials(table.results()),
             by_question=lambda: trials(table.results_by_question()),
+            worst_first=lambda: trials(table.worst_results()),
             lines=lines if kept == "lines" else None,
             worst=worst,
             imperfect=self._imperfect,
@@ -442,7 +449,10 @@ class LogRun:
             return f"they are only counted, since {self._how.bad_rows} cannot be written ({error.strerror})"
         return f"they are in {path} with line and reason" if lines else ""
 
-    def _scored_before_notes(self) -> Iterator[str]:
+    def _row_notes(self) -> Iterator[str]:
+        for column in self._how.keep:
+            if column not in self._columns:
+                yield f"no row has the column {column!r} (--keep)"
         if self._scored_before and len(self._scored_before) < self._blocks.files:
             yield (
                 f"{_first_few(self._scored_before)}: rows that answerkey wrote itself, with the replies of an earlier "
