@@ -114,7 +114,7 @@ def test_the_action_stops_a_chatbot_that_a_change_broke(project: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
     assert (project / "asked").read_text().splitlines() == ["--method POST c", "--method PATCH e/7"]
     made = (project / "made").read_text()
-    assert "❌ broken == 0: failed with" in made
+    assert "❌ broken == 0 failed: " in made
     assert "14 days" in made
     (project / "made").unlink()
     (project / "gh").write_text("#!/bin/sh\nexit 1\n")

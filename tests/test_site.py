@@ -28,7 +28,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     assert missing == []
     # The comment above a field is its description.
     _, _, described = reference.partition('id="answerkey.Options.concurrency"')
-    assert "Questions under way at once." in described[:2000]
+    assert "Maximum concurrent questions." in described[:2000]
 
 
 def test_the_search_index_finds_what_pages_say(site: Path) -> None:

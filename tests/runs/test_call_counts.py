@@ -9,7 +9,7 @@ from typing import Any
 # Bounds of `answerkey run` over HTTP, with a margin of 5% for how replies are batched. Lower them when the path gets
 # shorter: it was 342 calls in 44 files before the rebuild; the aim is 200 in 25.
 MOST_CALLS = 285
-MOST_FILES = 37
+MOST_FILES = 38
 # Questions of the longer run: the mean over many evens out how replies are batched.
 MORE = 20
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
-from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.scorecard import Score, Scorecard, ToolFacts
 from answerkey.store.run_rows import fold, pack_card, pack_replies, unpack_card, unpack_replies
 
 TEXTS = st.none() | st.text() | st.sampled_from(["", "\0", "\x1e", "a\x1eb", "Straße", "plain"])
@@ -69,7 +69,9 @@ def packed_and_unpacked(card: Scorecard) -> Scorecard:
 def test_a_scorecard_comes_out_as_it_went_in() -> None:
     # Every field is set: one that the columns forget would come out at its default.
     turn = Scorecard(
-        components={"tool_usage": Score("tool_usage", 0.5, "half", 0.4, {"missing": ["a"], "extra": []})},
+        components={
+            "tool_usage": Score("tool_usage", 0.5, "half", 0.4, {"odd": ["a"]}, ToolFacts(missing=("a",)))
+        },
         total=0.5,
         grade="F",
         passed=False,
@@ -90,7 +92,7 @@ def test_a_scorecard_comes_out_as_it_went_in() -> None:
     for each in (turn, card):
         assert packed_and_unpacked(each) == each
     # A new field needs a place in the store: give it one, and a value above.
-    assert Score.__struct_fields__ == ("name", "value", "reason", "weight", "details")
+    assert Score.__struct_fields__ == ("name", "value", "reason", "weight", "details", "facts")
     assert Scorecard.__struct_fields__ == (
         *("components", "total", "grade", "passed", "metrics", "findings", "error", "turns"),
     )
