@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from answerkey.model.question import Question, group_of
@@ -167,6 +167,35 @@ class QuestionTotals:
         # Trial numbers that were given; places in the log of replies without one, where these are wanted.
         self.numbers = array("i")
         self.places: list[int] = []
+
+    def to_plain(self) -> tuple[object, ...]:
+        """All of it in built-in types, which are written and read fastest."""
+        return (
+            (self.id, self.group, self.first, self.text_checksum, self.has_several_texts),
+            tuple(self.slices),
+            [
+                (tuple(names), score, values, cost, times)
+                for (names, score, values, cost), times in self.trials.items()
+            ],
+            {column: (part.total, part.size) for column, part in self.sums.items()},
+            self.numbers.tobytes(),
+            self.places,
+        )
+
+    @classmethod
+    def from_plain(cls, plain: tuple[Any, ...]) -> "QuestionTotals":
+        """The totals that `to_plain` gave."""
+        totals = cls.__new__(cls)
+        head, slices, trials, sums, numbers, totals.places = plain
+        totals.id, totals.group, totals.first, totals.text_checksum, totals.has_several_texts = head
+        totals.slices = QuestionSlices._make(slices)
+        totals.trials = {
+            TrialValues(MeasureNames._make(names), score, values, cost): times
+            for names, score, values, cost, times in trials
+        }
+        totals.sums = {column: ColumnSum(total, size) for column, (total, size) in sums.items()}
+        totals.numbers = array("i", numbers)
+        return totals
 
     @property
     def unit(self) -> str:

@@ -1,5 +1,6 @@
 """The table in which a log is added up: what its blocks came to, on disk when it is large, resumable when it has a path."""
 
+import marshal
 import pickle
 import sqlite3
 import time
@@ -73,11 +74,21 @@ class BlockResult(NamedTuple):
     packed: bytes
 
 
+def pack_questions(questions: Iterable[QuestionTotals]) -> dict[int, bytes]:
+    """Totals by partition, packed: the questions of a unit are all in one partition."""
+    partitions: dict[int, list[tuple[object, ...]]] = {}
+    for totals in questions:
+        partition = crc32(totals.unit.encode("utf-8", "replace")) % _PARTITIONS
+        partitions.setdefault(partition, []).append(totals.to_plain())
+    return {partition: marshal.dumps(plain) for partition, plain in partitions.items()}
+
+
 class BlockPart(msgspec.Struct):
     """All that comes of one block; plain data, so that any process can make it."""
 
     summary: BlockSummary
-    questions: list[QuestionTotals]
+    # Partition → the totals of its questions, packed.
+    questions: dict[int, bytes]
     results: list[BlockResult]
 
 
@@ -133,18 +144,11 @@ class LogTable:
         """Add what came of a block; all of it or nothing is stored."""
         number = part.summary.number
         summary = pickle.dumps(part.summary, protocol=pickle.HIGHEST_PROTOCOL)
-        partitions: dict[int, list[QuestionTotals]] = {}
-        for totals in part.questions:
-            unit = crc32(totals.unit.encode("utf-8", "replace")) % _PARTITIONS
-            partitions.setdefault(unit, []).append(totals)
         try:
             with self._database as database:
                 database.executemany(
                     "INSERT INTO totals VALUES (?, ?, ?)",
-                    [
-                        (unit, number, pickle.dumps(questions, protocol=pickle.HIGHEST_PROTOCOL))
-                        for unit, questions in partitions.items()
-                    ],
+                    [(partition, number, packed) for partition, packed in part.questions.items()],
                 )
                 database.executemany(
                     "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
@@ -165,7 +169,8 @@ class LogTable:
         for (partition,) in self._rows("SELECT DISTINCT partition FROM totals ORDER BY partition"):
             merged: dict[tuple[str, str], QuestionTotals] = {}
             for (packed,) in self._rows("SELECT questions FROM totals WHERE partition = ?", partition):
-                for totals in pickle.loads(packed):  # noqa: S301  # our own table, which only its owner can write
+                for plain in marshal.loads(packed):  # noqa: S302  # our own table, which only its owner can write
+                    totals = QuestionTotals.from_plain(plain)
                     known = merged.get((totals.unit, totals.id))
                     if known is None:
                         merged[totals.unit, totals.id] = totals

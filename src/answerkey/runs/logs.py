@@ -8,6 +8,7 @@ import asyncio
 import errno
 import gc
 import os
+import sys
 from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
@@ -31,7 +32,7 @@ from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import Tally
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
-from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LogTable, LowScore
+from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LogTable, LowScore, pack_questions
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
@@ -109,10 +110,20 @@ class BlockScorer:
         gc.disable()
         try:
             collector = BlockCollector(self._plan, block)
-            for logged in self.trials(block, collector):
+            # Step by step for the whole block: code that does one thing at a time stays in the processor's cache.
+            rows = list(self.trials(block, collector))
+            for row in rows:
                 if before_row is not None:
-                    before_row(logged.place)
-                collector.add(self._scored(logged, block), logged.place)
+                    before_row(row.place)
+                if row.place not in block.too_costly:
+                    self._grader.look_ahead(row.trial.replies)
+            scored: list[Trial] = []
+            for row in rows:
+                if before_row is not None:
+                    before_row(row.place)
+                scored.append(self._scored(row, block))
+            for row, trial in zip(rows, scored, strict=True):
+                collector.add(trial, row.place)
             return collector.part()
         finally:
             if collects_garbage:
@@ -208,7 +219,9 @@ class BlockCollector:
             scored_before=self._block.path if self.scored_before else "",
             columns=self._columns,
         )
-        return BlockPart(summary, [totals for _, totals in self._questions.values()], self._results)
+        return BlockPart(
+            summary, pack_questions(totals for _, totals in self._questions.values()), self._results
+        )
 
 
 _encode_trial = msgspec.msgpack.Encoder(enc_hook=repr).encode
@@ -548,7 +561,16 @@ def _journal_path(
     stamps = blocks.stamps()
     if stamps is None or (blocks.size or 0) < _WORTH_A_JOURNAL:
         return None
-    key = [_JOURNAL_VERSION, stamps, scoring, questions and questions.hash, how.fields, how.kept, how.keep]
+    key = [
+        _JOURNAL_VERSION,
+        sys.hexversion,
+        stamps,
+        scoring,
+        questions and questions.hash,
+        how.fields,
+        how.kept,
+        how.keep,
+    ]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
     # Where there is no home folder, "~" stays as it is and cannot be written: then there is no journal.
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111

@@ -21,6 +21,11 @@ class ErrorHandling(BaseScorer):
         """Load what plain answers take of the detector; the rest is read as replies need it."""
         detect_failure("It was bought in 2019, and it is in Montrose.")
 
+    def look_ahead(self, reply: Reply) -> None:
+        """Decide about a reply's text before it is scored; the decision is remembered."""
+        if reply.failure is None:
+            detected_in(reply.text)
+
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
         if reply.failure is not None:

@@ -33,6 +33,7 @@ from answerkey.plugins import ScorerRegistry
 from answerkey.plugins import scorers as scorer_registry
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
+from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.text.normalise import one_line
 
@@ -125,6 +126,13 @@ class Grader:
         found = {*directions_of(takers), *(self._judge.direction if self._judge is not None else ())}
         return frozenset(found | ({"response_quality"} if self._blends else set()))
 
+    def look_ahead(self, replies: Iterable[Reply]) -> None:
+        """Do what scorers remember of replies now, so that many replies can be looked at in one go."""
+        for scorer in self._scorers:
+            if isinstance(scorer, ErrorHandling):
+                for reply in replies:
+                    scorer.look_ahead(reply)
+
     def set_spans(self, wanted: bool) -> None:
         """Say whether scores must tell where each keyword was found; looking only for values is faster."""
         for scorer in self._scorers:
@@ -167,17 +175,20 @@ class Grader:
 
         `judged` are the judge's scores for each turn, where there is a judge: asking it takes time, so that happens before.
         """
-        asks = question.asks
-        cards = [
-            self.grade_turn(
-                ask,
-                replies[index] if index < len(replies) else Reply(),
-                judged[index] if index < len(judged) else (),
-                tuple(zip(asks[:index], replies, strict=False)) if index else (),
-            )
-            for index, ask in enumerate(asks)
-        ]
-        return cards[0] if not question.turns else self._mean_of_turns(cards)
+        if not question.turns:
+            return self.grade_turn(question, replies[0] if replies else Reply(), judged[0] if judged else ())
+        turns = question.turns
+        return self._mean_of_turns(
+            [
+                self.grade_turn(
+                    turn,
+                    replies[index] if index < len(replies) else Reply(),
+                    judged[index] if index < len(judged) else (),
+                    tuple(zip(turns[:index], replies, strict=False)),
+                )
+                for index, turn in enumerate(turns)
+            ]
+        )
 
     def grade_turn(
         self,

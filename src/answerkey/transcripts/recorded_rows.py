@@ -58,6 +58,8 @@ _AS_JSON_TEXT: dict[str, type] = {
 
 def read_json_texts(row: Mapping[str, Json]) -> Mapping[str, Json]:
     """A row with its lists and objects that were written as JSON in a text."""
+    if row.keys().isdisjoint(_AS_JSON_TEXT):
+        return row
     read: dict[str, Json] = {}
     for name, kind in _AS_JSON_TEXT.items():
         text = row.get(name)
