@@ -50,7 +50,7 @@ GRADES = "ABCDF"
 # More different groups of equal questions than these are folded into moments, which changes no figure.
 _MOST_CELLS = 50_000
 _SLOWEST_LISTED = 5
-# Reasons may hold any message: so many different ones are counted apart, so many are listed, up to this length.
+# Reasons may hold any message: the number of different ones that are counted and listed, and their length.
 _REASONS_COUNTED = 1000
 _REASONS_LISTED = 20
 _REASON_LENGTH = 200
@@ -100,7 +100,7 @@ class ReplyCounts:
                 )
 
     def interval(self, column: str, replies: int) -> Interval | None:
-        """The interval of a mean over so many replies; None where the units of some are not known."""
+        """The interval of a mean over this many replies; None where the units of some are not known."""
         moments = self.moments.get(column)
         if moments is None or moments.count != replies:
             return None

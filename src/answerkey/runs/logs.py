@@ -56,6 +56,8 @@ _IDS_NAMED = 3
 # Replies read ahead of the one whose judgement is awaited.
 _MOST_AHEAD = 2000
 _STORE_BATCH = 1000
+# Rows that are scored together; fewer than the texts that error handling remembers.
+_BATCH = 2000
 
 
 class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,24 +112,30 @@ class BlockScorer:
         gc.disable()
         try:
             collector = BlockCollector(self._plan, block)
-            # Step by step for the whole block: code that does one thing at a time stays in the processor's cache.
-            rows = list(self.trials(block, collector))
-            for row in rows:
-                if before_row is not None:
-                    before_row(row.place)
-                if row.place not in block.too_costly:
-                    self._grader.look_ahead(row.trial.replies)
-            scored: list[Trial] = []
-            for row in rows:
-                if before_row is not None:
-                    before_row(row.place)
-                scored.append(self._scored(row, block))
-            for row, trial in zip(rows, scored, strict=True):
-                collector.add(trial, row.place)
+            trials = self.trials(block, collector)
+            while rows := list(islice(trials, _BATCH)):
+                for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
+                    collector.add(trial, row.place)
             return collector.part()
         finally:
             if collects_garbage:
                 gc.enable()
+
+    def _scored_batch(
+        self, rows: Sequence[LoggedTrial], block: Block, before_row: Callable[[int], None] | None
+    ) -> list[Trial]:
+        """The trials of some rows, scored step by step: code that does one thing at a time stays in the processor's cache."""
+        for row in rows:
+            if before_row is not None:
+                before_row(row.place)
+            if row.place not in block.too_costly:
+                self._grader.look_ahead(row.trial.replies)
+        scored: list[Trial] = []
+        for row in rows:
+            if before_row is not None:
+                before_row(row.place)
+            scored.append(self._scored(row, block))
+        return scored
 
     def trials(self, block: Block, collector: "BlockCollector") -> Iterator[LoggedTrial]:
         """The block's trials, not yet scored; rows that cannot be read go to the collector."""
@@ -401,7 +409,7 @@ class LogRun:
                 bad = self._bad[0][1][0]
                 where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
                 raise InputError(f"{where}: {bad.reason}")
-            raise InputError("holds no reply", path=self.info.name)
+            raise InputError("holds no reply", path=self._blocks.paths[0])
         questions = _QuestionCount(self.plan, self._blocks.places)
         for some in self.table.questions():
             for totals in some:

@@ -219,7 +219,7 @@ def _answer(
 
 
 def _limit_time(seconds: float) -> None:
-    """Have the kernel end this process after so many seconds of CPU, or a few times as many altogether; 0: never."""
+    """Have the kernel end this process after `seconds` of CPU, or a few times as long altogether; 0: never."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, _WALL_FACTOR * seconds)
 
