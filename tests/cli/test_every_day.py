@@ -120,7 +120,7 @@ def test_resume_writes_what_the_interrupted_run_was_to_write(
 
 def test_an_output_without_room_is_one_line(command: Callable[..., Any], tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
+        pytest.skip(reason="this system has no /dev/full")
     with Path("/dev/full").open("w") as full:
         done = run_answerkey("--help", cwd=tmp_path, stdout=full)
         schema = run_answerkey("schema", "run", cwd=tmp_path, stdout=full)

@@ -127,7 +127,7 @@ def test_what_is_readable_of_a_damaged_file_is_rescued(tmp_path: Path, command: 
         )
     connection.close()
     if not pages:
-        pytest.skip("this SQLite cannot say which pages are whose")
+        pytest.skip(reason="this SQLite cannot tell which page belongs to which table")
     damaged(path, pages[10:200:40])
     done = command("store", "check", path)
     assert done.code == 1

@@ -27,7 +27,7 @@ def git(folder: Path, *arguments: str) -> str:
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a chatbot in a git checkout, of which everything is committed; the user is there."""
     if shutil.which("git") is None:
-        pytest.skip("git is not installed")
+        pytest.skip(reason="git is not installed")
     folder = tmp_path / "bots"
     folder.mkdir()
     (folder / "bot.py").write_text(BOT)
