@@ -31,10 +31,10 @@ $(STAMP): $(CORE) requirements-dev.lock
 	@touch $@
 
 demo: $(CORE)
-	@$(BIN)/answerkey run --name demo -o demo-report.html
+	@$(BIN)/answerkey run demo --name demo -o demo-report.html
 	@echo; echo "The same questions to a weaker and to a faulty version:"
 	@for variant in basic flaky; do \
-		$(BIN)/answerkey run --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
+		$(BIN)/answerkey run demo --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
 	done
 	@$(BIN)/answerkey compare demo demo-basic demo-flaky
 	@echo "Open demo-report.html in a browser. For the dashboard: make setup, then $(BIN)/answerkey serve"

@@ -23,6 +23,8 @@ settings.load_profile("answerkey")
 def empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run every test in an empty folder, and fail one that writes to the store of the checkout."""
     monkeypatch.chdir(tmp_path)
+    for name in ("CI", "GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
     before = _modified_at(CHECKOUT_STORE)
     yield
     assert _modified_at(CHECKOUT_STORE) == before, f"the test wrote to {CHECKOUT_STORE}; use tmp_path"
@@ -53,7 +55,6 @@ def command(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANSWERKEY_DEBUG", "1")
     monkeypatch.delenv("ANSWERKEY_STORE", raising=False)
-    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
     def run(*arguments: object) -> Outcome:
         capfdbinary.readouterr()

@@ -62,7 +62,7 @@ class _Grading:
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
         from answerkey.datasets.golden_sets import read_questions
-        from answerkey.runs.context import make_context
+        from answerkey.runs.context import choose_target, make_context
         from answerkey.runs.stored import find_baseline
 
         self.config = config
@@ -76,7 +76,8 @@ class _Grading:
         )
         self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
         self.context: RunContext = make_context(options, settings)
-        self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
+        given = config.getoption("--answerkey-target") or None
+        self.target_spec = str(choose_target(given, settings, questions=path, options=options))
         self.target: BaseTarget = self.context.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the reporting process: the only one, or the controller of xdist.

@@ -71,11 +71,13 @@ def run(
 ) -> Run:
     """Ask a chatbot every question of a golden set, grade the replies and store them.
 
-    Without arguments and configuration, asks the embedded reference chatbot the bundled questions.
+    `answerkey run demo` asks the built-in demo chatbot its bundled questions. Without QUESTIONS and --target, the
+    configured ones are used; the demo only if nothing is configured, no gate or baseline is given and this is not a CI
+    job.
 
     \b
     Examples:
-      answerkey run
+      answerkey run demo
       answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
       answerkey run golden.jsonl --target http://localhost:8000/chat --traces

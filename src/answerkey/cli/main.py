@@ -122,7 +122,7 @@ def cli() -> None:
 
     \b
     Examples:
-      answerkey run                                  ask the demo chatbot the bundled questions
+      answerkey run demo                             ask the built-in demo chatbot the bundled questions
       answerkey run golden.jsonl --target http://localhost:8000/chat --gate "score >= 0.85"
       answerkey compare production latest
 

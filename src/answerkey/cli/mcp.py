@@ -165,13 +165,13 @@ async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
 
 async def ask_question(question: str, target: str | None = None) -> dict[str, Any]:
     """Ask the chatbot one question: the raw reply, where each part was read from, and its score if it is a golden case."""
+    from answerkey.runs.context import choose_target
     from answerkey.runs.setup import ask_once, find_case
 
     settings = load_settings()
     case = find_case(question, None, settings, {})
-    asked = await ask_once(
-        case or question, target or settings.target or "demo", settings.options(), settings
-    )
+    chosen = choose_target(target or None, settings)
+    asked = await ask_once(case or question, chosen, settings.options(), settings)
     return _plain(asked.to_dict())
 
 

@@ -181,12 +181,13 @@ def ask(
     """
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked, raw_text
+    from answerkey.runs.context import choose_target
     from answerkey.runs.progress import wait_for
     from answerkey.runs.setup import ask_once, find_case
 
     settings = load_settings()
     case = find_case(question, None if questions is None else str(questions), settings, fields)
-    chosen = target if target is not None else settings.target or "demo"
+    chosen = choose_target(target, settings, questions=questions)
     asked = wait_for(ask_once(case or question, chosen, settings.options(timeout=timeout), settings))
     code = 0 if asked.reply.failure is None else 1
     if asked.misconfigured is not None:
@@ -259,7 +260,7 @@ def _checks(target: str | None, store: str | None) -> Iterator[Check]:
     else:
         yield Check("configuration", "note", "none, using defaults (`answerkey init` creates one)")
     yield _checked("golden set", lambda: _check_golden_set(settings))
-    yield _checked("chatbot", lambda: _check_chatbot(target or settings.target or "demo", settings))
+    yield _checked("chatbot", lambda: _check_chatbot(target or settings.target, settings))
     yield _checked("store", lambda: _check_store(store, settings))
     yield _check_gitignore()
     missing = [extra for extra, module in _EXTRAS.items() if find_spec(module) is None]
@@ -286,7 +287,9 @@ def _check_golden_set(settings: Settings) -> tuple[str, str]:
     return ("wrong" if worst_severity(findings) == "error" else "ok"), text
 
 
-def _check_chatbot(target: str, settings: Settings) -> tuple[str, str]:
+def _check_chatbot(target: str | None, settings: Settings) -> tuple[str, str]:
+    if target is None:
+        return "note", "none configured; `answerkey init --target T` adds one"
     from answerkey.runs.context import make_context
     from answerkey.runs.progress import wait_for
 
@@ -340,9 +343,25 @@ def demo() -> None:
 
     \b
     Examples:
+      answerkey demo run -o report.html
       answerkey demo ask "What was my rental income in August 2024?"
       answerkey demo serve --port 8000
     """
+
+
+@demo.command("run", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF RUN]")
+def demo_run(options: tuple[str, ...]) -> int:
+    """Grade the reference chatbot on its bundled golden set; the same as `answerkey run demo`.
+
+    \b
+    Examples:
+      answerkey demo run
+      answerkey demo run --sample 20 -o report.html
+    """
+    from answerkey.cli.grade import run
+
+    return int(run.main(["demo", *options], prog_name="answerkey run", standalone_mode=False) or 0)
 
 
 @demo.command("ask")

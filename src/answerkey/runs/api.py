@@ -23,9 +23,11 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.runs.context import (
+    DEMO,
     JudgeLike,
     QuestionsLike,
     RunContext,
+    choose_target,
     golden_set,
     judge_settings,
     make_context,
@@ -99,7 +101,7 @@ async def evaluate_async(
         from answerkey.runs.verdicts import check_confirm
 
         check_confirm(context)
-    target = target if target is not None else settings.target or "demo"
+    given, target = target, choose_target(target, settings, questions=questions, options=chosen)
     async with context.target(target) as opened:
         # Only once the target answers: a mistyped one leaves no store behind.
         store = open_configured_store(settings, chosen.store)
@@ -110,7 +112,8 @@ async def evaluate_async(
             run = await ask_with_reuse(context, store, golden, opened, spec)
         else:
             run = await ask_run(context, store, golden, opened, new_run(context, opened, spec, golden))
-        run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
+        notes = (*_default_notes(questions, given, settings), *_reading_notes(golden))
+        run = msgspec.structs.replace(run, warnings=(*run.warnings, *notes))
         return await _with_verdicts(run, context, store, opened, baseline)
 
 
@@ -374,6 +377,22 @@ def evaluate_trec_run(
         "queries_without_judgements": len(retrieved.keys() - judged.keys()),
         "queries_not_retrieved": len(judged.keys() - retrieved.keys()),
     }
+
+
+def _default_notes(
+    questions: QuestionsLike | None, target: TargetLike | None, settings: Settings
+) -> Iterator[str]:
+    """What was used because nothing was given or configured."""
+    if questions is not None or settings.questions is not None:
+        return
+    target = target if target is not None else settings.target
+    if target is None:
+        yield (
+            "nothing is configured here, so the built-in demo chatbot was asked; "
+            "for yours: answerkey init --target http://localhost:8000/chat"
+        )
+    elif not str(target).startswith(DEMO):
+        yield "no golden set was given, so the bundled questions of the demo were asked"
 
 
 def _reading_notes(golden: QuestionSet) -> Iterator[str]:

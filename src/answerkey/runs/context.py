@@ -1,7 +1,10 @@
 """RunContext: settings, options, grader, judge, gates and engine, made and checked before anything is asked."""
 
+import os
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +26,22 @@ from answerkey.targets.resolve import PricedTarget, TargetLike, resolve_target
 if TYPE_CHECKING:
     from answerkey.gates import Gate
     from answerkey.judge.session import Judge
+
+# The golden set and the chatbot that come with the package, as an argument of `answerkey run`.
+DEMO = "demo"
+# Variables that build services set.
+_CI_VARIABLES = (
+    "CI",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "JENKINS_URL",
+    "TF_BUILD",
+    "TEAMCITY_VERSION",
+    "CODEBUILD_BUILD_ID",
+)
+_CONFIG = "answerkey.toml"
+# What a golden set is usually called.
+_GOLDEN_NAME = re.compile(r"(golden|questions).*\.(jsonl?|ya?ml|csv|xlsx)")
 
 JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
@@ -134,6 +153,66 @@ def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSetting
     return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
 
 
+def choose_target(
+    target: TargetLike | None,
+    settings: Settings,
+    *,
+    questions: QuestionsLike | None = None,
+    options: Options | None = None,
+) -> TargetLike:
+    """The given or configured chatbot; the demo only where it is asked for or nothing at all suggests another one.
+
+    A job that lost its configuration must not pass because the demo answers well.
+    """
+    if target is not None:
+        return target
+    if settings.target is not None:
+        return settings.target
+    if is_demo_set(questions):
+        return DEMO
+    reason = _own_chatbot_expected(settings, questions, options)
+    if reason is not None:
+        raise UsageError(f"no chatbot to ask: {reason} (`--target demo` asks the built-in demo)")
+    return DEMO
+
+
+def is_demo_set(questions: object) -> bool:
+    """Whether an argument names the bundled golden set: "demo", unless there is such a file."""
+    return str(questions) == DEMO and not Path(DEMO).exists()
+
+
+def _own_chatbot_expected(
+    settings: Settings, questions: QuestionsLike | None, options: Options | None
+) -> str | None:
+    """What suggests that the user has a chatbot of their own, and the remedy; None: nothing does."""
+    if settings.path is not None:
+        return f"{settings.path} names no target; add target = ... to it, or use --target T"
+    if misnamed := _misnamed_configuration():
+        return misnamed
+    without = f"there is no {_CONFIG} here or above"
+    remedy = "run the command in your project's folder, or use --target T"
+    if questions is not None:
+        return f"a golden set was given and {without}; {remedy}"
+    if options is not None and (options.gates or options.baseline is not None):
+        return f"{without}, and the demo must not decide a gate; {remedy}"
+    if variable := next((name for name in _CI_VARIABLES if os.environ.get(name)), None):
+        return f"{without}, and this is a CI job ({variable} is set); {remedy}"
+    names = sorted(path.name for path in Path().iterdir())
+    if golden := next((name for name in names if _GOLDEN_NAME.fullmatch(name)), None):
+        return f"there is a golden set ({golden}) but no {_CONFIG}; use --target T, or `answerkey init --target T`"
+    return None
+
+
+def _misnamed_configuration() -> str | None:
+    """A configuration with a typo in its name or one folder further down, and the remedy."""
+    names = [path.name for path in Path().glob("*.toml")]
+    if near := get_close_matches(_CONFIG, names, n=1, cutoff=0.8):
+        return f"{near[0]} is not read; rename it to {_CONFIG}"
+    if below := next(iter(sorted(Path().glob(f"*/{_CONFIG}"))), None):
+        return f"the configuration is {below}; run the command in {below.parent}/"
+    return None
+
+
 def golden_set(
     questions: QuestionsLike | None, settings: Settings, fields: Mapping[str, str] | None = None
 ) -> QuestionSet:
@@ -144,14 +223,20 @@ def golden_set(
     fields = fields or settings.map
     if isinstance(questions, QuestionSet):
         return questions
+    if is_demo_set(questions):
+        return _bundled_set()
     if isinstance(questions, str | Path):
         return read_questions(questions, fields=fields, registry=settings.scorer_registry)
     if questions is None:
         if settings.questions is not None:
             path = settings.folder / settings.questions
             return read_questions(path, fields=fields, registry=settings.scorer_registry)
-        return read_questions(load_object("answerkey_demo:golden_set_path")())
+        return _bundled_set()
     return _from_objects(questions, settings.scorer_registry)
+
+
+def _bundled_set() -> QuestionSet:
+    return read_questions(load_object("answerkey_demo:golden_set_path")())
 
 
 def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: ScorerRegistry) -> QuestionSet:
