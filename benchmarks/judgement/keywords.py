@@ -17,7 +17,8 @@ import numpy as np
 from fit_smart import Row
 
 from answerkey.match.keywords import find_keywords
-from answerkey.text.normalise import Alternatives, folded_text, folded_words
+from answerkey.model.expectation import Alternatives
+from answerkey.text.normalise import folded_text, folded_words
 
 __all__ = ["table"]
 
@@ -30,7 +31,7 @@ NOT_FITTED = {
 _OLD = """
 import json, sys
 from answerkey.match.keywords import find_keywords
-from answerkey.text.normalise import Alternatives
+from answerkey.model.expectation import Alternatives
 for line in sys.stdin:
     question, options, answer = json.loads(line)
     print(int(find_keywords([Alternatives(tuple(options))], answer, "smart", question=question)[0].found))

@@ -6,8 +6,8 @@ import pytest
 
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError
+from answerkey.model.expectation import Alternatives, NumberExpectation, PatternExpectation
 from answerkey.model.question import ExpectedTool, QuestionSet
-from answerkey.text.normalise import Alternatives, NumberKeyword, PatternKeyword
 
 ROW = {
     "id": "basis",
@@ -30,8 +30,8 @@ def test_a_full_row(write_rows: Any) -> None:
     assert question.expected_keywords == (
         "442300",
         Alternatives(("land", "ground")),
-        NumberKeyword(5, 0.5),
-        PatternKeyword("9th"),
+        NumberExpectation(5, 0.5),
+        PatternExpectation("9th"),
     )
     assert question.relevant_documents == {"lease": 2.0, "deed": 1.0}
     assert question.metadata == {"owner": "Ana"}
@@ -115,8 +115,14 @@ def test_editing_expectations_keeps_the_ask_hash(write_rows: Any) -> None:
             {"question": "x", "expected_tools": [{"name": "t", "arguments": {"q": {"regex": "(.)\\1"}}}]},
             "argument 'q' has a bad regular expression: .* back-references are not supported",
         ),
-        ({"question": "x", "expected_keywords": [{"number": "5"}]}, "Expected `float`"),
-        ({"question": "x", "expected_keywords": [{"number": 5, "tolerance": -1}]}, "must not be negative"),
+        (
+            {"question": "x", "expected_keywords": [{"number": "five"}]},
+            "'number' must be a number such as 3960",
+        ),
+        (
+            {"question": "x", "expected_keywords": [{"number": 5, "tolerance": -1}]},
+            "must be a number from 0 up",
+        ),
         ({"question": "x", "expected_keywords": ["a"], "expected_content": ["b"]}, "keep one"),
         ({"question": "x", "tools": "all"}, "can only be"),
         ({"question": "x", "relevant_documents": {"d": -1}}, "grade of 'd'"),

@@ -1,13 +1,13 @@
-"""Keyword matching in the modes of the scoring standard."""
+"""Expectation matching in the modes of the scoring standard."""
 
 import pytest
 
 from answerkey.match.keywords import MatchMode, check_pattern, find_keywords
-from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword
+from answerkey.model.expectation import Alternatives, Expectation, NumberExpectation, PatternExpectation
 
 MODES: list[MatchMode] = ["literal", "standard", "smart"]
 
-STANDARD_ROWS: list[tuple[list[Keyword], str | None, list[bool]]] = [
+STANDARD_ROWS: list[tuple[list[Expectation], str | None, list[bool]]] = [
     (
         ["900", "9th", "Montrose", "CO"],
         "Your property is located at 900 S 9th St, Montrose, CO 81401",
@@ -18,25 +18,25 @@ STANDARD_ROWS: list[tuple[list[Keyword], str | None, list[bool]]] = [
         "I found some transaction data for you.",
         [False] * 5,
     ),
-    (["anything", NumberKeyword(1), PatternKeyword("x")], None, [False, False, False]),
+    (["anything", NumberExpectation(1), PatternExpectation("x")], None, [False, False, False]),
 ]
 BASIS = "The total basis for your property is $442,300, which includes the land and building components."
 
 
-def found(keywords: list[Keyword], text: str | None, mode: MatchMode) -> list[bool]:
+def found(keywords: list[Expectation], text: str | None, mode: MatchMode) -> list[bool]:
     return [match.found for match in find_keywords(keywords, text, mode)]
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("keywords", "text", "expected"), STANDARD_ROWS)
 def test_rows_of_the_standard(
-    keywords: list[Keyword], text: str | None, expected: list[bool], mode: MatchMode
+    keywords: list[Expectation], text: str | None, expected: list[bool], mode: MatchMode
 ) -> None:
     assert found(keywords, text, mode) == expected
 
 
 def test_a_number_is_found_however_it_is_written_except_in_literal() -> None:
-    keywords: list[Keyword] = ["basis", "depreciation", "442300", "land", "building"]
+    keywords: list[Expectation] = ["basis", "depreciation", "442300", "land", "building"]
     assert found(keywords, BASIS, "standard") == [True, False, True, True, True]
     assert found(keywords, BASIS, "smart") == [True, False, True, True, True]
     assert found(keywords, BASIS, "literal") == [True, False, False, True, True]
@@ -84,29 +84,29 @@ def test_spans_index_the_reply_even_where_lower_casing_changes_its_length() -> N
 
 
 def test_numbers_with_a_tolerance() -> None:
-    keyword = NumberKeyword(442300, 0.5)
+    keyword = NumberExpectation(442300, 0.5)
     assert [m.found for text in ("$442,300.50", "442299.4", "none", "442 300") for m in find_keywords([keyword], text)] == [
         True,
         False,
         False,
         True,
     ]  # fmt: skip
-    assert found([NumberKeyword(1.0, 0.1)], "It is 1.1", "literal") == [True]
-    (match,) = find_keywords([NumberKeyword(10, 3)], "8 or 11 or 12")
+    assert found([NumberExpectation(1.0, 0.1)], "It is 1.1", "literal") == [True]
+    (match,) = find_keywords([NumberExpectation(10, 3)], "8 or 11 or 12")
     assert match.text == "11"
 
 
 def test_patterns_ignore_case_and_keep_their_span() -> None:
     text = "Straße: 900 S 9TH St"
-    (match,) = find_keywords([PatternKeyword(r"9(th)? st")], text)
+    (match,) = find_keywords([PatternExpectation(r"9(th)? st")], text)
     assert (match.rule, match.text, text[match.start : match.end]) == ("pattern", "9TH St", "9TH St")
-    assert found([PatternKeyword(r"(^|\D)9th")], text, "standard") == [True]
-    assert found([PatternKeyword("é.")], "\ud800 éa", "standard") == [True]
+    assert found([PatternExpectation(r"(^|\D)9th")], text, "standard") == [True]
+    assert found([PatternExpectation("é.")], "\ud800 éa", "standard") == [True]
 
 
 def test_a_pattern_that_does_not_compile_is_named_and_never_found() -> None:
     assert check_pattern("(a|b") is not None
-    (match,) = find_keywords([PatternKeyword("(a|b")], "a")
+    (match,) = find_keywords([PatternExpectation("(a|b")], "a")
     assert not match.found
     assert "does not compile" in match.why
 
@@ -151,25 +151,27 @@ def test_what_re2_does_not_have_is_refused_in_one_line_with_what_to_write_instea
     ],
 )
 def test_the_syntax_of_the_documentation_is_understood(pattern: str, text: str) -> None:
-    assert found([PatternKeyword(pattern)], text, "standard") == [True]
+    assert found([PatternExpectation(pattern)], text, "standard") == [True]
 
 
 def test_no_pattern_backtracks_without_end() -> None:
-    assert found([PatternKeyword(r"(a|aa)+$")], "a" * 50_000 + "b", "standard") == [False]
+    assert found([PatternExpectation(r"(a|aa)+$")], "a" * 50_000 + "b", "standard") == [False]
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "keyword", ["", "   ", "\n", Alternatives(()), Alternatives(("", " ")), PatternKeyword("")]
+    "keyword", ["", "   ", "\n", Alternatives(()), Alternatives(("", " ")), PatternExpectation("")]
 )
-def test_an_empty_keyword_is_never_found(keyword: Keyword, mode: MatchMode) -> None:
+def test_an_empty_keyword_is_never_found(keyword: Expectation, mode: MatchMode) -> None:
     (match,) = find_keywords([keyword], "some reply", mode)
     assert (match.found, match.why) == (False, "empty keyword")
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_alternatives_count_as_one_keyword(mode: MatchMode) -> None:
-    keyword = Alternatives(("Denver", "Montrose", NumberKeyword(81401), PatternKeyword("colo(u)?rado")))
+    keyword = Alternatives(
+        ("Denver", "Montrose", NumberExpectation(81401), PatternExpectation("colo(u)?rado"))
+    )
     assert found([keyword], "In Montrose.", mode) == [True]
     assert found([keyword], "zip 81401", mode) == [True]
     assert found([keyword], "Colorado", mode) == [True]
@@ -178,6 +180,6 @@ def test_alternatives_count_as_one_keyword(mode: MatchMode) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_odd_input_does_not_crash(mode: MatchMode) -> None:
-    keywords: list[Keyword] = ["!!!", "?", "\ud800", "x" * 10_000, "🙂", "\u200b"]
+    keywords: list[Expectation] = ["!!!", "?", "\ud800", "x" * 10_000, "🙂", "\u200b"]
     for text in ["", "\ud800\udfff", "🙂" * 10, "a\x00b", "!!!"]:
         assert len(find_keywords(keywords, text, mode)) == len(keywords)

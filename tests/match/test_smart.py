@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.match.keywords import ReplyText, find_keywords
 from answerkey.match.smart import Reply, SmartKeyword, prepare_asked
-from answerkey.text.normalise import Alternatives, NumberKeyword
+from answerkey.model.expectation import Alternatives, NumberExpectation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,7 +99,7 @@ def test_thresholds_order_the_verdicts() -> None:
 
 
 def test_alternatives_may_be_numbers_and_patterns() -> None:
-    keyword = Alternatives(("forty-two thousand", NumberKeyword(42000, 10)))
+    keyword = Alternatives(("forty-two thousand", NumberExpectation(42000, 10)))
     assert find_keywords([keyword], "It came to 42,005.", "smart")[0].found
 
 

@@ -26,7 +26,7 @@ from labelled_sets import read_rows as read_lines
 
 from answerkey.match.keywords import ReplyText
 from answerkey.match.smart import DIRECTIONS, Around, Reply, SmartKeyword, Trees, in_steps, prepare_asked
-from answerkey.text.normalise import Alternatives
+from answerkey.model.expectation import Alternatives
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED_FOLDS = Path(__file__).with_name("smart_held_out.json.gz")

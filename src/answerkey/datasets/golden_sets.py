@@ -13,7 +13,14 @@ from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
+from answerkey.datasets.expectations import (
+    EXPECTATION_SCHEMA,
+    BareKind,
+    expectation_value,
+    parse_expectation,
+)
 from answerkey.errors import InputError
+from answerkey.model.expectation import Expectation
 from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import (
     CHECK_KINDS,
@@ -29,7 +36,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.differences import schema_problem
 from answerkey.text.language import LANGUAGES
-from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword, check_pattern
+from answerkey.text.normalise import check_pattern
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
 from answerkey.transcripts.json_values import type_in_words
 from answerkey.transcripts.row_files import Row, open_rows
@@ -139,6 +146,9 @@ def _read_fields(
             if attribute in values:
                 raise ValueError(f"has both {attribute!r} and {name!r}, which mean the same; keep one")
             values[attribute] = field.read(value, f"'{name}'")
+    further = [expectation for name in row if name in _KEYWORD_KINDS for expectation in values.pop(name, ())]
+    if further:
+        values["expected_keywords"] = (*values.get("expected_keywords", ()), *further)
     if values.get("tools") == "none" and values.get("expected_tools"):
         raise ValueError("'tools' is \"none\" but 'expected_tools' names some; keep one")
     return values
@@ -328,49 +338,35 @@ def _read_tool(value: Any, where: str) -> ExpectedTool:
     return ExpectedTool(name, arguments)
 
 
-def read_keywords(value: Any, where: str) -> tuple[Keyword, ...]:
-    """A list of keywords."""
+def read_expectations(value: Any, where: str) -> tuple[Expectation, ...]:
+    """A list of expectations of the text."""
     if isinstance(value, list) and all(map(_is_text, value)):
         return _shared(tuple(value))
-    return _read_list(value, where, _read_keyword)
+    return _read_list(value, where, parse_expectation)
 
 
-def _read_keyword(value: Any, where: str) -> Keyword:
-    if isinstance(value, list):
-        if not value:
-            raise ValueError(f"{where} is an empty list of alternatives; remove it")
-        if any(isinstance(option, list) for option in value):
-            raise ValueError(f"{where}: alternatives cannot be nested; put them in one list")
-        return Alternatives(tuple(_read_single_keyword(option, where) for option in value))
-    return _read_single_keyword(value, where)
+def _reader_of(bare: BareKind) -> Callable[[Any, str], tuple[Expectation, ...]]:
+    """A reader of expectations whose kind the field's name gives; one of them needs no list."""
+
+    def read(value: Any, where: str) -> tuple[Expectation, ...]:
+        values = value if isinstance(value, list) else [value]
+        return _read_list(values, where, lambda item, item_path: parse_expectation(item, item_path, bare))
+
+    return read
 
 
-def _read_single_keyword(value: Any, where: str) -> str | NumberKeyword | PatternKeyword:
-    if isinstance(value, bool) or value is None:
-        raise ValueError(f"{where} must be text, not {_kind(value)}; put it in quotes")
-    if isinstance(value, int | float):
-        # YAML and JSON writers leave quotes off numbers; the text is meant.
-        return msgspec.json.encode(value).decode()
-    if isinstance(value, str):
-        if not value.strip():
-            raise ValueError(f"{where} is empty, which every reply would contain; remove it")
-        return value
-    try:
-        if isinstance(value, dict) and "number" in value:
-            number = msgspec.convert(value, NumberKeyword)
-            if not number.tolerance >= 0:
-                raise ValueError("'tolerance' must not be negative")
-            return number
-        if isinstance(value, dict) and "regex" in value:
-            pattern = msgspec.convert(value, PatternKeyword)
-            if problem := check_pattern(pattern.regex):
-                raise ValueError(f"the regular expression {pattern.regex!r} is not valid: {problem}")
-            return pattern
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    raise ValueError(
-        f'{where} must be text, a list of alternatives, {{"number", "tolerance"}} or {{"regex"}}, not {_kind(value)}'
-    )
+def read_answerable(value: Any, where: str) -> bool:
+    """true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{where} must be true or false, not {_kind(value)}")
+    return value
+
+
+def read_severity(value: Any, where: str) -> str:
+    """ "critical"."""
+    if value != "critical":
+        raise ValueError(f'{where} can only be "critical"; leave it out for any other question')
+    return str(value)
 
 
 # Checks.
@@ -496,6 +492,10 @@ def _list_schema(items: Any, description: str) -> dict[str, Any]:
     return {"type": "array", "items": items, "description": description}
 
 
+def _one_or_more(items: Any, description: str) -> dict[str, Any]:
+    return {"anyOf": [items, {"type": "array", "items": items}], "description": description}
+
+
 def _object_schema(required: str, **properties: Any) -> dict[str, Any]:
     """An object with these fields and no others."""
     return {
@@ -508,13 +508,6 @@ def _object_schema(required: str, **properties: Any) -> dict[str, Any]:
 
 _NAME_SCHEMA = {"type": "string", "minLength": 1}
 _QUESTION_SCHEMA = {"type": "string", "pattern": r"\S", "description": "What the user asks."}
-_SINGLE_KEYWORD_SCHEMAS = [
-    {"type": ["string", "number"], "minLength": 1},
-    _object_schema("number", number={"type": "number"}, tolerance={"type": "number", "minimum": 0}),
-    _object_schema("regex", regex={"type": "string"}),
-]
-_ALTERNATIVES_SCHEMA = {"type": "array", "minItems": 1, "items": {"anyOf": _SINGLE_KEYWORD_SCHEMAS}}
-_KEYWORD_SCHEMA = {"anyOf": [*_SINGLE_KEYWORD_SCHEMAS, _ALTERNATIVES_SCHEMA]}
 _ARGUMENTS_SCHEMA = {
     "type": ["object", "null"],
     "description": 'Argument → a value, a list of acceptable values, {"regex"} or {"ignore": true}.',
@@ -540,7 +533,9 @@ _DOCUMENTS_SCHEMA = {
         {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
     ],
 }
-_SYNONYMS = {"expected_content": "expected_keywords"}
+_SYNONYMS = {"expected_content": "expected_keywords", "expected_sources": "relevant_documents"}
+# Fields whose values are added to expected_keywords.
+_KEYWORD_KINDS = frozenset({"expected_numbers", "expected_dates", "expected_entities", "accept_regex"})
 _EXPECTATIONS: dict[str, Field] = {
     "expected_tools": Field(
         read_expected_tools, _list_schema(_TOOL_SCHEMA, "Tools that a good reply calls.")
@@ -548,14 +543,31 @@ _EXPECTATIONS: dict[str, Field] = {
     "forbidden_tools": Field(read_texts, _list_schema(_NAME_SCHEMA, "Tools that it must not call.")),
     "tools": Field(read_tools, {"enum": ["none", None], "description": '"none": it must call no tool.'}),
     "expected_keywords": Field(
-        read_keywords, _list_schema(_KEYWORD_SCHEMA, "What a good reply says; a list is alternatives.")
+        read_expectations, _list_schema(EXPECTATION_SCHEMA, "What a good reply says; a list is alternatives.")
     ),
     "expected_content": Field(
-        read_keywords, _list_schema(_KEYWORD_SCHEMA, "Another name of expected_keywords.")
+        read_expectations, _list_schema(EXPECTATION_SCHEMA, "Another name of expected_keywords.")
     ),
-    "forbidden_keywords": Field(read_keywords, _list_schema(_KEYWORD_SCHEMA, "What it must not say.")),
+    "expected_numbers": Field(
+        _reader_of("number"), _one_or_more(EXPECTATION_SCHEMA, "Further expected_keywords, as numbers.")
+    ),
+    "expected_dates": Field(
+        _reader_of("date"), _one_or_more(EXPECTATION_SCHEMA, "Further expected_keywords, as dates or times.")
+    ),
+    "expected_entities": Field(
+        _reader_of("text"), _one_or_more(EXPECTATION_SCHEMA, "Further expected_keywords, as names.")
+    ),
+    "accept_regex": Field(
+        _reader_of("regex"), _one_or_more(EXPECTATION_SCHEMA, "A regular expression that the reply matches.")
+    ),
+    "forbidden_keywords": Field(read_expectations, _list_schema(EXPECTATION_SCHEMA, "What it must not say.")),
+    "answerable": Field(
+        read_answerable,
+        {"type": "boolean", "description": "false: a good reply says that it is not known."},
+    ),
     "reference_answer": Field(read_text, {"type": ["string", "null"], "description": "A full answer."}),
     "relevant_documents": Field(read_documents, _DOCUMENTS_SCHEMA),
+    "expected_sources": Field(read_documents, _DOCUMENTS_SCHEMA),
     # `_read_fields` also passes the registry of scorers.
     "checks": Field(lambda value, _: parse_checks(value), _list_schema(_CHECK_SCHEMA, "Further conditions.")),
 }
@@ -579,6 +591,9 @@ QUESTION_FIELDS: dict[str, Field] = {
     "weight": Field(
         read_weight,
         {"type": ["number", "string"], "description": "A note; the means weigh every question alike."},
+    ),
+    "severity": Field(
+        read_severity, {"enum": ["critical", None], "description": "Failing it is shown first."}
     ),
     "turns": Field(
         read_turns,
@@ -629,7 +644,7 @@ def _row_fields(question: Question) -> JsonObject:
                 for tool in value
             ]
         elif name in ("expected_keywords", "forbidden_keywords"):
-            row[name] = [_keyword_value(keyword) for keyword in value]
+            row[name] = [expectation_value(expectation) for expectation in value]
         elif name == "checks":
             row[name] = [_check_value(check) for check in value]
         else:
@@ -644,13 +659,3 @@ def _check_value(check: Check) -> Json:
     if check.weight != 1:
         row["weight"] = check.weight
     return row
-
-
-def _keyword_value(keyword: Keyword) -> Json:
-    if isinstance(keyword, str):
-        return keyword
-    if isinstance(keyword, Alternatives):
-        return [_keyword_value(option) for option in keyword.options]
-    if isinstance(keyword, NumberKeyword):
-        return {"number": keyword.number, "tolerance": keyword.tolerance}
-    return {"regex": keyword.regex}

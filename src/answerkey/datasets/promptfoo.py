@@ -20,11 +20,18 @@ from answerkey.datasets.conversion import (
     single_arguments,
 )
 from answerkey.errors import InputError, UsageError
+from answerkey.model.expectation import (
+    Alternatives,
+    Expectation,
+    NumberExpectation,
+    PatternExpectation,
+    expected_options,
+    expected_text,
+)
 from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
-from answerkey.text.normalise import Keyword, NumberKeyword, PatternKeyword
 from answerkey.transcripts.json_values import decode_yaml
 from answerkey.transcripts.row_files import open_rows
 
@@ -371,10 +378,14 @@ _EXPORTED = (
 
 def _exported_test(question: Question, row: JsonObject, losses: Losses) -> Json:
     assertions: list[Json] = [
-        assertion for word in question.expected_keywords for assertion in _keyword_assertions(word, "")
+        assertion
+        for word in question.expected_keywords
+        for assertion in _keyword_assertions(word, "", losses)
     ]
     assertions += [
-        assertion for word in question.forbidden_keywords for assertion in _keyword_assertions(word, "not-")
+        assertion
+        for word in question.forbidden_keywords
+        for assertion in _keyword_assertions(word, "not-", losses)
     ]
     for tool in question.expected_tools:
         value: JsonObject = {"name": tool.name, "args": single_arguments(tool.arguments or {}, losses)}
@@ -390,8 +401,6 @@ def _exported_test(question: Question, row: JsonObject, losses: Losses) -> Json:
         named = {"metric": check.name} if check.name != check.kind else {}
         weight = {"weight": check.weight} if check.weight != 1 else {}
         assertions.append({**_EXPORTED_CHECKS[check.kind](check.expected), **named, **weight})
-    if any(isinstance(word, NumberKeyword) for word in question.expected_keywords):
-        losses.add("the tolerance of a number")
     notes = {name: value for name, value in row.items() if name not in (*_EXPORTED, "turns")}
     return {
         "description": question.id,
@@ -407,25 +416,30 @@ def _write_yaml(tests: list[Any]) -> Files:
     return {"tests.yaml": [yaml.safe_dump(tests, allow_unicode=True, sort_keys=False).encode()]}
 
 
-def _keyword_assertions(keyword: Keyword, prefix: str) -> list[Json]:
-    """A keyword as assertions; alternatives that are not plain text become one pattern."""
-    if isinstance(keyword, str):
-        return [{"type": f"{prefix}icontains", "value": keyword}]
-    if isinstance(keyword, NumberKeyword):
+def _keyword_assertions(keyword: Expectation, prefix: str, losses: Losses) -> list[Json]:
+    """An expectation as assertions; alternatives that are not plain text become one pattern."""
+    options = expected_options(keyword)
+    texts: list[Json] = [text for text in map(expected_text, options) if text is not None]
+    if not isinstance(keyword, str) and keyword.must:
+        losses.add("'must'")
+    if len(texts) == len(options):
+        if isinstance(keyword, Alternatives):
+            return [{"type": f"{prefix}icontains-any", "value": texts}]
+        return [{"type": f"{prefix}icontains", "value": texts[0]}]
+    if isinstance(keyword, NumberExpectation):
+        losses.add("the tolerance of a number")
         return [{"type": f"{prefix}icontains", "value": f"{keyword.number:g}"}]
-    if isinstance(keyword, PatternKeyword):
-        return [{"type": f"{prefix}regex", "value": keyword.regex}]
-    texts: list[Json] = [option for option in keyword.options if isinstance(option, str)]
-    if len(texts) == len(keyword.options):
-        return [{"type": f"{prefix}icontains-any", "value": texts}]
-    options = [_option_pattern(option) for option in keyword.options]
-    return [{"type": f"{prefix}regex", "value": "|".join(options)}]
+    patterns = [pattern for pattern in map(_option_pattern, options) if pattern is not None]
+    if len(patterns) < len(options):
+        losses.add("a range, date or computed value")
+    return [{"type": f"{prefix}regex", "value": "|".join(patterns)}] if patterns else []
 
 
-def _option_pattern(option: str | NumberKeyword | PatternKeyword) -> str:
-    if isinstance(option, PatternKeyword):
+def _option_pattern(option: Expectation) -> str | None:
+    if isinstance(option, PatternExpectation):
         return f"(?:{option.regex})"
-    return re.escape(option if isinstance(option, str) else f"{option.number:g}")
+    text = f"{option.number:g}" if isinstance(option, NumberExpectation) else expected_text(option)
+    return None if text is None else re.escape(text)
 
 
 # Tests with the question as the variable `question`; keywords, checks and calls are assertions.

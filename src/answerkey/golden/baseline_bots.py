@@ -3,9 +3,19 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from answerkey.model.expectation import (
+    Alternatives,
+    ComputedExpectation,
+    DateExpectation,
+    Expectation,
+    NumberExpectation,
+    PatternExpectation,
+    RangeExpectation,
+    TextExpectation,
+    describe_expectation,
+)
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
-from answerkey.text.normalise import Alternatives, Keyword, NumberKeyword, PatternKeyword
 
 # (question, turn) → reply
 Bot = Callable[[Question, Question], Reply]
@@ -58,15 +68,17 @@ def _keyword_texts(question: Question) -> Iterator[str]:
             yield from _texts(keyword)
 
 
-def _texts(keyword: Keyword) -> Iterator[str]:
+def _texts(keyword: Expectation) -> Iterator[str]:
     match keyword:
         case str():
             yield keyword.strip().lower()
-        case NumberKeyword(number=number):
+        case NumberExpectation(number=number) | RangeExpectation(low=number):
             yield f"{number:.12g}"
+        case TextExpectation() | DateExpectation():
+            yield describe_expectation(keyword).strip().lower()
         case Alternatives(options=options):
             for option in options:
                 yield from _texts(option)
-        case PatternKeyword():
-            # No text can be derived from a pattern.
+        case PatternExpectation() | ComputedExpectation():
+            # No text can be derived from a pattern or a query.
             return

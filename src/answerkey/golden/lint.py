@@ -9,15 +9,16 @@ from typing import Generic, Literal, TypeVar, get_args
 import msgspec
 
 from answerkey.match.keywords import find_keywords
-from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
-from answerkey.text.normalise import (
-    Alternatives,
-    Keyword,
-    NumberKeyword,
-    PatternKeyword,
-    describe_keyword,
-    one_line,
+from answerkey.model.expectation import (
+    ComputedExpectation,
+    Expectation,
+    PatternExpectation,
+    describe_expectation,
+    expected_options,
+    expected_text,
 )
+from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
+from answerkey.text.normalise import one_line
 
 # The worst first. An error makes a question unfair or meaningless, a warning makes it weaker, info is worth a look.
 Severity = Literal["error", "warning", "info"]
@@ -122,23 +123,21 @@ class Vocabulary:
         return words
 
 
-def _quoted(value: Keyword) -> str:
-    return f"“{one_line(value if isinstance(value, str) else describe_keyword(value), 60)}”"
-
-
-def _options(keyword: Keyword) -> tuple[str | NumberKeyword | PatternKeyword, ...]:
-    return keyword.options if isinstance(keyword, Alternatives) else (keyword,)
+def _quoted(value: Expectation) -> str:
+    return f"“{one_line(value if isinstance(value, str) else describe_expectation(value), 60)}”"
 
 
 def _keyword_texts(turn: Question) -> list[str]:
-    options = [option for keyword in turn.expected_keywords for option in _options(keyword)]
-    return [option for option in options if isinstance(option, str)]
+    options = [option for keyword in turn.expected_keywords for option in expected_options(keyword)]
+    return [text for text in map(expected_text, options) if text is not None]
 
 
-def _contained(keywords: Sequence[Keyword], text: str, *, contained: bool = True) -> list[Keyword]:
+def _contained(keywords: Sequence[Expectation], text: str, *, contained: bool = True) -> list[Expectation]:
     """The keywords that a text contains; with `contained=False`, those that it does not."""
-    matches = find_keywords(tuple(keywords), text)
-    return [keyword for keyword, match in zip(keywords, matches, strict=True) if match.found is contained]
+    # What is computed has no value before a run.
+    known = [keyword for keyword in keywords if not isinstance(keyword, ComputedExpectation)]
+    matches = find_keywords(known, text)
+    return [keyword for keyword, match in zip(known, matches, strict=True) if match.found is contained]
 
 
 def _weak_kind(text: str) -> str:
@@ -167,8 +166,8 @@ def _weak_keywords(kind: str) -> "_TurnCheck":
 
 def _patterns_for_anything(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     for keyword in turn.expected_keywords:
-        for option in _options(keyword):
-            if isinstance(option, PatternKeyword) and _contained((option,), " "):
+        for option in expected_options(keyword):
+            if isinstance(option, PatternExpectation) and _contained((option,), " "):
                 yield {"keyword": _quoted(option)}
 
 
@@ -199,14 +198,15 @@ def _echoes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
 def _repeated_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     seen: set[str] = set()
     for keyword in turn.expected_keywords:
-        name = describe_keyword(keyword).strip().lower()
+        name = describe_expectation(keyword).strip().lower()
         if name in seen:
             yield {"keyword": _quoted(keyword)}
         seen.add(name)
 
 
 def _contained_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    texts = [keyword.strip().lower() for keyword in turn.expected_keywords if isinstance(keyword, str)]
+    plain = [text for text in map(expected_text, turn.expected_keywords) if text is not None]
+    texts = [text.strip().lower() for text in plain]
     for text in dict.fromkeys(texts):
         for other in texts:
             if text != other and re.search(rf"\b{re.escape(text)}\b", other):
@@ -236,8 +236,9 @@ def _contradictions(*, whole: bool) -> "_TurnCheck":
 
     def check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
         for expected in turn.expected_keywords if turn.forbidden_keywords else ():
-            texts = [option for option in _options(expected) if isinstance(option, str)]
-            if not texts or len(texts) < len(_options(expected)):
+            options = expected_options(expected)
+            texts = [text for text in map(expected_text, options) if text is not None]
+            if not texts or len(texts) < len(options):
                 continue
             for forbidden in turn.forbidden_keywords:
                 hits = [text for text in texts if _contained((forbidden,), text)]

@@ -23,10 +23,10 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.expectation import describe_expectation
 from answerkey.model.judgement import GradedExample, Scale, grades_of, read_check_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.text.normalise import describe_keyword
 
 # The criterion of the rubric of a golden question's check.
 CHECK = "rubric"
@@ -265,9 +265,9 @@ def _expected_fields(question: Question, max_chars: int) -> dict[str, Any]:
     if question.reference_answer:
         fields["reference_answer"] = _cut(question.reference_answer, max_chars)
     if question.expected_keywords:
-        fields["expected_facts"] = [describe_keyword(keyword) for keyword in question.expected_keywords]
+        fields["expected_facts"] = [describe_expectation(keyword) for keyword in question.expected_keywords]
     if question.forbidden_keywords:
-        fields["must_not_say"] = [describe_keyword(keyword) for keyword in question.forbidden_keywords]
+        fields["must_not_say"] = [describe_expectation(keyword) for keyword in question.forbidden_keywords]
     return fields
 
 

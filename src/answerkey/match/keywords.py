@@ -11,16 +11,18 @@ from itertools import chain, repeat
 
 import msgspec
 
-from answerkey.text import numbers
-from answerkey.text.normalise import (
-    Keyword,
-    MatchMode,
-    NumberKeyword,
-    PatternKeyword,
-    Threshold,
-    check_pattern,
-    compile_pattern,
+from answerkey.model.expectation import (
+    ComputedExpectation,
+    DateExpectation,
+    Expectation,
+    NumberExpectation,
+    PatternExpectation,
+    RangeExpectation,
+    TextExpectation,
 )
+from answerkey.text import numbers
+from answerkey.text.dates import parse_date
+from answerkey.text.normalise import MatchMode, Threshold, check_pattern, compile_pattern
 
 __all__ = ["Match", "MatchMode", "Probability", "check_pattern", "find_keywords", "said_keywords"]
 
@@ -49,6 +51,9 @@ _NO_REPLY = Match(False, "none", why="there is no reply")
 _ABSENT = Match(False, "none", why="does not occur in the reply")
 _NO_NUMBER = Match(False, "none", why="neither the text nor a number of equal value occurs in the reply")
 _OUT_OF_TOLERANCE = Match(False, "none", why="no number within the tolerance occurs in the reply")
+_OUT_OF_RANGE = Match(False, "none", why="no number in the range occurs in the reply")
+_NO_DATE = Match(False, "none", why="the date does not occur in the reply")
+_NOT_COMPUTED = Match(False, "none", why="the expected value has not been computed")
 _EQUAL = "the reply has a number of equal value"
 
 
@@ -78,7 +83,7 @@ class ReplyText:
         """Where each lower-cased character stands in the text: İ grows to two."""
         return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
 
-    def look(self, keyword: Keyword, numeric: bool) -> Match:
+    def look(self, keyword: Expectation, numeric: bool) -> Match:
         """A keyword of any kind; `numeric`: a number wherever one of equal value stands."""
         if isinstance(keyword, str):
             lower = keyword.lower()
@@ -91,15 +96,18 @@ class ReplyText:
             if len(self.lowered) != len(self.text):
                 at, end = self._offsets[at], self._offsets[end - 1] + 1
             return Match(True, "substring", at, end, self.text[at:end], "occurs in the reply, ignoring case")
-        if isinstance(keyword, NumberKeyword):
+        if isinstance(keyword, TextExpectation):
+            return self.look(keyword.text, numeric)
+        if isinstance(keyword, NumberExpectation):
             return self._near(keyword)
-        if isinstance(keyword, PatternKeyword):
-            if not keyword.regex.strip():
-                return EMPTY
-            span = compile_pattern(keyword.regex).search(self.text)
-            if isinstance(span, str):
-                return Match(False, "none", why=span)
-            return Match(True, "pattern", *span, self.text[slice(*span)], "the pattern matches")
+        if isinstance(keyword, RangeExpectation):
+            return self._between(keyword)
+        if isinstance(keyword, DateExpectation):
+            return self._dated(keyword)
+        if isinstance(keyword, PatternExpectation):
+            return self._matching(keyword)
+        if isinstance(keyword, ComputedExpectation):
+            return _NOT_COMPUTED
         # The first alternative that is found; otherwise the reason of the last.
         match = EMPTY
         for option in keyword.options:
@@ -121,20 +129,56 @@ class ReplyText:
             return Match(True, "number", at, end, self.text[at:end], _EQUAL)
         for number in self._numbers if digits in self._digits else ():
             if number.canonical == worth:
-                return self._match_number(number, _EQUAL)
+                return self._match("number", (number.start, number.end), _EQUAL)
         return _NO_NUMBER
 
-    def _near(self, keyword: NumberKeyword) -> Match:
+    @cached_property
+    def _amounts(self) -> list[numbers.Quantity]:
+        return [amount for amount in numbers.find_quantities(self.text) if amount.dimension != "clock"]
+
+    def _near(self, keyword: NumberExpectation) -> Match:
         """The number nearest to the wanted one, if it is within the tolerance."""
         # Decimal fractions are inexact as floats: 1.1 is within 0.1 of 1.0 although 1.1 - 1.0 > 0.1.
-        slack = keyword.tolerance + 1e-9 * max(1.0, abs(keyword.number))
-        best = min(self._numbers, key=lambda number: abs(number.value - keyword.number), default=None)
-        if best is None or not abs(best.value - keyword.number) <= slack:
+        slack = keyword.slack + 1e-9 * max(1.0, abs(keyword.number))
+        low, high = keyword.number - slack, keyword.number + slack
+        amount = self._nearest(low, high, keyword.number, keyword.percent)
+        if amount is None:
             return _OUT_OF_TOLERANCE
-        return self._match_number(best, "the reply has a number within the tolerance")
+        return self._match(
+            "number", (amount.start, amount.end), "the reply has a number within the tolerance"
+        )
 
-    def _match_number(self, number: numbers.Number, why: str) -> Match:
-        return Match(True, "number", number.start, number.end, self.text[number.start : number.end], why)
+    def _between(self, keyword: RangeExpectation) -> Match:
+        amount = self._nearest(keyword.low, keyword.high, keyword.low, keyword.percent)
+        if amount is None:
+            return _OUT_OF_RANGE
+        return self._match("range", (amount.start, amount.end), "the reply has a number in the range")
+
+    def _nearest(self, low: float, high: float, target: float, percent: bool) -> numbers.Quantity | None:
+        """The amount between two values that is nearest to a third."""
+        fitting = [
+            (abs(value - target), amount)
+            for amount in self._amounts
+            for value in (amount.percentages() if percent else amount.readings())
+            if low <= value <= high
+        ]
+        return min(fitting, key=lambda pair: pair[0])[1] if fitting else None
+
+    def _dated(self, keyword: DateExpectation) -> Match:
+        wanted = parse_date(keyword.date)
+        span = wanted.find(self.text) if wanted is not None else None
+        return _NO_DATE if span is None else self._match("date", span, "the reply has this date")
+
+    def _matching(self, keyword: PatternExpectation) -> Match:
+        if not keyword.regex.strip():
+            return EMPTY
+        span = compile_pattern(keyword.regex).search(self.text)
+        if isinstance(span, str):
+            return Match(False, "none", why=span)
+        return self._match("pattern", span, "the pattern matches")
+
+    def _match(self, rule: str, span: tuple[int, int], why: str) -> Match:
+        return Match(True, rule, *span, self.text[slice(*span)], why)
 
 
 # A text that many questions are matched against, as `audit` does, is read once.
@@ -144,7 +188,7 @@ _read_reply = lru_cache(maxsize=4)(ReplyText)
 _lowered = lru_cache(maxsize=4)(str.lower)
 
 
-def said_keywords(keywords: Sequence[Keyword], text: str | None, mode: MatchMode) -> list[bool]:
+def said_keywords(keywords: Sequence[Expectation], text: str | None, mode: MatchMode) -> list[bool]:
     """Which of the keywords `find_keywords` finds in the modes that only look, `literal` and `standard`, without saying where."""
     if text is None:
         return [False] * len(keywords)
@@ -161,7 +205,7 @@ def said_keywords(keywords: Sequence[Keyword], text: str | None, mode: MatchMode
 
 
 def find_keywords(
-    keywords: Sequence[Keyword],
+    keywords: Sequence[Expectation],
     text: str | None,
     mode: MatchMode = "standard",
     *,

@@ -21,11 +21,10 @@ from rapidfuzz.distance import JaroWinkler
 from rapidfuzz.process import extractOne
 
 from answerkey.match.keywords import EMPTY, Match, Probability, ReplyText
+from answerkey.model.expectation import Expectation, expected_options, expected_text
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import (
     FUNCTION_WORDS,
-    Alternatives,
-    Keyword,
     Remembered,
     Threshold,
     folded_chunk,
@@ -483,14 +482,14 @@ class SmartKeyword:
 
     def __init__(
         self,
-        keyword: Keyword,
+        keyword: Expectation,
         question: str,
         threshold: Threshold = "even",
         probability: Probability | None = None,
     ) -> None:
-        options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
-        self._others = [one for one in options if not isinstance(one, str)]
-        texts = [one.strip() for one in options if isinstance(one, str) and one.strip()]
+        options = expected_options(keyword)
+        self._others = [one for one in options if expected_text(one) is None]
+        texts = [text.strip() for text in map(expected_text, options) if text and text.strip()]
         self._texts, self._question, self._probability = texts[:_MOST_WAYS], question, probability
         ways = [way for text in self._texts for way in prepare_wanted(text, prepare_asked(question))]
         self._wanted = list({way.phrase: way for way in ways}.values())[:_MOST_WAYS]
@@ -548,7 +547,7 @@ _prepare = lru_cache(maxsize=16384)(SmartKeyword)
 
 
 def find_smart(
-    keywords: Sequence[Keyword], said: ReplyText, question: str, *how: Threshold | Probability | None
+    keywords: Sequence[Expectation], said: ReplyText, question: str, *how: Threshold | Probability | None
 ) -> tuple[Match, ...]:
     """One Match for each keyword, in order."""
     reply = Reply(said, prepare_asked(question))

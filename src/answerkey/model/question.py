@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from answerkey.text.normalise import Keyword
+from answerkey.model.expectation import Expectation
 
 UNCATEGORISED = "uncategorised"
 # Fields of a golden set that say which questions belong together, the first that is there; all but `group` are metadata.
@@ -72,9 +72,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     forbidden_tools: tuple[str, ...] = ()
     # "none": a good reply calls no tool at all.
     tools: Literal["none"] | None = None
-    expected_keywords: tuple[Keyword, ...] = ()
+    expected_keywords: tuple[Expectation, ...] = ()
     # Saying one of these is wrong whatever else was said.
-    forbidden_keywords: tuple[Keyword, ...] = ()
+    forbidden_keywords: tuple[Expectation, ...] = ()
+    # False: a good reply says that it is not known, not on record or not possible.
+    answerable: bool = True
     reference_answer: str | None = None
     # Further conditions; their weighted mean is the metric or component `checks`.
     checks: tuple[Check, ...] = ()
@@ -82,6 +84,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     relevant_documents: dict[str, float] = {}
     # The template or family that it belongs to: questions of one group are one unit of analysis.
     group: str | None = None
+    # "critical": failing it is shown first and can be gated.
+    severity: Literal["critical"] | None = None
     context: str | None = None
     persona: str | None = None
     tags: tuple[str, ...] = ()
@@ -108,6 +112,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
             or turn.expected_keywords
             or turn.forbidden_keywords
             or turn.reference_answer
+            or not turn.answerable
             for turn in self.asks
         )
 

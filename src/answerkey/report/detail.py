@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
+from answerkey.model.expectation import describe_expectation
 from answerkey.model.question import Question
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.report.wording import first_names, milliseconds, name_words, points
-from answerkey.text.normalise import describe_keyword, for_terminal, one_line
+from answerkey.text.normalise import for_terminal, one_line
 
 # An error's message can be a whole page.
 _MESSAGE_WIDTH = 160
@@ -324,7 +325,7 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     cut: int
     found: tuple[str, ...]
     missing: tuple[str, ...]
-    # Keyword → the rule that found it, if it is not the plain text.
+    # Expectation → the rule that found it, if it is not the plain text.
     rules: dict[str, str]
     expected_tools: tuple[str, ...]
     missing_tools: tuple[str, ...]
@@ -416,7 +417,7 @@ def _turn(
         found=_found(details),
         missing=_texts(details.get("missing"))
         if "missing" in details
-        else tuple(describe_keyword(keyword) for keyword in question.expected_keywords if text is None),
+        else tuple(describe_expectation(keyword) for keyword in question.expected_keywords if text is None),
         rules=_rules(details.get("matches")),
         expected_tools=tuple(one_line(tool.name, 120) for tool in question.expected_tools),
         missing_tools=_texts(_component_details(card, "tool_usage").get("missing")),

@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 
 from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords
+from answerkey.model.expectation import ComputedExpectation, Expectation, describe_expectation
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import KeywordFacts, KeywordMatch, Score
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.text.normalise import Keyword, Threshold, describe_keyword
+from answerkey.text.normalise import Threshold
 
 # Raised where the same reply could get another score.
 _REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 6}
@@ -81,6 +82,12 @@ class ResponseQuality(BaseScorer):
         keywords = question.expected_keywords
         if not keywords:
             return 1.0, _NOTHING_EXPECTED
+        for keyword in keywords:
+            if type(keyword) is ComputedExpectation:
+                # Never a wrong number in silence: the reply stays unscored.
+                raise ValueError(
+                    f"the expected value of {keyword.expression!r} was not computed before scoring"
+                )
         names = keyword_names(keywords)
         matches = self.find(keywords, text, question.question)
         found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
@@ -91,7 +98,11 @@ class ResponseQuality(BaseScorer):
         return len(found) / len(names), KeywordFacts(found, missing, spans)
 
     def find(
-        self, keywords: Sequence[Keyword], text: str | None, question: str = "", mode: MatchMode | None = None
+        self,
+        keywords: Sequence[Expectation],
+        text: str | None,
+        question: str = "",
+        mode: MatchMode | None = None,
     ) -> tuple[Match, ...]:
         """One Match for each keyword, in order."""
         return find_keywords(
@@ -106,7 +117,7 @@ class ResponseQuality(BaseScorer):
     def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:
         matches = self.find(question.forbidden_keywords, text, question.question)
         return tuple(
-            _keyword_match(describe_keyword(keyword), match)
+            _keyword_match(describe_expectation(keyword), match)
             for keyword, match in zip(question.forbidden_keywords, matches, strict=True)
             if match.found
         )
@@ -115,9 +126,9 @@ class ResponseQuality(BaseScorer):
 _NOTHING_EXPECTED = KeywordFacts()
 
 
-def keyword_names(keywords: Sequence[Keyword]) -> list[str]:
+def keyword_names(keywords: Sequence[Expectation]) -> list[str]:
     """How keywords are named in words."""
-    return [word if type(word) is str else describe_keyword(word) for word in keywords]
+    return [word if type(word) is str else describe_expectation(word) for word in keywords]
 
 
 def _keyword_match(keyword: str, match: Match) -> KeywordMatch:

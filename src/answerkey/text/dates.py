@@ -1,13 +1,16 @@
 """Dates in text, in any usual order, with their span: "August 15, 2024", "15 Aug 2024", "2024-08-15", "8/15/24"."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import chain
+from typing import TypeVar
 
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.text.numbers import Quantity, find_times
 
 _MONTHS = {
     name: number
@@ -69,18 +72,16 @@ class Date(msgspec.Struct, frozen=True):
     ambiguous: bool = False
 
     def agrees(self, other: "Date") -> bool:
-        """Whether every part that both have is equal, and the other has every part that this one has."""
-        if self._parts_agree(self.year, self.month, self.day, other):
-            return True
-        return other.ambiguous and self._parts_agree(self.year, self.day, self.month, other)
-
-    @staticmethod
-    def _parts_agree(year: int | None, month: int | None, day: int | None, other: "Date") -> bool:
-        return (
-            (year is None or year == other.year)
-            and (month is None or month == other.month)
-            and (day is None or day == other.day)
+        """Whether the other has every part that this one has, and all of them are equal in some reading."""
+        return any(
+            all(mine is None or mine == theirs for mine, theirs in zip(own, parts, strict=True))
+            for own in self._readings()
+            for parts in other._readings()
         )
+
+    def _readings(self) -> list[tuple[int | None, int | None, int | None]]:
+        readings = [(self.year, self.month, self.day)]
+        return [*readings, (self.year, self.day, self.month)] if self.ambiguous else readings
 
 
 def month_number(word: str) -> int | None:
@@ -133,12 +134,94 @@ def _read_dates(text: str) -> Iterator[Date]:
                     *found.span(),
                 )
             continue
-        first, second = int(found["a"]), int(found["b"])
-        year_value = _full_year(found["y2"])
-        if 1 <= first <= 12 and 1 <= second <= 31:
-            yield Date(year_value, first, second, *found.span(), ambiguous=second <= 12 and first != second)
-        elif 1 <= second <= 12 and 1 <= first <= 31:
-            yield Date(year_value, second, first, *found.span())
+        date = _day_and_month(int(found["a"]), int(found["b"]), _full_year(found["y2"]), found.span())
+        if date is not None:
+            yield date
+
+
+def _day_and_month(first: int, second: int, year: int | None, span: tuple[int, int]) -> Date | None:
+    """A date from its two small numbers in either order; 03/04 can be read both ways."""
+    if 1 <= first <= 12 and 1 <= second <= 31:
+        return Date(year, first, second, *span, ambiguous=second <= 12 and first != second)
+    if 1 <= second <= 12 and 1 <= first <= 31:
+        return Date(year, second, first, *span)
+    return None
+
+
+# Dates and times of day that a golden set expects.
+
+
+class WantedDate(msgspec.Struct, frozen=True):
+    """A date, a part of one, or a time of day, as a golden set expects it; with both, both are expected."""
+
+    date: Date | None
+    time: Quantity | None = None
+
+    def find(self, text: str) -> tuple[int, int] | None:
+        """The span of the first date or time of a text that is this one; a year may be left unsaid."""
+        found = None
+        if self.date is not None:
+            date = self.date
+            same = (one for one in chain(find_dates(text), find_short_dates(text)) if is_same_date(date, one))
+            found = next(((one.start, one.end) for one in same), None)
+            if found is None:
+                return None
+        if self.time is not None:
+            time = self.time
+            times = (one for one in find_times(text) if time.equals(one))
+            found = next(((one.start, one.end) for one in times), None)
+        return found
+
+
+def is_same_date(expected: Date, stated: Date) -> bool:
+    """Whether a stated date is the expected one; its year may be left unsaid where it names the day."""
+    return expected.agrees(stated) or (stated.day is not None and stated.agrees(expected))
+
+
+# 30/09 and 30.09., which may also be fractions and versions: looked for only where a date is expected.
+_DAY_AND_MONTH = re.compile(
+    r"(?<![0-9./-])(?P<a>[0-3]?[0-9])(?:/(?P<b>[0-3]?[0-9])|\.(?P<c>[0-3]?[0-9])\.)(?![0-9/])"
+)
+_WEEKDAY = re.compile(
+    r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b[,.]?\s*", re.IGNORECASE
+)
+# The time of an ISO moment, without seconds and zone.
+_ISO_TIME = re.compile(r"(?<=[0-9])[T ]([0-2][0-9]:[0-5][0-9])(?::[0-9.]+)?(?:Z|[+-]00:?00)?$")
+
+
+def find_short_dates(text: str) -> Iterator[Date]:
+    """Every day with its month in digits and without a year."""
+    for found in _DAY_AND_MONTH.finditer(text):
+        date = _day_and_month(int(found["a"]), int(found["b"] or found["c"]), None, found.span())
+        if date is not None:
+            yield date
+
+
+@lru_cache(maxsize=4096)
+def parse_date(text: str) -> WantedDate | None:
+    """The date or time that a text is, and nothing else; None if it is neither.
+
+    >>> parse_date("2025-03-31").date.month, parse_date("6:15 pm").time.values, parse_date("the 31st")
+    (3, (1095.0,), None)
+    """
+    text = _WEEKDAY.sub("", text.strip())
+    moment = _ISO_TIME.search(text)
+    if moment:
+        day = parse_date(text[: moment.start()])
+        # Databases write midnight where a column of dates has no time.
+        time = None if moment[1] == "00:00" else _whole(find_times(moment[1]), moment[1])
+        return None if day is None else WantedDate(day.date, time)
+    date = _whole(find_dates(text), text) or _whole(find_short_dates(text), text)
+    time = None if date else _whole(find_times(text), text)
+    return WantedDate(date, time) if date or time else None
+
+
+_Spanned = TypeVar("_Spanned", Date, Quantity)
+
+
+def _whole(spans: Iterable[_Spanned], text: str) -> _Spanned | None:
+    """The one that is the whole text."""
+    return next((one for one in spans if one.start == 0 and one.end == len(text)), None)
 
 
 # Moments: times from outside as stored (UTC), and stored times as shown (local zone).

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-import msgspec
 import re2
 import Stemmer
 
@@ -248,47 +247,10 @@ def lazy(pattern: str, flags: int = 0) -> "re.Pattern[str]":
     return cast("re.Pattern[str]", _Lazy(pattern, flags))
 
 
-# What a golden set can ask a reply to contain.
-
-
-class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
-    """A number within a tolerance: `{"number": 442300, "tolerance": 0.5}`."""
-
-    number: float
-    # Largest absolute difference that still counts.
-    tolerance: float = 0.0
-
-
-class PatternKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="regex"):
-    """A regular expression, searched ignoring case: `{"regex": "9(th)? street"}`."""
-
-    regex: str
-
-
-class Alternatives(msgspec.Struct, frozen=True, tag_field="kind", tag="any"):
-    """Several ways to say one thing; any of them counts as the one keyword."""
-
-    options: tuple[str | NumberKeyword | PatternKeyword, ...]
-
-
 # How keywords are found in a reply: the three modes of the scoring standard.
 MatchMode = Literal["literal", "standard", "smart"]
 # How sure `smart` must be: the likelier verdict, or surer that what it accepts, or what it rejects, is right.
 Threshold = Literal["even", "strict", "lenient"]
-Keyword = str | NumberKeyword | PatternKeyword | Alternatives
-
-
-def describe_keyword(keyword: Keyword) -> str:
-    """How reports name a keyword in its `found` and `missing` lists."""
-    match keyword:
-        case str():
-            return keyword
-        case NumberKeyword(number=number, tolerance=tolerance):
-            return f"{number:g} ± {tolerance:g}" if tolerance else f"{number:.12g}"
-        case PatternKeyword(regex=regex):
-            return f"/{regex}/"
-        case Alternatives(options=options):
-            return " | ".join(describe_keyword(option) for option in options)
 
 
 # Untrusted text at the edges: bytes become text that every store takes, and text harmless for the place it is shown in.

@@ -377,7 +377,7 @@ _COUNT = re.compile(r"\b(one|two|three|a) $", re.IGNORECASE)
 # Every word that has a meaning after a number.
 _TAILS = SCALES.keys() | UNIT_SPELLINGS.keys() | {name.lower() for name in _CURRENCIES}
 _AMBIGUOUS = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
-_DECIMAL_COMMA = re.compile(r"([0-9.]*[0-9]),([0-9]{1,2})")
+_DECIMAL_COMMA = re.compile(rf"([0-9.{_SPACES}'’]*[0-9]),([0-9]{{1,2}})")
 _TOO_LONG = 24
 
 
@@ -396,16 +396,24 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     def equals(self, other: "Quantity") -> bool:
         """Whether both may have the same value, units aside; "71%" is also 0.71."""
         both = self.dimension and other.dimension
-        others = other.values if both else other._readings()
-        for one in self.values if both else self._readings():
+        others = other.values if both else other.readings()
+        for one in self.values if both else self.readings():
             for two in others:
                 if abs(one - two) <= 1e-9 * max(abs(one), abs(two)):
                     return True
         return False
 
-    def _readings(self) -> tuple[float, ...]:
+    def readings(self) -> tuple[float, ...]:
+        """Every number that it may be, its unit aside: "71%" is 71 and 0.71, "40 cents" 40 and 0.40."""
         hundredths = self.dimension in ("%", "cent")
         return (*self.numbers, *(value / 100 for value in self.numbers)) if hundredths else self.numbers
+
+    def percentages(self) -> tuple[float, ...]:
+        """Every number of percent that it may be: 71 for "71%" and for 0.71, none for a bare 71."""
+        if self.dimension == "%":
+            return self.numbers
+        bare = self.dimension == ""
+        return tuple(round(100 * value, 9) for value in self.numbers if -1 <= value <= 1) if bare else ()
 
     def rounds(self, other: "Quantity") -> bool:
         """Whether this is a whole number of some size and the other the same with a fraction: 341,672 and 341,672.08."""
@@ -432,7 +440,7 @@ def find_quantities(text: str) -> list[Quantity]:
     if not said and ":" not in text:
         return [_in_digits(text, match) for match in _AMOUNT.finditer(text)]
     timed = ":" in text or not _TIMES_QUANTITIES.isdisjoint(said)
-    found = list(_clocks(text)) if timed and _CLOCK_SIGN.search(text) else []
+    found = list(find_times(text)) if timed and _CLOCK_SIGN.search(text) else []
     taken = {place for clock in found for place in range(clock.start, clock.end)}
     found += [_in_digits(text, match) for match in _AMOUNT.finditer(text) if match.start() not in taken]
     if not _NUMBER_WORDS.isdisjoint(said):
@@ -483,15 +491,20 @@ _CLOCK_SIGN = re.compile(
 )
 
 
-def _clocks(text: str) -> Iterator[Quantity]:
+def find_times(text: str) -> Iterator[Quantity]:
+    """Every time of day, in minutes after midnight."""
     for match in _CLOCK.finditer(text):
         half, minute = match["half"], match["m"]
         if not (half or match["mark"] or (minute and text[match.start("m") - 1] != ".")):
             continue
         hour = int(match["h"])
+        hours = [hour]
         if half:
-            hour = hour % 12 + (12 if half in "pP" else 0)
-        minutes = (float(60 * hour + int(minute or 0)),)
+            hours = [hour % 12 + (12 if half in "pP" else 0)]
+        elif minute and 1 <= hour <= 12 and not match["mark"] and match["h"][0] != "0":
+            # "6:15" alone may be in the evening.
+            hours.append((hour + 12) % 24)
+        minutes = tuple(float(60 * one + int(minute or 0)) for one in hours)
         yield Quantity(minutes, minutes, "clock", *match.span())
 
 
@@ -500,7 +513,8 @@ def _readings(digits: str, negative: bool) -> tuple[float, ...]:
     """The possible values of digits with separators, by US and by European rules."""
     comma = _DECIMAL_COMMA.fullmatch(digits)
     if comma:
-        readings = [canonical_number(f"{comma[1].replace('.', '')}.{comma[2]}")]
+        whole = comma[1].replace(".", "").translate(_DROP_SEPARATORS)
+        readings = [canonical_number(f"{whole}.{comma[2]}")]
     else:
         readings = [canonical_number(digits)]
         if _AMBIGUOUS.fullmatch(digits):

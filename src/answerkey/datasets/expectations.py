@@ -1,0 +1,334 @@
+"""Expectations of a golden set: read from JSON values, written back, and described by a JSON Schema."""
+
+import datetime
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from answerkey.model.expectation import (
+    Alternatives,
+    ComputedExpectation,
+    DateExpectation,
+    Expectation,
+    Method,
+    NumberExpectation,
+    PatternExpectation,
+    RangeExpectation,
+    SingleExpectation,
+    TextExpectation,
+)
+from answerkey.model.reply import Json, JsonObject
+from answerkey.text.dates import parse_date
+from answerkey.text.normalise import check_pattern
+from answerkey.text.numbers import parse_number
+from answerkey.transcripts.json_values import type_in_words
+
+# The kind of a value that is not an object: `expected_numbers` has numbers, `expected_keywords` texts.
+BareKind = Literal["text", "number", "date", "regex"]
+_METHODS: tuple[str, ...] = get_args(Method)
+# What an object may have beside its kind.
+_OPTIONS: dict[str, frozenset[str]] = {
+    "text": frozenset({"must"}),
+    "any": frozenset({"must"}),
+    "number": frozenset({"must", "tolerance"}),
+    "range": frozenset({"must"}),
+    "date": frozenset({"must"}),
+    "regex": frozenset({"must"}),
+    "sql": frozenset({"must", "tolerance", "from", "params", "as", "on_empty"}),
+    "fact": frozenset({"must", "tolerance", "from", "as", "on_empty"}),
+    "python": frozenset({"must", "tolerance", "from", "args", "as", "on_empty"}),
+}
+_KINDS = ", ".join(_OPTIONS)
+
+
+def parse_expectation(value: Any, where: str, bare: BareKind = "text") -> Expectation:
+    """Read one expectation.
+
+    Args:
+        value: A text, a number, a list of alternatives, or an object with exactly one kind.
+        where: The place of the value, for messages.
+        bare: What a value that is not an object is.
+
+    Raises:
+        ValueError: With the place, what is wrong and the remedy.
+
+    >>> parse_expectation({"number": 3960, "tolerance": "1%"}, "'expected_keywords' item 1")
+    NumberExpectation(number=3960.0, tolerance='1%', percent=False, must=False, expression='')
+    """
+    if isinstance(value, list):
+        return Alternatives(_read_options(value, where, bare))
+    if not isinstance(value, dict):
+        return _read_bare(value, where, bare)
+    kind = _read_kind(value, where)
+    must = _read_choice(value, "must", where, (False, True))
+    if kind in _METHODS:
+        return _read_computed(value, kind, where, must)
+    inner = f"{where}: {kind!r}"
+    if kind == "any":
+        if not isinstance(value["any"], list):
+            raise ValueError(f"{inner} must be a list of alternatives, not {_kind(value['any'])}")
+        return Alternatives(_read_options(value["any"], where, bare), must=must)
+    single = _READERS[kind](value[kind], inner)
+    if isinstance(single, NumberExpectation) and "tolerance" in value:
+        single = msgspec.structs.replace(single, tolerance=_read_tolerance(value["tolerance"], where))
+    if not must:
+        return single
+    if isinstance(single, str):
+        return TextExpectation(single, must=True)
+    return msgspec.structs.replace(single, must=True)
+
+
+def _read_kind(value: Mapping[str, Any], where: str) -> str:
+    kinds = [name for name in value if name in _OPTIONS]
+    if len(kinds) != 1:
+        problem = f"has {' and '.join(map(repr, kinds))}" if kinds else "has no kind"
+        raise ValueError(f"{where} {problem}; give it exactly one of {_KINDS}")
+    kind = kinds[0]
+    for name in value:
+        if name != kind and name not in _OPTIONS[kind]:
+            allowed = ", ".join(sorted(_OPTIONS[kind]))
+            raise ValueError(f"{where}: {name!r} is not an option of {kind!r}, which has {allowed}")
+    return kind
+
+
+def _read_options(values: list[Any], where: str, bare: BareKind) -> tuple[SingleExpectation, ...]:
+    if not values:
+        raise ValueError(f"{where} is an empty list of alternatives; remove it")
+    options: list[SingleExpectation] = []
+    for value in values:
+        if isinstance(value, list) or (isinstance(value, dict) and "any" in value):
+            raise ValueError(f"{where}: alternatives cannot be nested; put them in one list")
+        if isinstance(value, dict) and "must" in value:
+            raise ValueError(
+                f'{where}: one alternative cannot be essential; write {{"any": […], "must": true}}'
+            )
+        option = parse_expectation(value, where, bare)
+        if isinstance(option, ComputedExpectation | Alternatives):
+            raise ValueError(
+                f"{where}: a computed value cannot be an alternative; make it an expectation of its own"
+            )
+        options.append(option)
+    return tuple(options)
+
+
+def _read_bare(value: Any, where: str, bare: BareKind) -> SingleExpectation:
+    """A value that is not an object, by the kind that its field has."""
+    if isinstance(value, datetime.date):
+        # TOML, YAML and Excel have dates of their own.
+        return DateExpectation(value.isoformat()) if bare == "date" else value.isoformat()
+    if bare == "text":
+        return _read_text(value, where)
+    return _READERS[bare](value, where)
+
+
+def _read_text(value: Any, where: str) -> str:
+    if isinstance(value, bool) or value is None:
+        raise ValueError(f"{where} must be text, not {_kind(value)}; put it in quotes")
+    if isinstance(value, int | float):
+        # YAML and JSON writers leave quotes off numbers; the text is meant.
+        return msgspec.json.encode(value).decode()
+    if not isinstance(value, str):
+        raise ValueError(
+            f"{where} must be text, a list of alternatives or an object with one of {_KINDS}, not {_kind(value)}"
+        )
+    if not value.strip():
+        raise ValueError(f"{where} is empty, which every reply would contain; remove it")
+    return value
+
+
+def _read_number(value: Any, where: str) -> tuple[float, bool]:
+    """A number and whether it is a percentage; "$3,960" and "12.5%" are numbers too."""
+    if isinstance(value, str):
+        parsed = parse_number(value)
+        if parsed is not None:
+            return float(parsed), value.rstrip().endswith("%")
+    elif isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return float(value), False
+    shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+    raise ValueError(f'{where} must be a number such as 3960 or "12.5%", not {shown}')
+
+
+def _number(value: Any, where: str) -> NumberExpectation:
+    number, percent = _read_number(value, where)
+    return NumberExpectation(number, percent=percent)
+
+
+def _range(value: Any, where: str) -> RangeExpectation:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(f"{where} must be a list of two numbers, the lowest and the highest")
+    (low, percent), (high, also) = (_read_number(end, where) for end in value)
+    if low > high:
+        raise ValueError(f"{where}: {low:g} is higher than {high:g}; write the lower number first")
+    return RangeExpectation(low, high, percent=percent or also)
+
+
+def _date(value: Any, where: str) -> DateExpectation:
+    if isinstance(value, datetime.date):
+        return DateExpectation(value.isoformat())
+    if not isinstance(value, str) or parse_date(value) is None:
+        shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+        raise ValueError(f'{where} must be a date or time such as "2025-03-31" or "18:15", not {shown}')
+    return DateExpectation(value)
+
+
+def _pattern(value: Any, where: str) -> PatternExpectation:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{where} must be a regular expression as text, not {_kind(value)}")
+    if problem := check_pattern(value):
+        raise ValueError(f"{where}: the regular expression {value!r} is not valid: {problem}")
+    return PatternExpectation(value)
+
+
+_READERS: dict[str, Callable[[Any, str], SingleExpectation]] = {
+    "text": _read_text,
+    "number": _number,
+    "range": _range,
+    "date": _date,
+    "regex": _pattern,
+}
+
+
+def _read_tolerance(value: Any, where: str) -> float | str:
+    """An absolute difference, or a percentage as text."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and isfinite(value):
+        return float(value)
+    if isinstance(value, str):
+        number = parse_number(value)
+        if number is not None and float(number) >= 0:
+            return value.strip() if value.rstrip().endswith("%") else float(number)
+    raise ValueError(f"{where}: 'tolerance' must be a number from 0 up or a percentage such as \"1%\"")
+
+
+def _read_choice(value: Mapping[str, Any], name: str, where: str, choices: tuple[Any, ...]) -> Any:
+    chosen = value.get(name, choices[0])
+    if not any(chosen is choice or (isinstance(chosen, str) and chosen == choice) for choice in choices):
+        listed = " or ".join(msgspec.json.encode(choice).decode() for choice in choices)
+        raise ValueError(f"{where}: {name!r} must be {listed}")
+    return chosen
+
+
+def _read_computed(value: Mapping[str, Any], method: str, where: str, must: bool) -> ComputedExpectation:
+    expression, source = value[method], value.get("from", "")
+    if not isinstance(expression, str) or not expression.strip():
+        raise ValueError(f"{where}: {method!r} must be text, not {_kind(expression)}")
+    if not isinstance(source, str):
+        raise ValueError(f"{where}: 'from' must name a source under [truth], not {_kind(source)}")
+    arguments = value.get("params", value.get("args", {}))
+    if not isinstance(arguments, dict):
+        name = "params" if "params" in value else "args"
+        raise ValueError(f"{where}: {name!r} must be an object, not {_kind(arguments)}")
+    return ComputedExpectation(
+        method=method,  # type: ignore[arg-type]  # one of _METHODS
+        source=source,
+        arguments=arguments,
+        several=_read_choice(value, "as", where, ("all", "any")),
+        on_empty=_read_choice(value, "on_empty", where, ("error", "abstain")),
+        tolerance=_read_tolerance(value.get("tolerance", 0), where),
+        must=must,
+        expression=expression,
+    )
+
+
+def _kind(value: Any) -> str:
+    return "empty text" if isinstance(value, str) and not value.strip() else type_in_words(value)
+
+
+# Writing: the value that reads back as the same expectation.
+
+
+def expectation_value(expectation: Expectation) -> Json:
+    """An expectation as a value of a golden set."""
+    if isinstance(expectation, str):
+        return expectation
+    if isinstance(expectation, Alternatives):
+        options: Json = [expectation_value(option) for option in expectation.options]
+        return {"any": options, "must": True} if expectation.must else options
+    row = _row(expectation)
+    if expectation.must:
+        row["must"] = True
+    return row
+
+
+def _row(expectation: Expectation) -> JsonObject:
+    match expectation:
+        case TextExpectation(text=text):
+            return {"text": text}
+        case NumberExpectation(tolerance=tolerance):
+            return {"number": _end(expectation.number, expectation.percent), "tolerance": tolerance}
+        case RangeExpectation(low=low, high=high, percent=percent):
+            return {"range": [_end(low, percent), _end(high, percent)]}
+        case DateExpectation(date=date):
+            return {"date": date}
+        case PatternExpectation(regex=regex):
+            return {"regex": regex}
+        case ComputedExpectation():
+            return _computed_row(expectation)
+    raise TypeError(f"not an expectation: {expectation!r}")
+
+
+def _end(number: float, percent: bool) -> Json:
+    return f"{number:.12g}%" if percent else number
+
+
+def _computed_row(expectation: ComputedExpectation) -> JsonObject:
+    row: JsonObject = {expectation.method: expectation.expression}
+    if expectation.source:
+        row["from"] = expectation.source
+    if expectation.arguments:
+        row["args" if expectation.method == "python" else "params"] = expectation.arguments
+    if expectation.several != "all":
+        row["as"] = expectation.several
+    if expectation.on_empty != "error":
+        row["on_empty"] = expectation.on_empty
+    if expectation.tolerance:
+        row["tolerance"] = expectation.tolerance
+    return row
+
+
+# The JSON Schema, for editors.
+
+
+def _object_schema(kind: str, value: Any) -> dict[str, Any]:
+    """An object of one kind with the options of that kind and nothing else."""
+    options = {name: _OPTION_SCHEMAS[name] for name in sorted(_OPTIONS[kind])}
+    return {
+        "type": "object",
+        "properties": {kind: value, **options},
+        "required": [kind],
+        "additionalProperties": False,
+    }
+
+
+_NON_EMPTY = {"type": "string", "minLength": 1}
+_NUMBER_SCHEMA = {"type": ["number", "string"], "minLength": 1}
+_OPTION_SCHEMAS: dict[str, Any] = {
+    "must": {"type": "boolean", "description": "Essential: without it, response quality is 0."},
+    "tolerance": {
+        "description": "Largest difference: absolute, or a percentage.",
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": "^[0-9.]+ *%?$"}],
+    },
+    "from": {"type": "string", "description": "Name of a source under [truth]."},
+    "params": {"type": "object", "description": "Parameters of the query."},
+    "args": {"type": "object", "description": "Arguments of the function."},
+    "as": {"enum": ["all", "any"], "description": "Several values: each is expected, or one of them."},
+    "on_empty": {"enum": ["error", "abstain"], "description": "Without a value: an error, or no answer."},
+}
+_SINGLE_SCHEMAS: list[Any] = [
+    {"type": ["string", "number"], "minLength": 1},
+    _object_schema("text", _NON_EMPTY),
+    _object_schema("number", _NUMBER_SCHEMA),
+    _object_schema("range", {"type": "array", "items": _NUMBER_SCHEMA, "minItems": 2, "maxItems": 2}),
+    _object_schema("date", _NON_EMPTY),
+    _object_schema("regex", _NON_EMPTY),
+]
+_ALTERNATIVES_SCHEMA = {"type": "array", "minItems": 1, "items": {"anyOf": _SINGLE_SCHEMAS}}
+EXPECTATION_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        *_SINGLE_SCHEMAS,
+        _ALTERNATIVES_SCHEMA,
+        _object_schema("any", _ALTERNATIVES_SCHEMA),
+        *(_object_schema(method, _NON_EMPTY) for method in _METHODS),
+    ]
+}
