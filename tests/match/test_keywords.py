@@ -3,7 +3,16 @@
 import pytest
 
 from answerkey.match.keywords import MatchMode, check_pattern, find_keywords
-from answerkey.model.expectation import Alternatives, Expectation, NumberExpectation, PatternExpectation
+from answerkey.model.expectation import (
+    Alternatives,
+    ComputedExpectation,
+    DateExpectation,
+    Expectation,
+    NumberExpectation,
+    PatternExpectation,
+    RangeExpectation,
+    TextExpectation,
+)
 
 MODES: list[MatchMode] = ["literal", "standard", "smart"]
 
@@ -183,3 +192,75 @@ def test_odd_input_does_not_crash(mode: MatchMode) -> None:
     keywords: list[Expectation] = ["!!!", "?", "\ud800", "x" * 10_000, "🙂", "\u200b"]
     for text in ["", "\ud800\udfff", "🙂" * 10, "a\x00b", "!!!"]:
         assert len(find_keywords(keywords, text, mode)) == len(keywords)
+
+
+@pytest.mark.parametrize(
+    ("expected", "reply", "matched"),
+    [
+        (NumberExpectation(3960, "1%"), "about $3,930", "$3,930"),
+        (NumberExpectation(3960, "1%"), "about $3,900", None),
+        (NumberExpectation(-3100), "a net result of (3,100)", "3,100"),
+        (NumberExpectation(-3100), "a net result of ($3,100.00)", "$3,100.00"),
+        (NumberExpectation(-3100), "a net result of -$3,100", "-$3,100"),
+        (NumberExpectation(-3100), "a net result of 3,100", None),
+        (NumberExpectation(5400), "Es sind 5 400,00 €.", "5 400,00 €"),
+        (NumberExpectation(5400), "Es sind 5.400,00 €.", "5.400,00 €"),
+        (NumberExpectation(5400.5), "Es sind 5 400,50 €.", "5 400,50 €"),
+        (NumberExpectation(0.4), "It costs 40 cents.", "40 cents"),
+        (NumberExpectation(0.4), "It costs 40¢.", "40¢"),
+        (NumberExpectation(3), "You have three properties.", "three"),
+        (NumberExpectation(1200000), "It is $1.2 million.", "$1.2 million"),
+        (NumberExpectation(345), "It opens at 5:45.", None),
+        (NumberExpectation(0), "There are no overdue invoices.", "no overdue"),
+        (NumberExpectation(0), "None of them is overdue.", "None"),
+        (NumberExpectation(0), "I have no information about that.", None),
+        (NumberExpectation(0.05), "It is 5%.", "5%"),
+        (NumberExpectation(5), "It is 5%.", "5%"),
+        (NumberExpectation(5, percent=True), "It is 5 percent.", "5 percent"),
+        (NumberExpectation(5, percent=True), "It is 0.05.", "0.05"),
+        (NumberExpectation(5, percent=True), "There are 5.", None),
+        (NumberExpectation(5, percent=True), "It is 15%.", None),
+        (RangeExpectation(3900, 4000), "about 3,950", "3,950"),
+        (RangeExpectation(3900, 4000), "exactly $4,000", "$4,000"),
+        (RangeExpectation(3900, 4000), "4,001 or 3,899", None),
+        (RangeExpectation(5, 10, percent=True), "there are 7, that is 12%", None),
+        (RangeExpectation(5, 10, percent=True), "there are 70, that is 7%", "7%"),
+        (DateExpectation("2025-03-31"), "it is due on 31/03/2025", "31/03/2025"),
+        (DateExpectation("2025-03-31"), "it is due on March 31", "March 31"),
+        (DateExpectation("2025-03-31"), "it is due on 31.03.", "31.03."),
+        (DateExpectation("2025-03-31"), "it is due on March 31, 2024", None),
+        (DateExpectation("2025-03-31"), "it is due in March 2025", None),
+        (DateExpectation("2025-03"), "it is due on March 31, 2025", "March 31, 2025"),
+        (DateExpectation("30/09"), "due September 30", "September 30"),
+        (DateExpectation("30/09"), "due 2025-09-30", "2025-09-30"),
+        (DateExpectation("September 30"), "due 30/09", "30/09"),
+        (DateExpectation("September 30"), "due 09/30", "09/30"),
+        (DateExpectation("03/04"), "due March 4", "March 4"),
+        (DateExpectation("03/04"), "due 3 April", "3 April"),
+        (DateExpectation("2025-04-03"), "due 03/04/2025", "03/04/2025"),
+        (DateExpectation("2025-04-03"), "due 03/05/2025", None),
+        (DateExpectation("18:15"), "it opens at 6:15 pm", "6:15 pm"),
+        (DateExpectation("6:15 pm"), "it opens at 18:15", "18:15"),
+        (DateExpectation("18:15"), "it opens at 6:15", "6:15"),
+        (DateExpectation("18:15"), "it opens at 6:15 am", None),
+        (DateExpectation("5:45"), "it opens at 15:45", None),
+        (DateExpectation("2025-03-31T18:15:00"), "on 31 March at 6:15 pm", "6:15 pm"),
+        (DateExpectation("2025-03-31T18:15:00"), "on 31 March at 6:45 pm", None),
+        (DateExpectation("2025-03-31 00:00:00"), "on 31 March", "31 March"),
+        (TextExpectation("Net 30", must=True), "terms: net 30", "net 30"),
+    ],
+)
+def test_numbers_ranges_dates_and_times_are_compared_by_value(
+    expected: Expectation, reply: str, matched: str | None
+) -> None:
+    (match,) = find_keywords([expected], reply, "standard")
+    assert (match.text or None) == matched
+    assert match.found == (matched is not None)
+    (smart,) = find_keywords([expected], reply, "smart")
+    assert smart.found == match.found
+
+
+def test_a_value_that_was_not_computed_is_never_found() -> None:
+    (match,) = find_keywords([ComputedExpectation(method="sql", expression="SELECT 1")], "SELECT 1")
+    assert not match.found
+    assert match.why == "the expected value has not been computed"

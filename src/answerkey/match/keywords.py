@@ -5,6 +5,7 @@ reply has a number of equal value. `smart` decides what a careful reader would. 
 space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, repeat
@@ -55,6 +56,13 @@ _OUT_OF_RANGE = Match(False, "none", why="no number in the range occurs in the r
 _NO_DATE = Match(False, "none", why="the date does not occur in the reply")
 _NOT_COMPUTED = Match(False, "none", why="the expected value has not been computed")
 _EQUAL = "the reply has a number of equal value"
+
+
+# How a reply says that there are 0 of something; "no information" says nothing of the kind.
+_NONE = re.compile(
+    r"\bnone\b|\bno (?!access|answer|data|idea|information|longer|more|need|problem|records?\b|way)[a-z]+",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=65536)
@@ -143,7 +151,8 @@ class ReplyText:
         low, high = keyword.number - slack, keyword.number + slack
         amount = self._nearest(low, high, keyword.number, keyword.percent)
         if amount is None:
-            return _OUT_OF_TOLERANCE
+            none = _NONE.search(self.text) if keyword.number == 0 else None
+            return self._match("number", none.span(), "the reply says none") if none else _OUT_OF_TOLERANCE
         return self._match(
             "number", (amount.start, amount.end), "the reply has a number within the tolerance"
         )

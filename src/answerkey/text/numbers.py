@@ -278,7 +278,7 @@ euro euros eur
 sterling gbp quid
 pounds
 pence p penny
-cent cents
+cent cents ¢
 degree degrees deg °
 celsius centigrade °c
 fahrenheit farenheit °f
@@ -362,7 +362,7 @@ _CLOCK = re.compile(
 )
 # What may follow a number: a space or hyphen and a word or sign.
 _TAIL = re.compile(
-    r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)"
+    r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|[%¢]|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)"
 )
 _ONE_OF_THEM = re.compile(
     r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b",
@@ -474,7 +474,15 @@ def _in_digits(text: str, match: re.Match[str]) -> Quantity:
         before = _BEFORE.search(text, max(0, start - 5), start)
         sign, money = (before[1], before[2]) if before is not None else (None, None)
         start = start if before is None or not (sign or money) else before.start()
-    return _with_tail(text, start, end, _readings(match[0], bool(sign)), money)
+    quantity = _with_tail(text, start, end, _readings(match[0], bool(sign)), money)
+    if text[start - 1 : start] == "(" and text[quantity.end : quantity.end + 1] == ")":
+        # An accountant's minus, or a remark: both readings stay.
+        values = tuple(-value for value in quantity.values)
+        numbers = tuple(-number for number in quantity.numbers)
+        return msgspec.structs.replace(
+            quantity, numbers=(*quantity.numbers, *numbers), values=(*quantity.values, *values)
+        )
+    return quantity
 
 
 # Words are looked up as bytes, which are ten times as fast to part as a regular expression finds them.
