@@ -3,7 +3,8 @@
     AnswerkeyError                 base of all; never raised itself
     ├── UsageError                 exit 2: bad usage, configuration or input
     │   ├── InputError             a file that cannot be read as what it should be (names file, line, remedy)
-    │   │   └── BinaryFileError    one that holds no text or table at all
+    │   │   ├── BinaryFileError    one that holds no text or table at all
+    │   │   └── NoReplyTextError   exit 3: a log in which no row has the text of a reply
     │   ├── ConfigError            a setting that is wrong
     │   ├── UnknownNameError       a run, target, scorer or format that does not exist
     │   ├── MissingExtraError      an optional dependency that is not installed (says which extra)
@@ -44,6 +45,12 @@ class InputError(UsageError):
 
 class BinaryFileError(InputError):
     """A file that holds no text or table at all: a picture, a program."""
+
+
+class NoReplyTextError(InputError):
+    """A log in which no row has the text of a reply: it is under another name."""
+
+    exit_code = 3
 
 
 class ConfigError(UsageError):

@@ -10,7 +10,7 @@ from answerkey.model.expectation import describe_expectation
 from answerkey.model.question import Question
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Link, Reply, Source, ToolCall
-from answerkey.model.scorecard import Score, Scorecard, Trial
+from answerkey.model.scorecard import RowOrigin, Score, Scorecard, Trial
 from answerkey.report.wording import first_names, milliseconds, name_words, points
 from answerkey.text.normalise import for_terminal, one_line
 
@@ -365,6 +365,8 @@ class TrialDetail(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[TurnDetail, ...]
     turns_cut: int
     latency_ms: float | None
+    # Of a recorded log: line and kept columns, e.g. "line 12, chat_id c1".
+    origin: str = ""
 
 
 def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
@@ -393,7 +395,16 @@ def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
         turns=turns,
         turns_cut=max(0, len(asks) - len(turns)),
         latency_ms=result.latency_ms,
+        origin=_origin(result.origin),
     )
+
+
+def _origin(origin: RowOrigin | None) -> str:
+    if origin is None:
+        return ""
+    line = () if origin.line is None else (f"line {origin.line}",)
+    columns = (f"{name} {value}" for name, value in origin.columns.items())
+    return ", ".join(one_line(part, _MESSAGE_WIDTH) for part in (*line, *columns))
 
 
 def _turn(

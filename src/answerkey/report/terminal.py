@@ -408,11 +408,15 @@ def print_trial(result: Trial, console: Console, limits: Limits = _LIMITS) -> No
 
 def _head(identity: str, category: str, detail: TrialDetail) -> Text:
     colour = GRADE_COLOURS.get(detail.grade or "", "white")
+    origin = f" · {detail.origin}" if detail.origin else ""
     return Text.assemble(
         (f" {detail.grade or '–'} ", f"bold reverse {colour}"),
         (f" {score_text(detail.score)}", f"bold {colour}"),
         (f"  {one_line(identity, 80)}", "bold"),
-        (f"  {one_line(category, 60)} · trial {detail.trial} · {milliseconds(detail.latency_ms)}", "dim"),
+        (
+            f"  {one_line(category, 60)} · trial {detail.trial} · {milliseconds(detail.latency_ms)}{origin}",
+            "dim",
+        ),
     )
 
 

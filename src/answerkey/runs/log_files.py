@@ -5,10 +5,12 @@ import io
 import os
 import re
 import stat
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
+from zlib import adler32, crc32
 
 import msgspec
 
@@ -28,8 +30,8 @@ from answerkey.transcripts.row_files import Row, RowFile, open_rows
 _BYTES = 2 * 1024 * 1024
 _ROWS = 4000
 SIDE_FILE_ENDING = ".bad.jsonl"
-# What differs between reasons that are the same otherwise: a position in the bytes, an id.
-_BYTE = re.compile(r" \(byte \d+\)")
+# What differs between reasons that are the same otherwise: a position in the bytes, a row's fields, an id.
+_DIFFERENT = re.compile(r" \(byte \d+\)| \(the row has .*?\)")
 _UNKNOWN_ID = re.compile(
     r"(?<=^the golden set has no question with )id .*(?=; check --questions$)", re.DOTALL
 )
@@ -82,6 +84,13 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     # The places of rows whose scoring exceeded its time limit before.
     too_costly: tuple[int, ...] = ()
+
+    def row_checksums(self) -> bytes:
+        """A number of eight bytes for each row, sorted, by which exact copies are found."""
+        lines = self.lines.split(b"\n") if self.lines else [repr(row).encode() for _, row in self.rows]
+        # Two checksums, of which one alone would take a few of a million different rows for copies.
+        checksums = [crc32(line) << 32 | adler32(line) for line in lines if line and not line.isspace()]
+        return array("Q", sorted(checksums)).tobytes()
 
     def sent(self) -> "Block":
         """For another process: without lines that it can read itself."""
@@ -301,7 +310,7 @@ def _size_of(path: Path) -> int | None:
 
 def general_reason(reason: str) -> str:
     """What is wrong with a row, in words that are the same for all rows with this problem."""
-    return _UNKNOWN_ID.sub("its id", _BYTE.sub("", reason))
+    return _UNKNOWN_ID.sub("its id", _DIFFERENT.sub("", reason))
 
 
 class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -327,6 +336,11 @@ class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
     def counted_as(self) -> str:
         """The reason under which summaries count it."""
         return BAD_ROW + general_reason(self.reason)
+
+    def error(self, rows: int = 1) -> InputError:
+        """The error of a log in which this and all other `rows` cannot be scored."""
+        more = f" (none of {rows:,} rows can be scored)" if rows > 1 else ""
+        return InputError(self.reason + more, path=self.file, line=self.line)
 
 
 class _SideFileRow(BadRow, frozen=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import Block
-from answerkey.transcripts.recorded_rows import check_messages, reply_in_row
+from answerkey.transcripts.recorded_rows import check_messages, lacks_text, propose_maps, reply_in_row
 from answerkey.transcripts.row_files import decode_line
 
 # Fields of a row that describe the question, not the reply.
@@ -27,6 +27,8 @@ _MOST_PARSED = 20_000
 # Beyond these only while rows do repeat their questions.
 _SOME_PARSED = 2000
 _LARGEST_TRIAL = 2**31 - 1
+# Fields of a row that a message lists.
+_FIELDS_NAMED = 20
 
 
 class UnreadableRow(msgspec.Struct, frozen=True):
@@ -45,6 +47,8 @@ class LoggedTrial(msgspec.Struct, frozen=True):
     trial: Trial
     # Whether answerkey wrote the row itself.
     scored_before: bool = False
+    # The row, where it has no field for the text of a reply.
+    row_without_text: Mapping[str, Any] | None = None
 
 
 class RowReader:
@@ -104,7 +108,8 @@ class RowReader:
             trial = self.trial(row, place, line)
         except ValueError as error:
             return UnreadableRow(line, str(error), raw)
-        return LoggedTrial(place, trial, row.keys() >= _SCORED_BEFORE)
+        without_text = row if lacks_text(row, trial.replies) else None
+        return LoggedTrial(place, trial, row.keys() >= _SCORED_BEFORE, without_text)
 
     def trial(self, row: Mapping[str, Any], place: int, line: int | None = None) -> Trial:
         """The trial of one row; ValueError says what is wrong with it."""
@@ -127,7 +132,7 @@ class RowReader:
                 named = f"id {identity!r}" if identity is not None else "that question"
                 raise ValueError(f"the golden set has no question with {named}; check --questions")
         if identity is None and not isinstance(text, str) and not row.get("turns"):
-            raise ValueError("has neither 'id' nor 'question', so its question is unknown")
+            raise ValueError(f"has neither 'id' nor 'question'{_fields_of(row)}; {propose_maps(row)}")
         return self._behind + place, self._parse(row, identity, text)
 
     def _parse(self, row: Mapping[str, Any], identity: object, text: object) -> Question:
@@ -152,6 +157,15 @@ def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> 
     if text is None and not row.get("turns"):
         fields["question"] = str(identity)
     return fields
+
+
+def without_text_reason(row: Mapping[str, Any]) -> str:
+    """What to do about a row that has no field for the text of a reply."""
+    return f"has no reply text{_fields_of(row)}; {propose_maps(row)}"
+
+
+def _fields_of(row: Mapping[str, Any]) -> str:
+    return f" (the row has {', '.join(list(row)[:_FIELDS_NAMED]) or 'no field'})"
 
 
 def _trial_number(row: Mapping[str, Any]) -> int:

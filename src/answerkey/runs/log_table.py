@@ -4,6 +4,8 @@ import marshal
 import pickle
 import sqlite3
 import time
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,11 +22,14 @@ from answerkey.runs.log_files import BadRow
 
 # Questions are partitioned by their unit, so that no more than one partition is in memory at a time.
 _PARTITIONS = 64
+# Checksums of rows that are in memory at a time.
+_CHECKSUMS_AT_ONCE = 250_000
 # Journals older than this are deleted.
 _MAX_AGE_SECONDS = 7 * 24 * 3600
 _TABLES = """
 CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS row_checksums (block INTEGER PRIMARY KEY, checksums BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS results
     (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, score REAL, packed BLOB NOT NULL);
 """
@@ -60,6 +65,9 @@ class BlockSummary(msgspec.Struct, kw_only=True):
     scored_before: str = ""
     # Columns to keep that some row has.
     columns: set[str] = set()
+    # Replies whose rows have no field for a text, and the first of these rows.
+    without_text: int = 0
+    first_without_text: BadRow | None = None
 
 
 class BlockResult(NamedTuple):
@@ -90,6 +98,8 @@ class BlockPart(msgspec.Struct):
     # Partition → the totals of its questions, packed.
     questions: dict[int, bytes]
     results: list[BlockResult]
+    # Of each row, sorted; see `Block.row_checksums`.
+    row_checksums: bytes = b""
 
 
 class LogTable:
@@ -137,8 +147,9 @@ class LogTable:
 
     def _delete_block(self, number: int) -> None:
         with self._database as database:
-            for table, column in (("blocks", "number"), ("totals", "block"), ("results", "block")):
-                database.execute(f"DELETE FROM {table} WHERE {column} = ?", (number,))  # noqa: S608  # our own names
+            database.execute("DELETE FROM blocks WHERE number = ?", (number,))
+            for table in ("totals", "results", "row_checksums"):
+                database.execute(f"DELETE FROM {table} WHERE block = ?", (number,))  # noqa: S608  # our own names
 
     def add(self, part: BlockPart) -> None:
         """Add what came of a block; all of it or nothing is stored."""
@@ -157,6 +168,7 @@ class LogTable:
                         for result in part.results
                     ],
                 )
+                database.execute("INSERT INTO row_checksums VALUES (?, ?)", (number, part.row_checksums))
                 database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
         except sqlite3.OperationalError as error:
             if "full" in str(error):
@@ -177,6 +189,22 @@ class LogTable:
                     else:
                         known.merge(totals)
             yield list(merged.values())
+
+    def copied_rows(self) -> int:
+        """How many rows are exact copies of another one; looked at in ranges of checksums that fit in memory."""
+        [(size,)] = self._rows("SELECT COALESCE(SUM(LENGTH(checksums)), 0) FROM row_checksums")
+        ranges = 1 + size // 8 // _CHECKSUMS_AT_ONCE
+        copies = 0
+        for number in range(ranges):
+            lowest, end = 2**64 * number // ranges, 2**64 * (number + 1) // ranges
+            different: set[int] = set()
+            for (packed,) in self._rows("SELECT checksums FROM row_checksums"):
+                checksums = array("Q", packed)
+                some = checksums[bisect_left(checksums, lowest) : bisect_left(checksums, end)]
+                copies += len(some)
+                different.update(some)
+            copies -= len(different)
+        return copies
 
     def results(self) -> Iterator[tuple[int, bytes]]:
         """Place and packed result, in the order of the log."""

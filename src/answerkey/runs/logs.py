@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreError, UsageError
+from answerkey.errors import (
+    AnswerkeyError,
+    InputError,
+    InterruptedRunError,
+    NoReplyTextError,
+    StoreError,
+    UsageError,
+)
 from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.question_totals import QuestionSlices, QuestionTotals
@@ -31,7 +38,7 @@ from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedR
 from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import Tally
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
-from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow
+from answerkey.runs.log_rows import LoggedTrial, RowReader, UnreadableRow, without_text_reason
 from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LogTable, LowScore, pack_questions
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import new_run_id, run_warnings
@@ -49,10 +56,14 @@ _FEW_BLOCKS = 3
 # A smaller log is scored again faster than a journal is read.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised when journals of earlier code cannot be read.
-_JOURNAL_VERSION = 8
+_JOURNAL_VERSION = 9
 # The lowest replies, which reports list.
 _WORST_LISTED = 20
 _IDS_NAMED = 3
+# A first block with at least this many rows shows whether the mapping works.
+_ENOUGH_ROWS = 1000
+# The share of rows without a text above which a warning says so.
+_MOST_WITHOUT_TEXT = 0.1
 # Replies read ahead of the one whose judgement is awaited.
 _MOST_AHEAD = 2000
 _STORE_BATCH = 1000
@@ -144,6 +155,8 @@ class BlockScorer:
                 collector.add_bad(BadRow.of(block.path, row.line, row.reason, row.raw))
             else:
                 collector.scored_before |= row.scored_before
+                if row.row_without_text is not None:
+                    collector.add_without_text(row)
                 yield row
 
     def _scored(self, logged: LoggedTrial, block: Block) -> Trial:
@@ -170,6 +183,8 @@ class BlockCollector:
         self._results: list[BlockResult] = []
         self.scored_before = False
         self._columns: set[str] = set()
+        self._without_text = 0
+        self._first_without_text: BadRow | None = None
 
     def add(self, trial: Trial, place: int) -> None:
         """Count a scored trial."""
@@ -211,6 +226,14 @@ class BlockCollector:
         self._bad.append(row)
         self._tally.whole.add_unscored(row.counted_as)
 
+    def add_without_text(self, logged: LoggedTrial) -> None:
+        """Count a row that has no field for the text of a reply."""
+        self._without_text += 1
+        if self._first_without_text is None and logged.row_without_text is not None:
+            row, origin = logged.row_without_text, logged.trial.origin
+            line = None if origin is None else origin.line
+            self._first_without_text = BadRow(self._block.path, line, without_text_reason(row))
+
     def part(self) -> BlockPart:
         """What the block came to."""
         low = nsmallest(_WORST_LISTED, self._low, key=lambda low: low[:2])
@@ -226,9 +249,14 @@ class BlockCollector:
             bad=self._bad,
             scored_before=self._block.path if self.scored_before else "",
             columns=self._columns,
+            without_text=self._without_text,
+            first_without_text=self._first_without_text,
         )
         return BlockPart(
-            summary, pack_questions(totals for _, totals in self._questions.values()), self._results
+            summary,
+            pack_questions(totals for _, totals in self._questions.values()),
+            self._results,
+            self._block.row_checksums(),
         )
 
 
@@ -349,6 +377,9 @@ class LogRun:
         # Files with rows that answerkey wrote itself.
         self._scored_before: set[str] = set()
         self._columns: set[str] = set()
+        # Replies whose rows have no field for a text, and the first such row of each block.
+        self._without_text = 0
+        self._first_without_text: dict[int, BadRow] = {}
 
     def recover(self) -> None:
         """Resume from what an interrupted scoring of the same log has left."""
@@ -382,12 +413,19 @@ class LogRun:
 
     def add(self, part: BlockPart) -> None:
         """Store a part and count it."""
+        self._check_mapping(part.summary)
         self.table.add(part)
         self._count(part.summary)
         # Blocks are read before they are scored, so that the total can be estimated.
         read, size = self._bytes_read.pop(part.summary.number), self._blocks.size
         self.running.expected = round(self.running.done * size / read) if size and read else None
         self._progress.advance(self.running)
+
+    def _check_mapping(self, summary: BlockSummary) -> None:
+        """Stop at the first block of a log if its rows are all bad in the same way: that is the mapping's fault."""
+        many = summary.number == 0 and not summary.trials and len(summary.bad) >= _ENOUGH_ROWS
+        if many and self._how.fields and len({row.counted_as for row in summary.bad}) == 1:
+            raise summary.bad[0].error()
 
     def _count(self, summary: BlockSummary) -> None:
         self._tally.merge(summary.tally)
@@ -399,17 +437,15 @@ class LogRun:
             self._scored_before.add(summary.scored_before)
         if summary.bad:
             self._bad.append((summary.number, summary.bad))
+        self._without_text += summary.without_text
+        if summary.first_without_text is not None:
+            self._first_without_text[summary.number] = summary.first_without_text
         self.running.add_part(summary.trials, summary.errors, summary.points)
 
     def run(self) -> Run:
         """The run that all parts make."""
         self._bad.sort(key=lambda block: block[0])
-        if not self.running.done:
-            if self._bad:
-                bad = self._bad[0][1][0]
-                where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
-                raise InputError(f"{where}: {bad.reason}")
-            raise InputError("holds no reply", path=self._blocks.paths[0])
+        self._check_gradable()
         questions = _QuestionCount(self.plan, self._blocks.places)
         for some in self.table.questions():
             for totals in some:
@@ -424,6 +460,20 @@ class LogRun:
         notes = [*warnings, *questions.notes(), *self._row_notes(), *self._blocks.notes]
         results = self._results(questions.numbers)
         return Run(info=info, summary=summary, warnings=tuple(notes), results=results)
+
+    def _check_gradable(self) -> None:
+        """Refuse a log without a row that can be scored, or without the text of a single reply."""
+        done = self.running.done
+        if not done:
+            rows = [row for _, some in self._bad for row in some]
+            if not rows:
+                raise InputError("holds no reply", path=self._blocks.paths[0])
+            [(reason, _)] = Counter(row.counted_as for row in rows).most_common(1)
+            raise next(row for row in rows if row.counted_as == reason).error(len(rows))
+        if self._without_text == done:
+            first = self._first_without_text[min(self._first_without_text)]
+            none = f" (none of {done:,} rows has one; nothing was graded)" if done > 1 else ""
+            raise NoReplyTextError(first.reason + none, path=first.file, line=first.line)
 
     def _bad_reasons(self) -> dict[str, int]:
         whole = Tally(self.plan.pass_mark).whole
@@ -471,6 +521,18 @@ class LogRun:
         return f"they are in {path} with line and reason" if lines else ""
 
     def _row_notes(self) -> Iterator[str]:
+        if self._without_text > _MOST_WITHOUT_TEXT * self.running.done:
+            first = self._first_without_text[min(self._first_without_text)]
+            yield (
+                f"{self._without_text:,} of {self.running.done:,} rows have no reply text and count as errors; "
+                f"{first.error()}"
+            )
+        copies = self.table.copied_rows()
+        if copies:
+            yield (
+                f"{copies:,} of {self.running.done:,} rows are exact copies of another row; all are counted. "
+                "Remove them if the log was joined twice."
+            )
         for column in self._how.keep:
             if column not in self._columns:
                 yield f"no row has the column {column!r} (--keep)"

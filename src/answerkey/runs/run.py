@@ -35,6 +35,7 @@ from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stor
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import target_labels, target_version
+from answerkey.transcripts.payloads import is_unmapped
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
@@ -485,8 +486,6 @@ def store_summary(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, p
 
 # Statuses that point at credentials, address, method or body of the request.
 _STATUS = re.compile(r"HTTP (401|403|404|405|422)\b")
-# Neither the configured expression nor the usual names find a text.
-_UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply|the reply has no text under ")
 _REMEDIES = {
     "401": "check the headers or the login of the target",
     "403": "check the permissions of the target's credentials",
@@ -536,4 +535,4 @@ def _configuration_kind(failure: Failure) -> str | None:
     """HTTP status or "mapping"; None: the failure does not point at the configuration."""
     if failure.kind == "http" and (status := _STATUS.match(failure.message)):
         return status[1]
-    return "mapping" if failure.kind in ("null", "malformed") and _UNMAPPED.match(failure.message) else None
+    return "mapping" if is_unmapped(failure) else None

@@ -500,20 +500,18 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
     ids: list[tuple[Any, ...]] = []
     for trial in trials:
         ask_hash = bytes.fromhex(trial.question.ask_hash)
-        rows.append(reply_row(run, ask_hash, target, trial.number, now, trial.replies))
+        rows.append(_reply_row(run, ask_hash, target, now, trial))
         ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
     # An existing reply to the same trial is not replaced.
     connection.insert("replies", rows)
     connection.insert("reply_ids", ids)
 
 
-def reply_row(
-    run: int, ask_hash: bytes, target: int, trial: int, stored_at: float, replies: Sequence[Reply]
-) -> tuple[Any, ...]:
-    """A row of the replies table."""
-    tools, text, folded, payload = pack_replies(replies)
-    checksum = reply_checksum(ask_hash, trial, text, payload)
-    return run, ask_hash, target, trial, stored_at, tools, text, folded, payload, checksum
+def _reply_row(run: int, ask_hash: bytes, target: int, stored_at: float, trial: Trial) -> tuple[Any, ...]:
+    tools, text, folded, payload = pack_replies(trial.replies)
+    checksum = reply_checksum(ask_hash, trial.number, text, payload)
+    origin = None if trial.origin is None else _encode_writing(trial.origin).decode()
+    return run, ask_hash, target, trial.number, stored_at, tools, text, folded, payload, checksum, origin
 
 
 def write_scorecards(

@@ -14,7 +14,7 @@ import msgspec
 Dialect = Literal["sqlite", "postgresql"]
 
 # Raised when the tables change; stores of another version are refused.
-VERSION = 12
+VERSION = 13
 
 # SQL of the text in which production replies are searched.
 SAID_IN_PRODUCTION = (
@@ -118,6 +118,8 @@ _DECLARED = (
         "payload text",
         # Signed CRC-32 of the row, with which `store check` detects damage.
         "checksum integer",
+        # Of a recorded log: the row's line and kept columns, the RowOrigin as JSON.
+        "origin text?",
         identity="run, ask_hash, target, trial",
     ),
     # Hashes of the chatbot's own ids of replies, by which feedback refers to them.

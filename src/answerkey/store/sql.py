@@ -11,7 +11,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import ScoreBatch, Trial
+from answerkey.model.scorecard import RowOrigin, ScoreBatch, Trial
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise, summarise_log
 from answerkey.protocols import Store
@@ -34,6 +34,7 @@ from answerkey.store.schema import insert
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
+_decode_origin = msgspec.json.Decoder(RowOrigin).decode
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 # Questions from which on a set is large.
@@ -50,7 +51,7 @@ _RESULT_TABLES = (
 def select_results(info: RunInfo, *conditions: Sql) -> Sql:
     """SELECT a run's trials in the set's order, as `read_result` takes them."""
     return sql(
-        "SELECT c.position, c.trial, q.payload, r.text, r.payload, {card} FROM {tables} WHERE {where} "
+        "SELECT c.position, c.trial, q.payload, r.text, r.payload, r.origin, {card} FROM {tables} WHERE {where} "
         "ORDER BY c.position, c.trial",
         card=CARD_COLUMNS,
         tables=_RESULT_TABLES,
@@ -60,13 +61,14 @@ def select_results(info: RunInfo, *conditions: Sql) -> Sql:
 
 def read_result(row: Row) -> Trial:
     """A trial with its replies and scorecard."""
-    position, number, question, text, replies, *card = row
+    position, number, question, text, replies, origin, *card = row
     return Trial(
         question=_decode_question(question),
         number=number,
         position=position,
         replies=unpack_replies(text, replies),
         scorecard=unpack_card(*card),
+        origin=None if origin is None else _decode_origin(origin),
     )
 
 

@@ -1,5 +1,6 @@
 """Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -235,6 +236,15 @@ def _without_text(payload: JsonObject, asked: QuestionContext, depth: int) -> Re
     return Reply(
         failure=Failure("malformed", failure_message(message)), timings=_timings(payload, _NOTHING.timings)
     )
+
+
+# Neither the configured expression nor the usual names find a text.
+_UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply|the reply has no text under ")
+
+
+def is_unmapped(failure: Failure) -> bool:
+    """Whether a reply failed because nothing was found where its text should be, which is a matter of the mapping."""
+    return failure.kind in ("null", "malformed") and _UNMAPPED.match(failure.message) is not None
 
 
 def _other(payload: object, asked: QuestionContext) -> Reply:

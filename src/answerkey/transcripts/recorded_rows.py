@@ -3,7 +3,7 @@
 import re
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -15,7 +15,7 @@ from answerkey.model.reply import Evidence, Json, JsonObject, Reply
 from answerkey.transcripts.conversation import QuestionContext, split_exchanges
 from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.formats import read_transcript
-from answerkey.transcripts.json_values import TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
+from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 from answerkey.transcripts.payloads import (
     NAMES_READ,
@@ -24,6 +24,7 @@ from answerkey.transcripts.payloads import (
     Leaf,
     ReplyMapping,
     find_places,
+    is_unmapped,
     leaves_of,
     place_text,
     reply_from_payload,
@@ -115,6 +116,31 @@ def reply_in_row(
     return _reply(row, asked, mapping) if turn == 0 else None
 
 
+# Where a row may have the text of a reply.
+_TEXT_HOLDERS = frozenset({*TEXT_NAMES, *FORMAT_MARKS, "replies", "turns"})
+
+
+def lacks_text(row: Mapping[str, Json], replies: Sequence[Reply]) -> bool:
+    """Whether a row has no field for the text of a reply; null, an error or a transcript without a text are the chatbot's."""
+    for reply in replies:
+        if reply.text is not None or (reply.failure is not None and not is_unmapped(reply.failure)):
+            return False
+    return any(reply.failure is not None for reply in replies) or row.keys().isdisjoint(_TEXT_HOLDERS)
+
+
+def propose_maps(row: Mapping[str, Json]) -> str:
+    """What to write for a row that lacks its question, its reply's text or both, with the fields that they likely are."""
+    maps = []
+    if row.keys().isdisjoint(("id", "question", "turns")):
+        texts = [name for name, value in row.items() if isinstance(value, str) and value.strip()]
+        asked = next((name for name in texts if _LIKE_A_QUESTION.search(name.lower())), "FIELD")
+        maps.append(f"--map question={asked}")
+    if row.keys().isdisjoint(_TEXT_HOLDERS) or not maps:
+        others = {name: value for name, value in row.items() if f"--map question={name}" not in maps}
+        maps.append(f"--map answer={_text(others, question_in_row(row) or '') or 'FIELD'}")
+    return f"write for example {' '.join(maps)}"
+
+
 def _tells_a_reply(part: object) -> bool:
     """Whether an entry is a reply; a row's `turns` may as well be the questions and expectations of a conversation."""
     return isinstance(part, str) or not _REPLY_NAMES.isdisjoint(as_dict(part))
@@ -137,6 +163,9 @@ def _reply(part: object, asked: QuestionContext, mapping: ReplyMapping | None) -
 
 _ANSWER = re.compile(
     r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say"
+)
+_LIKE_A_QUESTION = re.compile(
+    r"question|query|prompt|ask|user_?(message|input|text|utterance)|^input|^user$|request"
 )
 # What stands under these is said by others, or is about the reply.
 _NOT_ANSWER = re.compile(

@@ -23,7 +23,7 @@ from answerkey.transcripts.json_values import (
     type_in_words,
 )
 from answerkey.transcripts.payloads import NAMES_READ
-from answerkey.transcripts.tables import FIELDS_OF, Purpose, read_columns, refuse
+from answerkey.transcripts.tables import FIELDS_OF, LIST_FIELDS, Purpose, read_columns, refuse
 
 # Not a field: where a document has its rows.
 ROWS = "rows"
@@ -54,6 +54,7 @@ class FieldMap:
         self._given = dict(expressions)
         self._rows = self._given.pop(ROWS, None)
         self._find = {field: finder(expression) for field, expression in expressions.items()}
+        self._lists = [field for field in self._given if field in LIST_FIELDS]
         for field in self._given:
             if field in _READ:
                 continue
@@ -80,9 +81,12 @@ class FieldMap:
         return found
 
     def over(
-        self, rows: Iterable[tuple[int | None, JsonObject]], path: Path
+        self, rows: Iterable[tuple[int | None, JsonObject]], path: Path, *, has_cells: bool
     ) -> Iterator[tuple[int | None, JsonObject]]:
-        """The rows with every field where it belongs; an expression that finds nothing in any row is refused."""
+        """The rows with every field where it belongs; an expression that finds nothing in any row is refused.
+
+        A single value of a list's field becomes a list, except in cells of a table, which are parted later.
+        """
         if not self._given:
             yield from rows
             return
@@ -99,10 +103,12 @@ class FieldMap:
             raise InputError(f"--map {field}={expression} {finds}{_seen(first[0][1])}", path=path)
         for block in (first, rows):
             for line, row in block:
-                yield line, self._mapped(row)
+                yield line, self._mapped(row, has_cells)
 
-    def _mapped(self, row: JsonObject) -> JsonObject:
+    def _mapped(self, row: JsonObject, has_cells: bool) -> JsonObject:
         found = {field: self._find[field](row) for field in self._given}
+        if not has_cells:
+            found |= {field: _as_list(found[field]) for field in self._lists}
         # What a field was taken from is the other tool's, and not to be read once more under a name of answerkey's.
         taken = {_root(expression) for expression in self._given.values()}
         kept = {
@@ -111,6 +117,12 @@ class FieldMap:
             if name not in found and not (name in taken and (name in _READ or name in self._given.values()))
         }
         return {**kept, **{field: value for field, value in found.items() if value is not None}}
+
+
+def _as_list(value: Any) -> Any:
+    """One name, keyword or number as a list; anything else as it is."""
+    single = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return ([] if value == "" else [value]) if single else value
 
 
 def _root(expression: str) -> str:
@@ -216,7 +228,7 @@ def open_rows(
     path = Path(path)
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
     found = _recognised(path, shown, mapping, bad)
-    rows = found.rows if mapping is None else mapping.over(found.rows, shown)
+    rows = found.rows if mapping is None else mapping.over(found.rows, shown, has_cells=found.is_table)
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
     has_columns = found.is_table or (found.is_typed and purpose == "questions")
     if not has_columns or purpose == "records":
@@ -230,7 +242,7 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> 
     with reading_errors(shown):
         stream = open_bytes(path)
         head = stream.peek(4)[:4]
-        if head == b"PAR1" or (path.suffix.lower() == ".parquet" and head):
+        if head == b"PAR1" or (_ending(path) == ".parquet" and head):
             return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
         if head == b"PK\x03\x04":
             return _archive(_seekable(stream), shown)
@@ -251,12 +263,18 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> 
     return msgspec.structs.replace(found, guesses=(*said, *_in(encoding), *found.guesses))
 
 
+def _ending(path: Path) -> str:
+    """The ending of a file's name, without that of its compression: .jsonl of x.jsonl.gz."""
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return Path(name).suffix
+
+
 def _in(encoding: str) -> tuple[str, ...]:
     return (f"text in {encoding}",) if encoding else ()
 
 
 def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
-    suffix = path.suffix.lower()
+    suffix = _ending(path)
     if not text.strip():
         return RowFile(rows=iter(()))
     if suffix in (".yaml", ".yml"):
@@ -312,7 +330,7 @@ def _first_lines(stream: io.BufferedReader) -> list[bytes]:
 def _are_json_lines(lines: list[bytes], path: Path) -> bool:
     """Whether a file that begins so has an object a line."""
     written = [line.removeprefix(b"\xef\xbb\xbf").strip() for line in lines if line.strip()]
-    named = path.suffix.lower() in _LINES
+    named = _ending(path) in _LINES
     if not written or written[0][:1] not in (b"{", b"["):
         return named and bool(written)
     try:

@@ -56,7 +56,7 @@ _OTHER_NAMES: Mapping[Purpose, Mapping[str, str]] = {
     "records": {},
 }  # fmt: skip
 # Fields that hold lists.
-_LIST_FIELDS = (
+LIST_FIELDS = (
     *("expected_tools", "forbidden_tools", "expected_keywords", "expected_content", "forbidden_keywords"),
     *("tags", "relevant_documents", "checks", "tools_used"),
 )
@@ -93,7 +93,7 @@ def read_columns(
     said = [f"column {name!r} as {field}" for name, field in fields.items() if name != field]
     renamed = [(line, {fields.get(name, name): cell for name, cell in row.items()}) for line, row in rows]
     separators = {}
-    for name in _LIST_FIELDS:
+    for name in LIST_FIELDS:
         cells = [cell for _, row in renamed if isinstance(cell := row.get(name), str)]
         separators[name] = _separator(cells)
         if separators[name] not in ("", "semicolons"):
@@ -132,7 +132,7 @@ def _separator(cells: Iterable[str]) -> str:
 def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None = None) -> JsonObject:
     """A row with its cells of text as lists and objects; raises ValueError for a cell that is not valid JSON."""
     cells: JsonObject = dict(row)  # type: ignore[arg-type]
-    for field in (*_LIST_FIELDS, *_JSON_FIELDS):
+    for field in (*LIST_FIELDS, *_JSON_FIELDS):
         cell = cells.get(field)
         if not isinstance(cell, str):
             continue
@@ -141,7 +141,7 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
                 cells[field] = decode_strict_json(cell)
             except ValueError as error:
                 raise ValueError(f"'{field}' is not valid JSON: {error}") from None
-        elif field in _LIST_FIELDS:
+        elif field in LIST_FIELDS:
             cells[field] = list(split_cell(cell, (separators or {}).get(field) or "semicolons"))
     if cells.get("expected_tools") in (["none"], ["None"]):
         # "none" is how a table says that no tool is to be used.

@@ -1,0 +1,129 @@
+"""Logs follow the rules of `run`: texts that are missing, bad rows, copies, mappings, and where a row comes from."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHATS = [
+    {
+        "chat_id": f"c{number}",
+        "user_message": f"What is {number % 20}?",
+        "bot_message": f"It is {number % 20}.",
+        "needs_fn": "look_up",
+        "fns": ["look_up"],
+    }
+    for number in range(60)
+]
+MAPPED = ("--map", "question=user_message", "--map", "answer=bot_message")
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_rows: Callable[..., Path]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_rows("log.jsonl", *CHATS)
+
+
+@pytest.mark.parametrize("more", [(), ("--map", "tools_used=fns"), ("-o", "x.html"), ("--json",)])
+def test_a_log_without_any_reply_text_is_not_graded(log: Path, command: Any, more: tuple[str, ...]) -> None:
+    done = command("score", "log.jsonl", "--map", "question=user_message", *more)
+    assert done.code == 3
+    assert "log.jsonl:1: has no reply text (the row has chat_id, bot_message, needs_fn" in done.err
+    assert "--map answer=bot_message (none of 60 rows has one; nothing was graded)" in done.err
+    assert done.out == ""
+    assert not Path("x.html").exists()
+
+
+def test_null_replies_and_errors_are_the_chatbots(tmp_path: Path, command: Any, write_rows: Any) -> None:
+    log = write_rows("log.jsonl", {"id": "a", "answer": None}, {"id": "b", "error": "Connection refused"})
+    document = command("score", str(log), "--json").document
+    assert document["summary"]["errors"] == {"connection": 1, "null": 1}
+
+
+def test_a_log_in_which_most_rows_lack_a_text_says_so(log: Path, command: Any, write_rows: Any) -> None:
+    rows = [
+        {**row, "answer": row["bot_message"]} if place % 3 == 0 else row for place, row in enumerate(CHATS)
+    ]
+    write_rows("log.jsonl", *rows)
+    document = command("score", "log.jsonl", "--map", "question=user_message", "--json").document
+    [said] = [line for line in document["warnings"] if "no reply text" in line]
+    assert said.startswith("40 of 60 rows have no reply text and count as errors; log.jsonl:2: ")
+    assert said.endswith("write for example --map answer=bot_message")
+
+
+@pytest.mark.parametrize("place", [0, 1, 5])
+@pytest.mark.parametrize("bad", ["[1, 2]", "{broken", "7"])
+@pytest.mark.parametrize("name", ["log.jsonl", "log.jsonl.gz"])
+def test_a_bad_row_near_the_top_does_not_stop_a_log(
+    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch, place: int, bad: str, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for mapped in (False, True):
+        rows = [{"question": row["user_message"], "answer": row["bot_message"]} for row in CHATS]
+        lines = [json.dumps(row) for row in (CHATS if mapped else rows)]
+        lines.insert(place, bad)
+        content = "\n".join(lines).encode()
+        Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        document = command("score", name, *(MAPPED if mapped else ()), "--json").document
+        assert document["summary"]["trials"] == 60
+        [written] = Path("log.bad.jsonl").read_text().splitlines()
+        assert json.loads(written)["line"] == place + 1
+
+
+def test_rows_without_a_question_name_their_fields_and_the_maps_to_write(log: Path, command: Any) -> None:
+    done = command("score", "log.jsonl")
+    assert done.code == 2
+    assert done.err.strip() == (
+        "answerkey: log.jsonl:1: has neither 'id' nor 'question' (the row has chat_id, user_message, bot_message, "
+        "needs_fn, fns); write for example --map question=user_message --map answer=bot_message "
+        "(none of 60 rows can be scored)"
+    )
+
+
+def test_a_single_name_is_mapped_as_a_list_of_one(log: Path, command: Any) -> None:
+    maps = (*MAPPED, "--map", "expected_tools=needs_fn", "--map", "tools_used=fns[0]")
+    document = command("score", "log.jsonl", *maps, "--json").document
+    assert document["summary"]["components"]["tool_usage"] == 1.0
+    assert [part["name"] for part in document["slices"]["tools"]] == ["look_up"]
+
+
+def test_a_mapping_that_no_row_fits_is_found_before_the_file_is_read(
+    log: Path, command: Any, write_rows: Any
+) -> None:
+    write_rows("log.jsonl", *({**row, "kw": {"a": 1}} for row in CHATS for _ in range(500)))
+    done = command("score", "log.jsonl", *MAPPED, "--map", "expected_keywords=kw")
+    assert done.code == 2
+    # The message counts no rows: it comes before they were read.
+    assert done.err.strip() == "answerkey: log.jsonl:1: 'expected_keywords' must be a list, not an object"
+
+
+def test_exact_copies_are_counted_and_reported(log: Path, command: Any, write_rows: Any) -> None:
+    write_rows("log.jsonl", *CHATS, *CHATS[:7], CHATS[0])
+    document = command("score", "log.jsonl", *MAPPED, "--json").document
+    assert document["summary"]["trials"] == 68
+    [said] = [line for line in document["warnings"] if "copies" in line]
+    assert said.startswith("8 of 68 rows are exact copies of another row; all are counted.")
+    write_rows("log.jsonl", *CHATS)
+    assert not [
+        line
+        for line in command("score", "log.jsonl", *MAPPED, "--json").document["warnings"]
+        if "copies" in line
+    ]
+
+
+def test_a_stored_log_keeps_lines_and_columns(log: Path, command: Any) -> None:
+    keep = ("--keep", "chat_id", "--name", "november")
+    assert command("score", "log.jsonl", *MAPPED, *keep, "-o", "new.csv").code == 0
+    assert command("rescore", "november", "--match", "literal").code == 0
+    results = command("show", "november", "--json").document["results"]
+    assert sorted((row["line"], row["columns"]["chat_id"]) for row in results) == [
+        (number + 1, f"c{number}") for number in range(60)
+    ]
+    assert command("report", "november", "-o", "old.csv", "-o", "old.html").code == 0
+    assert "chat_id" in Path("old.csv").read_text().splitlines()[0]
+    assert "line 1, chat_id c0" in Path("old.html").read_text()
+    shown = command("show", "november", "--question", results[0]["id"]).out
+    assert "chat_id c0" in " ".join(shown.split())
