@@ -9,8 +9,7 @@ from answerkey.runs.stored import load_stored_run
 from answerkey.store.maintenance import delete_runs
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import PairFilter, PairTable, QuestionFilter, QuestionTable
-from answerkey.store.run_list import RunTable
-from answerkey.store.sql import SqlStore
+from answerkey.store.sql import RunTable, SqlStore
 
 # Times that each is measured; the median counts.
 TIMES = 5

@@ -14,7 +14,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Score
 from answerkey.store import open_store
-from answerkey.store.review import SqlJudgements
+from answerkey.store.feedback import SqlJudgements
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all
 from .scripted_judge import asks_for_claims

@@ -16,7 +16,7 @@ from answerkey.model.question import Check, Question
 from answerkey.model.reply import Json, Reply, Source
 from answerkey.providers import OLLAMA, Prompt, SaidToken
 from answerkey.store import open_store
-from answerkey.store.review import SqlJudgements
+from answerkey.store.feedback import SqlJudgements
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all, judge_one
 

@@ -17,7 +17,7 @@ import answerkey
 from answerkey.model.options import Price, Scoring
 from answerkey.model.reasons import details, reason
 from answerkey.store import open_store
-from answerkey.store.review import SqlJudgements
+from answerkey.store.feedback import SqlJudgements
 
 from .judging import ScriptedJudge
 

@@ -11,7 +11,7 @@ from answerkey.model.options import JudgeSettings, Price, Scoring
 from answerkey.model.question import Check, Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
-from answerkey.store.review import SqlJudgements
+from answerkey.store.feedback import SqlJudgements
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all
 

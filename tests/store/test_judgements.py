@@ -1,6 +1,6 @@
 from answerkey.model.judgement import Answer, Spent
 from answerkey.store import open_store
-from answerkey.store.review import SqlJudgements
+from answerkey.store.feedback import SqlJudgements
 
 
 def answer(key: str, text: str = "{}", cost: float | None = 0.5) -> Answer:

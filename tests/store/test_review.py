@@ -6,9 +6,8 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackStore, new_id
+from answerkey.store.feedback import FeedbackStore, ReviewQueue, new_id
 from answerkey.store.questions import find_reply_key
-from answerkey.store.review import ReviewQueue
 
 from .filling import add_run, good_reply
 

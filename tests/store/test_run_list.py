@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.store import open_store
-from answerkey.store.run_list import RunFilter, RunTable
+from answerkey.store.sql import RunFilter, RunTable
 
 from .filling import add_run
 

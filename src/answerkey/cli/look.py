@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from answerkey.model.run import RunInfo
     from answerkey.model.summary import Summary
-    from answerkey.store.review import ReviewItem, ReviewQueue
+    from answerkey.store.feedback import ReviewItem, ReviewQueue
     from answerkey.store.sql import SqlStore
 
 
@@ -292,7 +292,7 @@ def review(run: str, only_list: bool, author: str, store: "SqlStore") -> Answer:
       answerkey review production --list
       answerkey review latest --json
     """
-    from answerkey.store.review import ReviewQueue
+    from answerkey.store.feedback import ReviewQueue
 
     info = store.find_run(run)
     queue = ReviewQueue(store, info)

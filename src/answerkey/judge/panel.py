@@ -40,7 +40,7 @@ from answerkey.stats.agreement import krippendorff_alpha
 from answerkey.transcripts.failures import failure_message
 
 if TYPE_CHECKING:
-    from answerkey.store.review import SqlJudgements
+    from answerkey.store.feedback import SqlJudgements
 
 
 # Cache. Lookups and writes that arrive during a transaction share the next one.

@@ -60,7 +60,7 @@ from answerkey.protocols import Direction
 from answerkey.scorers.groundedness import has_evidence
 
 if TYPE_CHECKING:
-    from answerkey.store.review import SqlJudgements
+    from answerkey.store.feedback import SqlJudgements
 
 
 # Name of the metric, from a judge or an entailment model.

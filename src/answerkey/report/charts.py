@@ -8,7 +8,7 @@ from math import floor, log10
 import msgspec
 
 from answerkey.report.wording import milliseconds, money, name_words, score_percent
-from answerkey.store.run_list import Figures, RunRow
+from answerkey.store.sql import Figures, RunRow
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 

@@ -21,8 +21,7 @@ from answerkey.report.files import atomic_file
 from answerkey.report.markup import compact_css, policy_hash, report_asset, report_style, report_template
 from answerkey.report.sheets import comparison_sheet, trend_table, write_sheet
 from answerkey.report.view import ReportView, build_view, phases_sentence, story_sentences
-from answerkey.store.run_list import RunFilter, RunRow, RunTable
-from answerkey.store.sql import SqlStore
+from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore
 from answerkey.text.normalise import one_line
 
 # Questions shown in full; the row formats have all of them.

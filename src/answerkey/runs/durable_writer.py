@@ -16,8 +16,8 @@ import msgspec
 from answerkey.errors import RunOwnedError, StoreAwayError, StoreError, StoreFullError
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
+from answerkey.store.feedback import SqlJudgements
 from answerkey.store.ownership import Lease, RunJournal, read_journal
-from answerkey.store.review import SqlJudgements
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:

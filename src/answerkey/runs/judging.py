@@ -31,8 +31,7 @@ from answerkey.model.scorecard import Trial
 from answerkey.runs.log_rows import RowReader
 from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
-from answerkey.store.feedback import FeedbackStore
-from answerkey.store.review import SqlJudgements
+from answerkey.store.feedback import FeedbackStore, SqlJudgements
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.row_files import read_rows
 

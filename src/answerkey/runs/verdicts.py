@@ -67,7 +67,7 @@ def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     """The run with the earlier runs of the same chatbot on the same golden set."""
-    from answerkey.store.run_list import RunTable
+    from answerkey.store.sql import RunTable
 
     earlier = tuple(
         EarlierRun(

@@ -1,8 +1,8 @@
 """Tables of questions: those of one run, and those of several runs side by side. No run is ever read whole."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import fsum, isnan
-from typing import Any, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ from answerkey.model.summary import QuestionRow
 from answerkey.store.database import Connection, Database, Row, Sql, all_of, any_of, in_list, join_sql, sql
 from answerkey.store.run_rows import of_run, read_measures, read_run_info, unpack_values
 from answerkey.store.sql import SqlStore, read_result, select_results
-from answerkey.store.table_query import ShortText, TableFilter, TableQuery
+from answerkey.store.table_query import Condition, ShortText, TableFilter, TableQuery, equals
 
 _WITH_QUESTION = " JOIN questions q ON q.key = c.question"
 _WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
@@ -41,100 +41,11 @@ class Facets(msgspec.Struct, frozen=True):
     tags: dict[str, int] = {}
 
 
-# Filters of single trials: `c` is the scorecard, `q` the question, `r` the replies.
-
-
-def _contains_text(database: Database, text: str) -> Sql:
-    return any_of(
-        [
-            database.contains("COALESCE(q.folded, q.asked)", text),
-            database.contains("COALESCE(r.folded, r.text)", text),
-        ]
-    )
-
-
-class _TrialFilter(NamedTuple):
-    """A filter, and the tables that it needs beside the scorecards."""
-
-    condition: Callable[[Database, str], Sql]
-    joins: str = _WITH_QUESTION
-
-
-_TRIAL_FILTERS = {
-    "text": _TrialFilter(_contains_text, _WITH_QUESTION + _WITH_REPLIES),
-    "tool": _TrialFilter(
-        lambda database, tool: database.has_tool("r.tools", tool), _WITH_QUESTION + _WITH_REPLIES
-    ),
-    "category": _TrialFilter(lambda _, category: Sql("q.category = ?", (category,))),
-    "persona": _TrialFilter(
-        lambda database, persona: Sql(f"{database.json_text('q.payload', 'persona')} = ?", (persona,))
-    ),
-    "tag": _TrialFilter(
-        lambda database, tag: Sql(f"? IN ({database.json_texts('q.payload', 'tags')})", (tag,))
-    ),
-    "error": _TrialFilter(lambda _, kind: Sql("c.error_kind = ?", (kind,)), ""),
-}
-
-
-def _trial_conditions(database: Database, filters: Mapping[str, Any]) -> tuple[list[Sql], str]:
-    """The conditions of the filters that are set, and the joins they need."""
-    used = [(_TRIAL_FILTERS[name], value) for name, value in filters.items() if name in _TRIAL_FILTERS]
-    conditions = [each.condition(database, value) for each, value in used]
-    if filters.get("result") == "error":
-        conditions.append(Sql("c.error_kind IS NOT NULL"))
-    # The longest join includes the shorter ones.
-    return conditions, max((each.joins for each, _ in used), key=len, default="")
-
-
-def _matching_positions(info: RunInfo, conditions: Sequence[Sql], joins: str) -> Sql:
-    """SELECT the questions of a run of which one trial meets the conditions."""
-    return sql(
-        "SELECT c.position FROM scorecards c{joins} WHERE {where}",
-        joins=joins,
-        where=all_of([of_run(info), *conditions]),
-    )
-
-
-def _is_asked_once(info: RunInfo) -> bool:
-    # The replies to each question of a log are not counted in advance.
-    return info.repeat == 1 and not info.is_log
-
-
-# The questions of one run
-
-
-class _TrialValue(NamedTuple):
-    """SQL of a question's value over its trials, and of a question that was asked once."""
-
-    over_trials: str
-    of_single: str
-
-
-def _aggregate(function: str, column: str) -> _TrialValue:
-    return _TrialValue(f"{function}({column})", column)
-
-
-_VALUES = {
-    "score": _aggregate("AVG", "c.score"),
-    "latency_ms": _aggregate("MAX", "c.latency_ms"),
-    "cost": _aggregate("SUM", "c.cost"),
-    "judge": _aggregate("AVG", "c.judge"),
-    "spread": _TrialValue("MAX(c.score) - MIN(c.score)", "0.0"),
-    "error": _aggregate("MAX", "c.error_kind"),
-    "position": _TrialValue("c.position", "c.position"),
-    "id": _aggregate("MAX", "q.id"),
-    "category": _aggregate("MAX", "q.category"),
-}
-_QUESTION_COLUMNS = ("id", "category")
-
-
-class QuestionFilter(TableFilter, frozen=True, kw_only=True):
-    """Which of a run's questions are wanted, and in what order."""
+class TrialFilter(TableFilter, frozen=True, kw_only=True):
+    """Filters that a question meets if one of its trials does."""
 
     # A text in the question or the reply.
     text: ShortText | None = None
-    result: Literal["failed", "passed", "lost", "error"] | None = None
-    grade: Literal["A", "B", "C", "D", "F"] | None = None
     category: ShortText | None = None
     persona: ShortText | None = None
     tag: ShortText | None = None
@@ -142,7 +53,78 @@ class QuestionFilter(TableFilter, frozen=True, kw_only=True):
     error: ShortText | None = None
     # A tool that was called.
     tool: ShortText | None = None
-    # A name of _VALUES, or of a component or metric.
+
+
+def _contains_text(database: Database, text: str) -> Sql:
+    texts = ("COALESCE(q.folded, q.asked)", "COALESCE(r.folded, r.text)")
+    return any_of(database.contains(expression, text) for expression in texts)
+
+
+# `c` is the scorecard, `q` the question, `r` the replies.
+_TRIAL_CONDITIONS: dict[str, Condition] = {
+    "text": _contains_text,
+    "tool": lambda database, tool: database.has_tool("r.tools", tool),
+    "category": equals("q.category"),
+    "persona": lambda database, persona: sql(f"{database.json_text('q.payload', 'persona')} = ?", persona),
+    "tag": lambda database, tag: sql(f"? IN ({database.json_texts('q.payload', 'tags')})", tag),
+    "error": equals("c.error_kind"),
+}
+
+
+def _has_matching_trial(database: Database, info: RunInfo, question: str, criteria: TrialFilter) -> list[Sql]:
+    """The condition that a trial of question `question` (an alias) meets the filters; none if no filter is set."""
+    filters = criteria.conditions
+    conditions = [
+        condition(database, filters[name]) for name, condition in _TRIAL_CONDITIONS.items() if name in filters
+    ]
+    if filters.get("result") == "error":
+        conditions.append(Sql("c.error_kind IS NOT NULL"))
+    if not conditions:
+        return []
+    return [
+        sql(
+            "{question}.position IN (SELECT c.position FROM scorecards c{joins} WHERE {where})",
+            question=question,
+            joins=_WITH_QUESTION + (_WITH_REPLIES if criteria.text or criteria.tool else ""),
+            where=all_of([of_run(info), *conditions]),
+        )
+    ]
+
+
+# Value of a question → its SQL over the question's trials.
+_VALUES = {
+    "score": "AVG(c.score)",
+    "latency_ms": "MAX(c.latency_ms)",
+    "cost": "SUM(c.cost)",
+    "judge": "AVG(c.judge)",
+    "spread": "MAX(c.score) - MIN(c.score)",
+    "error": "MAX(c.error_kind)",
+    "reply_digest": "MIN(c.reply_digest)",
+}
+
+
+def _questions_of(info: RunInfo, values: Collection[str], *, with_ids: bool = False) -> Sql:
+    """SELECT the position of each question of a run, and these values; `with_ids`, also its id and category."""
+    columns = [f"{expression} AS {name}" for name, expression in _VALUES.items() if name in values]
+    if with_ids:
+        columns += ["MIN(q.id) AS id", "MIN(q.category) AS category"]
+    return sql(
+        "SELECT {columns} FROM scorecards c{joins} WHERE {where} GROUP BY c.position",
+        columns=", ".join(["c.position AS position", *columns]),
+        joins=_WITH_QUESTION if with_ids else "",
+        where=of_run(info),
+    )
+
+
+# The questions of one run
+
+
+class QuestionFilter(TrialFilter, frozen=True, kw_only=True):
+    """Which of a run's questions are wanted, and in what order."""
+
+    result: Literal["failed", "passed", "lost", "error"] | None = None
+    grade: Literal["A", "B", "C", "D", "F"] | None = None
+    # A name of _VALUES, `position`, `id` or `category`, or a component or metric.
     sort: ShortText = "score"
 
 
@@ -151,14 +133,12 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
 
     tie_break = "t.position"
     text_columns = ("id", "category", "error")
+    filters: ClassVar = {"grade": lambda _, letter: _grade_condition("g.score", letter)}
 
     def __init__(self, store: SqlStore, info: RunInfo) -> None:
         self._info = info
-        self._once = _is_asked_once(info)
-        columns = {
-            name: value.of_single if self._once else value.over_trials for name, value in _VALUES.items()
-        }
-        super().__init__(store.database, columns)
+        sortable = (*_VALUES, "position", "id", "category")
+        super().__init__(store.database, {name: f"g.{name}" for name in sortable})
 
     def counts_with_page(self, criteria: QuestionFilter) -> bool:
         """Long texts are searched once, for the page and the count."""
@@ -166,41 +146,29 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
 
     def matching(self, criteria: QuestionFilter, value: str) -> Sql:
         """SELECT the positions of the matching questions."""
-        trial_conditions, trial_joins = _trial_conditions(self.database, criteria.conditions)
-        question_conditions = [*self._score_conditions(criteria), *self.range_conditions(criteria)]
-        joins = _WITH_QUESTION if criteria.sort_column in _QUESTION_COLUMNS else ""
-        if self._once:
-            return sql(
-                "SELECT {value} AS value, c.position FROM scorecards c{joins} WHERE {where}",
-                value=value,
-                joins=max(joins, trial_joins, key=len),
-                where=all_of([of_run(self._info), *trial_conditions, *question_conditions]),
-            )
-        conditions = [of_run(self._info)]
-        if trial_conditions:
-            # A question matches if one of its trials does; its values are still those of all trials.
-            positions = _matching_positions(self._info, trial_conditions, trial_joins)
-            conditions.append(sql("c.position IN ({positions})", positions=positions))
+        conditions = [
+            *_has_matching_trial(self.database, self._info, "g", criteria),
+            *self._result_condition(criteria),
+            *self.conditions(criteria),
+        ]
         return sql(
-            "SELECT {value} AS value, c.position FROM scorecards c{joins} WHERE {where} "
-            "GROUP BY c.position HAVING {having}",
+            "SELECT {value} AS value, g.position FROM ({questions}) AS g WHERE {where}",
             value=value,
-            joins=joins,
+            questions=_questions_of(
+                self._info,
+                {"score", *criteria.value_names},
+                with_ids=criteria.sort_column in ("id", "category"),
+            ),
             where=all_of(conditions),
-            having=all_of(question_conditions),
         )
 
-    def _score_conditions(self, criteria: QuestionFilter) -> list[Sql]:
-        score = self.columns["score"]
-        conditions = []
-        if criteria.grade is not None:
-            conditions.append(_grade_condition(score, criteria.grade))
+    def _result_condition(self, criteria: QuestionFilter) -> list[Sql]:
         if criteria.result == "passed":
-            conditions.append(Sql(f"{score} >= ?", (lowest_score(self._info.pass_mark),)))
-        elif criteria.result in ("failed", "lost"):
+            return [sql("g.score >= ?", lowest_score(self._info.pass_mark))]
+        if criteria.result in ("failed", "lost"):
             bound = self._info.pass_mark if criteria.result == "failed" else 1.0
-            conditions.append(Sql(f"{score} IS NULL OR {score} < ?", (lowest_score(bound),)))
-        return conditions
+            return [sql("g.score IS NULL OR g.score < ?", lowest_score(bound))]
+        return []
 
     def measured(
         self, connection: Connection, criteria: QuestionFilter, names: Sequence[str], keys: Sequence[Row]
@@ -243,15 +211,13 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
     def distribution(self) -> list[int]:
         """Questions by score, in ten equal steps; the last one includes 1.0."""
         steps = join_sql(
-            " ", [sql(f"WHEN score < ? THEN {edge - 1}", lowest_score(edge / 10)) for edge in range(1, 10)]
+            " ", [sql(f"WHEN g.score < ? THEN {edge - 1}", lowest_score(edge / 10)) for edge in range(1, 10)]
         )
         query = sql(
-            "SELECT step, COUNT(*) FROM (SELECT CASE {steps} ELSE 9 END AS step FROM (SELECT {score} AS score "
-            "FROM scorecards c WHERE {where} AND c.score IS NOT NULL {grouping}) AS s) AS g GROUP BY step",
+            "SELECT step, COUNT(*) FROM (SELECT CASE {steps} ELSE 9 END AS step FROM ({questions}) AS g "
+            "WHERE g.score IS NOT NULL) AS s GROUP BY step",
             steps=steps,
-            score=self.columns["score"],
-            where=of_run(self._info),
-            grouping="" if self._once else "GROUP BY c.position",
+            questions=_questions_of(self._info, ["score"]),
         )
         counts = [0] * 10
         with self.database.reading() as connection:
@@ -442,16 +408,10 @@ def find_reply_key(store: SqlStore, info: RunInfo, question_id: str, trial: int)
 _SIDES = {"base": (0,), "candidate": (1,), "change": (0, 1)}
 
 
-class PairFilter(TableFilter, frozen=True, kw_only=True):
-    """Which questions are wanted, and in what order; the filters match a trial in any of the runs."""
+class PairFilter(TrialFilter, frozen=True, kw_only=True):
+    """Which questions are wanted, and in what order; a trial in any of the runs may meet the filters."""
 
     show: Literal["regressions", "improvements", "different", "all"] = "all"
-    text: ShortText | None = None
-    category: ShortText | None = None
-    persona: ShortText | None = None
-    tag: ShortText | None = None
-    error: ShortText | None = None
-    tool: ShortText | None = None
     # base, candidate, change or position, or one of the first three with a measure: change.response_quality.
     sort: ShortText = "change"
 
@@ -507,7 +467,7 @@ class PairTable(TableQuery[PairFilter, PairRow]):
         tables = [
             sql(
                 f"({{questions}}) AS g{number}" + (f" ON g{number}.{paired} = g0.{paired}" if number else ""),
-                questions=_scored_questions(info, with_ids=not same_set),
+                questions=_questions_of(info, ["score", "reply_digest"], with_ids=not same_set),
             )
             for number, info in enumerate(self._infos)
         ]
@@ -517,8 +477,17 @@ class PairTable(TableQuery[PairFilter, PairRow]):
             value=value,
             keys=", ".join(f"g{n}.score AS score{n}, g{n}.position AS position{n}" for n in numbers),
             tables=join_sql(" JOIN ", tables),
-            where=all_of([*self._show_conditions(criteria), *self._trial_conditions(criteria)]),
+            where=all_of([*self._show_conditions(criteria), *self._in_any_run(criteria)]),
         )
+
+    def _in_any_run(self, criteria: PairFilter) -> list[Sql]:
+        """The condition that a trial in one of the runs meets the filters; none if no filter is set."""
+        conditions = [
+            condition
+            for number, info in enumerate(self._infos)
+            for condition in _has_matching_trial(self.database, info, f"g{number}", criteria)
+        ]
+        return [any_of(conditions)] if conditions else []
 
     def _show_conditions(self, criteria: PairFilter) -> list[Sql]:
         regressions = [Sql(f"{change} < ?", (lowest_score(0.0),)) for change in self._changes]
@@ -532,21 +501,7 @@ class PairTable(TableQuery[PairFilter, PairRow]):
             "different": [*regressions, *improvements, *other_texts],
         }
         shown = [] if criteria.show == "all" else [any_of(conditions[criteria.show])]
-        return [*shown, *self.range_conditions(criteria)]
-
-    def _trial_conditions(self, criteria: PairFilter) -> list[Sql]:
-        conditions, joins = _trial_conditions(self.database, criteria.conditions)
-        if not conditions:
-            return []
-        return [
-            any_of(
-                sql(
-                    f"g{number}.position IN ({{positions}})",
-                    positions=_matching_positions(info, conditions, joins),
-                )
-                for number, info in enumerate(self._infos)
-            )
-        ]
+        return [*shown, *self.conditions(criteria)]
 
     def measured(
         self, connection: Connection, criteria: PairFilter, names: Sequence[str], keys: Sequence[Row]
@@ -619,23 +574,4 @@ def _pair_row(
             {name: values[position] for name, values in known.items() if position in values}
             for known, position in zip(means, positions, strict=True)
         ),
-    )
-
-
-def _scored_questions(info: RunInfo, *, with_ids: bool) -> Sql:
-    """SELECT the questions of a run with their mean scores."""
-    once = _is_asked_once(info)
-    columns = (
-        "c.position, c.score AS score, c.reply_digest AS reply_digest"
-        if once
-        else "c.position, AVG(c.score) AS score, MIN(c.reply_digest) AS reply_digest"
-    )
-    if with_ids:
-        columns += ", q.id" if once else ", MIN(q.id) AS id"
-    return sql(
-        "SELECT {columns} FROM scorecards c{joins} WHERE {where}{grouping}",
-        columns=columns,
-        joins=_WITH_QUESTION if with_ids else "",
-        where=of_run(info),
-        grouping="" if once else " GROUP BY c.position",
     )

@@ -1,9 +1,9 @@
-"""SqlStore: runs in an SQL database, written in small durable transactions and read as streams."""
+"""SqlStore: runs in an SQL database, written in small durable transactions and read as streams; and the table of runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
@@ -11,11 +11,23 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import RowOrigin, ScoreBatch, Trial
-from answerkey.model.summary import Summary
+from answerkey.model.scorecard import RowOrigin, ScoreBatch, Trial, letter_grade, round_score
+from answerkey.model.summary import Latency, Summary
 from answerkey.model.tally import summarise, summarise_log
 from answerkey.protocols import Store
-from answerkey.store.database import Connection, Database, Row, Sql, all_of, create_tables, now, sql
+from answerkey.stats.intervals import Interval
+from answerkey.store.database import (
+    Connection,
+    Database,
+    Row,
+    Sql,
+    all_of,
+    any_of,
+    create_tables,
+    in_list,
+    now,
+    sql,
+)
 from answerkey.store.ownership import with_true_status
 from answerkey.store.run_rows import (
     CARD_COLUMNS,
@@ -31,6 +43,7 @@ from answerkey.store.run_rows import (
     unpack_values,
 )
 from answerkey.store.schema import insert
+from answerkey.store.table_query import ShortText, TableFilter, TableQuery, equals
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
@@ -364,3 +377,239 @@ def _from_target(info: RunInfo) -> Sql:
 
 def _limit(limit: int | None) -> int:
     return 2**31 - 1 if limit is None else limit
+
+
+# The table of runs
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a run's summary that lists show."""
+
+    questions: int
+    score: float | None
+    grade: str | None
+    interval: Interval | None = None
+    components: dict[str, float | None] = {}
+    passed: int = 0
+    pass_rate: float | None = None
+    error_rate: float = 0.0
+    errors: dict[str, int] = {}
+    coverage: float = 1.0
+    latency_ms: Latency | None = None
+    usage: dict[str, float] = {}
+    metrics: dict[str, float | None] = {}
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """A run in a list."""
+
+    info: RunInfo
+    # None until it is finished.
+    figures: Figures | None
+    # Its baseline names.
+    baselines: tuple[str, ...] = ()
+
+
+class ExperimentRuns(NamedTuple):
+    """A golden set and a chatbot, with their newest runs."""
+
+    question_set: str
+    target: str
+    # The number of all runs.
+    total: int
+    # Newest first. Ended: complete or partial; the others are running or were interrupted.
+    ended: list[RunRow]
+    unfinished: list[RunRow]
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a run."""
+
+    id: str
+    status: str
+    done: int
+    planned: int
+    score: float | None
+    grade: str | None
+    passed: int
+    errors: int
+
+
+class RunFilter(TableFilter, frozen=True, kw_only=True):
+    """Which runs are wanted, and in what order."""
+
+    # A part of a run's name or target, or the beginning of its id.
+    text: ShortText | None = None
+    # Only runs of this golden set, of this chatbot, with this tag.
+    set: ShortText | None = None
+    target: ShortText | None = None
+    tag: ShortText | None = None
+    status: Literal["running", "interrupted", "partial", "complete"] | None = None
+    # A name of _RUN_COLUMNS or `figure_of`.
+    sort: ShortText = "-created_at"
+
+
+_RUN_COLUMNS = {
+    "created_at": "created_at",
+    "name": "name",
+    "target": "target",
+    "set": "question_set",
+    "status": "status",
+}
+
+
+def figure_of(figures: Figures | None, name: str) -> float | None:
+    """A run's figure by the name of its column; None if the run does not have it."""
+    if figures is None:
+        return None
+    if name in ("score", "questions", "passed", "pass_rate", "error_rate", "coverage"):
+        return getattr(figures, name)  # type: ignore[no-any-return]
+    if name in ("low", "high"):
+        return None if figures.interval is None else getattr(figures.interval, name)
+    if name in ("p50", "p95"):
+        return None if figures.latency_ms is None else getattr(figures.latency_ms, name)
+    if name == "cost":
+        return figures.usage.get("cost")
+    value = figures.components.get(name)
+    return figures.metrics.get(name) if value is None else value
+
+
+def _names_run(database: Database, text: str) -> Sql:
+    """The condition that a text is in a run's name or target, or begins its id."""
+    beginning = text.replace("\0", "")
+    in_names = [database.contains(column, text) for column in ("name", "target")]
+    return any_of([*in_names, sql("substr(id, 1, length(?)) = ?", beginning, beginning)])
+
+
+_decode_figures = msgspec.json.Decoder(Figures).decode
+_NEWEST_RUNS = RunFilter()
+
+
+class RunTable(TableQuery[RunFilter, RunRow]):
+    """The runs of a store."""
+
+    tie_break = "t.created_at DESC, t.id DESC"
+    missing_last = True
+    text_columns = tuple(_RUN_COLUMNS)
+    filters: ClassVar = {
+        "set": equals("question_set"),
+        "target": equals("target"),
+        "status": equals("status"),
+        "tag": lambda database, tag: sql(f"? IN ({database.json_texts('info', 'tags')})", tag),
+        "text": _names_run,
+    }
+
+    def __init__(self, store: SqlStore) -> None:
+        super().__init__(store.database, _RUN_COLUMNS)
+        self._store = store
+
+    def page(
+        self, criteria: RunFilter = _NEWEST_RUNS, *, limit: int = 25, offset: int = 0
+    ) -> tuple[list[RunRow], int]:
+        """A page of runs, and how many match."""
+        return super().page(criteria, limit=limit, offset=offset)
+
+    def matching(self, criteria: RunFilter, value: str) -> Sql:
+        """SELECT the ids of the matching runs."""
+        return sql(
+            "SELECT {value} AS value, id, created_at FROM runs WHERE {where}",
+            value=value,
+            where=all_of(self.conditions(criteria)),
+        )
+
+    def measured(
+        self, connection: Connection, criteria: RunFilter, names: Sequence[str], keys: Sequence[Row]
+    ) -> dict[str, Sequence[float | None]]:
+        """Figures of the runs' summaries."""
+        figures: dict[str, list[float | None]] = {}
+        query = sql("SELECT id, summary FROM runs WHERE {where}", where=all_of(self.conditions(criteria)))
+        for run_id, summary in connection.run(*query):
+            decoded = None if summary is None else _decode_figures(summary)
+            figures[run_id] = [figure_of(decoded, name) for name in names]
+        return {
+            name: [figures[run_id][place] if run_id in figures else None for run_id, _ in keys]
+            for place, name in enumerate(names)
+        }
+
+    def read(self, connection: Connection, keys: Sequence[Row]) -> list[RunRow]:
+        """The runs with these ids."""
+        names: dict[str, list[str]] = {}
+        for name, run_id in connection.run("SELECT name, run_id FROM baselines ORDER BY name"):
+            names.setdefault(run_id, []).append(name)
+        ids = [run_id for run_id, _ in keys]
+        query = sql("SELECT id, info, summary FROM runs WHERE id IN {ids}", ids=in_list(ids))
+        rows = {
+            run_id: RunRow(
+                self._store.read_info(connection, payload),
+                None if summary is None else _decode_figures(summary),
+                tuple(names.get(run_id, ())),
+            )
+            for run_id, payload, summary in connection.run(*query).fetchall()
+        }
+        return [rows[run_id] for run_id in ids if run_id in rows]
+
+    def earlier(self, info: RunInfo, limit: int) -> list[RunRow]:
+        """Earlier finished runs of the same chatbot on the same golden set, newest first."""
+        query = (
+            "SELECT info, summary FROM runs WHERE question_set = ? AND target = ? AND created_at < ? "
+            "AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
+        )
+        with self.database.reading() as connection:
+            rows = connection.run(query, (info.question_set, info.target, info.created_at, limit)).fetchall()
+            return [
+                RunRow(self._store.read_info(connection, payload), _decode_figures(summary))
+                for payload, summary in rows
+            ]
+
+    def question_sets(self) -> list[tuple[str, int]]:
+        """(name, number of runs) of the golden sets, most recently used first."""
+        query = (
+            "SELECT question_set, COUNT(*) FROM runs GROUP BY question_set "
+            "ORDER BY MAX(created_at) DESC LIMIT 50"
+        )
+        with self.database.reading() as connection:
+            return [tuple(row) for row in connection.run(query)]
+
+    def experiments(self, *, newest: int = 2) -> list[ExperimentRuns]:
+        """Every pair of golden set and chatbot, most recently run first, with its `newest` runs of either kind."""
+        query = (
+            "SELECT id, question_set, target, total, ended FROM (SELECT id, question_set, target, created_at, ended, "
+            "COUNT(*) OVER (PARTITION BY question_set, target) AS total, ROW_NUMBER() OVER "
+            "(PARTITION BY question_set, target, ended ORDER BY created_at DESC, id DESC) AS place "
+            "FROM (SELECT id, question_set, target, created_at, CASE WHEN status IN ('complete', 'partial') "
+            "AND summary IS NOT NULL THEN 1 ELSE 0 END AS ended FROM runs) AS r) AS p "
+            "WHERE place <= ? ORDER BY created_at DESC, id DESC"
+        )
+        with self.database.reading() as connection:
+            keys = connection.run(query, (newest,)).fetchall()
+            rows = {row.info.id: row for row in self.read(connection, [(key[0], None) for key in keys])}
+        experiments: dict[tuple[str, str], ExperimentRuns] = {}
+        for run_id, question_set, target, total, ended in keys:
+            one = experiments.setdefault(
+                (question_set, target), ExperimentRuns(question_set, target, total, [], [])
+            )
+            if run_id in rows:
+                (one.ended if ended else one.unfinished).append(rows[run_id])
+        return list(experiments.values())
+
+    def progress(self, info: RunInfo) -> Progress:
+        """The progress of a run, from its scorecards so far."""
+        query = sql(
+            "SELECT COUNT(*), AVG(c.score), SUM(c.passed), COUNT(c.error_kind) FROM scorecards c WHERE {run}",
+            run=of_run(info),
+        )
+        questions = self._store.count_questions(info.question_set_hash)
+        with self.database.reading() as connection:
+            done, score, passed, errors = connection.run(*query).fetchone()
+            now = connection.value("SELECT info FROM runs WHERE id = ?", (info.id,))
+            status = info.status if now is None else self._store.read_info(connection, now).status
+        return Progress(
+            id=info.id,
+            status=status,
+            done=done,
+            planned=max(questions * (1 if info.is_log else info.repeat), done),
+            score=None if score is None else round_score(score),
+            grade=None if score is None else letter_grade(score),
+            passed=int(passed or 0),
+            errors=int(errors),
+        )

@@ -5,7 +5,7 @@ values that SQL cannot compute, measured. Everything else happens here, once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlencode
@@ -71,6 +71,9 @@ class Range(msgspec.Struct, frozen=True):
 class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which rows of a table are wanted, in what order, and which columns; read from a query string."""
 
+    # Fields that default to None and are not filters.
+    not_filters: ClassVar[tuple[str, ...]] = ("measure", "low", "high")
+
     # As `Range.parse` takes them.
     range: tuple[ShortText, ...] = ()
     # One more range, as a form sends it.
@@ -107,14 +110,10 @@ class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """The filters that are set: the table's own fields that default to None."""
-        table = next(kind for kind in type(self).__mro__ if TableFilter in kind.__bases__)
-        own = [
-            name
-            for name, default in _defaults(table).items()
-            if default is None and name not in _defaults(TableFilter)
-        ]
-        return {name: value for name in own if (value := getattr(self, name)) is not None}
+        """The filters that are set: fields that default to None."""
+        names = (name for name, default in _defaults(type(self)).items() if default is None)
+        filters = [name for name in names if name not in self.not_filters]
+        return {name: value for name in filters if (value := getattr(self, name)) is not None}
 
     def query_string(self, **more: Any) -> str:
         """The query string that selects the same, after `more`."""
@@ -133,6 +132,15 @@ def _defaults(table: type[TableFilter]) -> dict[str, Any]:
     return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
+# A filter's condition, of the database and the filter's value.
+Condition = Callable[[Database, Any], Sql]
+
+
+def equals(column: str) -> Condition:
+    """The condition that a column has the filter's value."""
+    return lambda _, value: Sql(f"{column} = ?", (value,))
+
+
 Filter = TypeVar("Filter", bound=TableFilter)
 TableRow = TypeVar("TableRow")
 
@@ -146,6 +154,8 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
     missing_last: ClassVar[bool] = False
     # Columns that hold text and have no ranges.
     text_columns: ClassVar[tuple[str, ...]] = ()
+    # Filter → its condition.
+    filters: ClassVar[Mapping[str, Condition]] = {}
 
     def __init__(self, database: Database, columns: Mapping[str, str]) -> None:
         self.database = database
@@ -185,9 +195,13 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
                 rows = self.read(connection, keys[start : start + _CHUNK])
             yield from rows
 
-    def range_conditions(self, criteria: Filter) -> list[Sql]:
-        """The conditions of the ranges that the database can check."""
-        return [limit.condition(self.columns[limit.name]) for limit in self.sql_ranges(criteria)]
+    def conditions(self, criteria: Filter) -> list[Sql]:
+        """The conditions of the filters that are set, and of the ranges that the database can check."""
+        given = criteria.conditions
+        filters = [
+            condition(self.database, given[name]) for name, condition in self.filters.items() if name in given
+        ]
+        return [*filters, *(limit.condition(self.columns[limit.name]) for limit in self.sql_ranges(criteria))]
 
     def sql_ranges(self, criteria: Filter) -> list[Range]:
         """The ranges of columns that the database knows; raises UsageError for a range of texts."""
