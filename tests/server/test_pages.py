@@ -77,7 +77,7 @@ def test_filters_are_in_the_address_and_lead_to_the_question_and_back(client):
     assert link is not None
     question = client.get(link[1].replace("&amp;", "&")).text
     assert "2 of 20" in question
-    assert "/runs/aaaa1/questions/q7?at=2&amp;result=failed&amp;category=tax&amp;sort=position" in question
+    assert "/runs/aaaa1/questions/q7?at=2&amp;category=tax&amp;result=failed&amp;sort=position" in question
 
 
 def test_a_question_shows_found_and_missing_keywords_tools_and_history(client):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import NoneType
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -12,13 +12,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.feedback import Feedback
 from answerkey.server.access import session_cookie
-from answerkey.server.intake import GivenFeedback, GivenReplies
+from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.rendering import THEMES, BadRequestError, JsonResponse, read_body, read_mapping, render
 from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
 from answerkey.server.views.replies import CaseForm, golden_case
+from answerkey.store.feedback import Order
 from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
-from answerkey.store.review import Order
 from answerkey.store.sql import SqlStore
 from answerkey.store.users import SESSION_SECONDS, SavedViews, Users
 
@@ -30,6 +31,13 @@ class GivenBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
     run: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class NamedBaseline(msgspec.Struct, frozen=True):
+    """A stored baseline."""
+
+    name: str
+    run: str
 
 
 class _BaselineForm(GivenBaseline, frozen=True, kw_only=True):
@@ -79,38 +87,35 @@ class _SignInForm(msgspec.Struct, frozen=True, kw_only=True):
     next: str = "/"
 
 
+class Action(NamedTuple):
+    """A request that changes something. `act` runs in a thread and gets the body as the type of its parameter `body`."""
+
+    method: str
+    path: str
+    act: Callable[[Request, Any], Response]
+    # For the API's description; empty: not part of the API.
+    summary: str = ""
+    # The types of the described bodies, and the statuses of success.
+    body: type[Any] | None = None
+    answer: type[Any] | None = None
+    statuses: tuple[str, ...] = ("201",)
+
+    @property
+    def route(self) -> Route:
+        """The route to it."""
+        model = get_type_hints(self.act)["body"]
+
+        async def endpoint(request: Request) -> Response:
+            body = None if model is NoneType else await read_body(request, model)
+            return await run_in_threadpool(self.act, request, body)
+
+        return Route(self.path, endpoint, methods=[self.method])
+
+
 def action_routes() -> list[Route]:
     """The routes of all changes."""
-    return [
-        _route("POST", "/api/feedback", _receive_feedback),
-        _route("POST", "/api/replies", _receive_replies),
-        *(Route(path, _receive_spans, methods=["POST"]) for path in ("/v1/traces", "/v1/logs")),
-        _route("POST", "/api/review", _save_verdict),
-        _route("POST", "/api/baselines", _set_baseline),
-        _route("DELETE", "/api/baselines/{name}", _remove_baseline),
-        _route("DELETE", "/api/runs/{run}", _delete_run),
-        _route("DELETE", "/api/replies/{reply:id}", _delete_reply),
-        _route("POST", "/delete", _delete_by_form),
-        _route("POST", "/baselines", _change_baseline_by_form),
-        _route("POST", "/replies/{reply:id}", _make_golden_case),
-        _route("POST", "/review", _save_verdict_by_form),
-        _route("POST", "/theme", _choose_theme),
-        _route("POST", "/views", _change_view),
-        _route("GET", "/login", _show_sign_in),
-        _route("POST", "/login", _sign_in),
-        _route("POST", "/logout", _sign_out),
-    ]
-
-
-def _route(method: str, path: str, act: Callable[[Request, Any], Response]) -> Route:
-    """A route to an action, which runs in a thread; the body is read as the type of its parameter `body`."""
-    model = get_type_hints(act)["body"]
-
-    async def endpoint(request: Request) -> Response:
-        body = None if model is NoneType else await read_body(request, model)
-        return await run_in_threadpool(act, request, body)
-
-    return Route(path, endpoint, methods=[method])
+    spans = [Route(path, _receive_spans, methods=["POST"]) for path in ("/v1/traces", "/v1/logs")]
+    return [*spans, *(action.route for action in ACTIONS)]
 
 
 def _store(request: Request) -> SqlStore:
@@ -173,7 +178,7 @@ def _save_verdict_by_form(request: Request, body: _ReviewForm) -> Response:
 
 def _set_baseline(request: Request, body: GivenBaseline) -> Response:
     run = _store(request).name_baseline(body.name, body.run).id
-    return JsonResponse(GivenBaseline(name=body.name, run=run), status_code=201)
+    return JsonResponse(NamedBaseline(body.name, run), status_code=201)
 
 
 def _remove_baseline(request: Request, body: None) -> Response:
@@ -294,3 +299,60 @@ def _path_inside(target: str) -> str:
     """A path of this server; anything that leads elsewhere becomes the home page."""
     leads_away = not target.startswith("/") or target.startswith(("//", "/\\"))
     return "/" if leads_away or any(ord(sign) < 32 for sign in target) else target
+
+
+ACTIONS = (
+    Action(
+        "POST",
+        "/api/feedback",
+        _receive_feedback,
+        "Send a verdict on a reply",
+        GivenFeedback,
+        FeedbackReceipt,
+        ("200", "201", "202"),
+    ),
+    Action(
+        "POST",
+        "/api/replies",
+        _receive_replies,
+        "Send replies that the chatbot gave in production",
+        GivenReplies,
+        RepliesReceipt,
+    ),
+    Action(
+        "POST", "/api/review", _save_verdict, "Save or remove a reviewer's verdict", ReviewVerdict, Feedback
+    ),
+    Action("POST", "/api/baselines", _set_baseline, "Make a run a baseline", GivenBaseline, NamedBaseline),
+    Action(
+        "DELETE",
+        "/api/baselines/{name}",
+        _remove_baseline,
+        "Remove a baseline name; the run stays",
+        statuses=("204",),
+    ),
+    Action(
+        "DELETE",
+        "/api/runs/{run}",
+        _delete_run,
+        "Delete a run by its full id, with its replies, scores and feedback",
+        answer=Deleted,
+        statuses=("200",),
+    ),
+    Action(
+        "DELETE",
+        "/api/replies/{reply:id}",
+        _delete_reply,
+        "Delete a production reply and its feedback",
+        answer=Deleted,
+        statuses=("200",),
+    ),
+    Action("POST", "/delete", _delete_by_form),
+    Action("POST", "/baselines", _change_baseline_by_form),
+    Action("POST", "/replies/{reply:id}", _make_golden_case),
+    Action("POST", "/review", _save_verdict_by_form),
+    Action("POST", "/theme", _choose_theme),
+    Action("POST", "/views", _change_view),
+    Action("GET", "/login", _show_sign_in),
+    Action("POST", "/login", _sign_in),
+    Action("POST", "/logout", _sign_out),
+)

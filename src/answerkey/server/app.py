@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,21 +23,12 @@ from starlette.routing import Route
 
 from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
-from answerkey.model.feedback import Feedback
 from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.tables import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, visitor
-from answerkey.server.actions import GivenBaseline, action_routes
-from answerkey.server.intake import (
-    FeedbackReceipt,
-    GivenFeedback,
-    GivenReplies,
-    Intake,
-    KeyUsedError,
-    RepliesReceipt,
-    TraceIntake,
-)
+from answerkey.server.actions import ACTIONS, action_routes
+from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
 from answerkey.server.rendering import (
     JsonResponse,
     read_query,
@@ -48,23 +39,16 @@ from answerkey.server.rendering import (
 )
 from answerkey.server.settings import ServerSettings
 from answerkey.server.views.compare import CompareQuery, export_pairs, load_compare
-from answerkey.server.views.questions import ReviewVerdict, load_full_reply, load_question, load_review
+from answerkey.server.views.questions import load_full_reply, load_question, load_review
 from answerkey.server.views.replies import load_feedback, load_replies, load_reply
 from answerkey.server.views.runs import load_progress, load_run, load_runs
 from answerkey.server.views.tables import export_questions, export_replies, export_runs
-from answerkey.store.maintenance import Deleted, delete_production
+from answerkey.store.maintenance import delete_production
 from answerkey.store.production import ProductionFilter
 from answerkey.store.questions import QuestionFilter, QuestionTable
-from answerkey.store.run_list import RunFilter
-from answerkey.store.sql import SqlStore
+from answerkey.store.sql import RunFilter, SqlStore
 from answerkey.store.table_query import TableFilter
 from answerkey.store.users import SavedViews, Users
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
-    from answerkey.store.sql import SqlStore
-
 
 # Style sheets added to the report's; later ones override earlier ones.
 _SHEETS = (
@@ -223,7 +207,7 @@ PAGES = (
 _MAINTENANCE_SECONDS = 20.0
 
 
-def run_maintenance_loop(app: "Starlette", stopped: Event) -> None:
+def run_maintenance_loop(app: Starlette, stopped: Event) -> None:
     """Run maintenance until shutdown; a problem is printed once."""
     printed = None
     while not stopped.is_set():
@@ -234,7 +218,7 @@ def run_maintenance_loop(app: "Starlette", stopped: Event) -> None:
         stopped.wait(_MAINTENANCE_SECONDS)
 
 
-def run_maintenance(app: "Starlette") -> str | None:
+def run_maintenance(app: Starlette) -> str | None:
     """Delete production replies that are too old and grade the others by the current golden set.
 
     Returns:
@@ -256,7 +240,7 @@ def run_maintenance(app: "Starlette") -> str | None:
 _MAX_WARMED_QUESTIONS = 20_000
 
 
-def warm_up(app: "Starlette") -> None:
+def warm_up(app: Starlette) -> None:
     """Load every page of the newest run once, so that imports, templates and statements are ready."""
     try:
         store = app.state.holder.get()
@@ -273,7 +257,7 @@ def warm_up(app: "Starlette") -> None:
         return
 
 
-def _is_small(store: "SqlStore") -> bool:
+def _is_small(store: SqlStore) -> bool:
     """Whether comparing the newest two runs is cheap."""
     return all(
         store.count_questions(info.question_set_hash) <= _MAX_WARMED_QUESTIONS
@@ -281,7 +265,7 @@ def _is_small(store: "SqlStore") -> bool:
     )
 
 
-def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -> None:
+def _visit(store: SqlStore, page: Page, query: Any, run: str, question: str) -> None:
     known = {"run": run, "question": question, "reply": ""}
     try:
         view = page.load(store, query, **{name: known[name] for name in page.path_names})
@@ -312,30 +296,6 @@ class ProblemReport(msgspec.Struct, frozen=True):
     error: Problem
 
 
-class NamedBaseline(msgspec.Struct, frozen=True):
-    """A stored baseline."""
-
-    name: str
-    run: str
-
-
-# (path, summary, request body, response body, success statuses)
-_ACTIONS: tuple[tuple[str, str, Any, Any, tuple[str, ...]], ...] = (
-    ("/api/feedback", "Send a verdict on a reply", GivenFeedback, FeedbackReceipt, ("200", "201", "202")),
-    (
-        "/api/replies",
-        "Send replies that the chatbot gave in production",
-        GivenReplies,
-        RepliesReceipt,
-        ("201",),
-    ),
-    ("/api/review", "Save or remove a reviewer's verdict", ReviewVerdict, Feedback, ("201",)),
-    ("/api/baselines", "Make a run a baseline", GivenBaseline, NamedBaseline, ("201",)),
-)
-_DELETED = {
-    "/api/runs/{run}": "Delete a run by its full id, with its replies, scores and feedback",
-    "/api/replies/{reply}": "Delete a production reply and its feedback",
-}
 _ERRORS = {
     "400": "the request is invalid",
     "401": "a token is needed",
@@ -352,8 +312,9 @@ _PARAMETER = re.compile(r"\{(\w+)(?::id)?\}")
 @cache
 def openapi_document() -> dict[str, Any]:
     """The document under /api/openapi.json."""
-    models = [page.view for page in PAGES] + [ProblemReport, Deleted]
-    models += [model for _, _, taken, given, _ in _ACTIONS for model in (taken, given)]
+    described = [action for action in ACTIONS if action.summary]
+    models = [page.view for page in PAGES] + [ProblemReport]
+    models += [model for action in described for model in (action.body, action.answer) if model is not None]
     schemas, components = msgspec.json.schema_components(models, ref_template="#/components/schemas/{name}")
     known = dict(zip(models, schemas, strict=True))
     problems = {status: _answer(words, known[ProblemReport]) for status, words in _ERRORS.items()}
@@ -364,26 +325,17 @@ def openapi_document() -> dict[str, Any]:
             "parameters": _path_parameters(page.api) + _query_parameters(page.query),
             "responses": {"200": _answer("done", known[page.view])} | problems,
         }
-    for path, summary, taken, given, statuses in _ACTIONS:
-        paths.setdefault(path, {})["post"] = {
-            "summary": summary,
-            "requestBody": {"required": True, "content": {"application/json": {"schema": known[taken]}}},
-            "responses": dict.fromkeys(statuses, _answer("done", known[given])) | problems,
+    for action in described:
+        done = {"description": "done"} if action.answer is None else _answer("done", known[action.answer])
+        operation: dict[str, Any] = {
+            "summary": action.summary,
+            "parameters": _path_parameters(action.path),
+            "responses": dict.fromkeys(action.statuses, done) | problems,
         }
-    for path, summary in _DELETED.items():
-        gone = _answer("done", known[Deleted])
-        paths.setdefault(path, {})["delete"] = {
-            "summary": summary,
-            "parameters": _path_parameters(path),
-            "responses": {"200": gone} | problems,
-        }
-    paths["/api/baselines/{name}"] = {
-        "delete": {
-            "summary": "Remove a baseline name; the run stays",
-            "parameters": _path_parameters("/api/baselines/{name}"),
-            "responses": {"204": {"description": "done"}} | problems,
-        }
-    }
+        if action.body is not None:
+            content = {"application/json": {"schema": known[action.body]}}
+            operation["requestBody"] = {"required": True, "content": content}
+        paths.setdefault(_PARAMETER.sub(r"{\1}", action.path), {})[action.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {

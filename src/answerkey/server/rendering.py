@@ -3,6 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -17,12 +18,14 @@ from starlette.responses import HTMLResponse, Response
 
 from answerkey.comparison.run_comparison import Columns, columns_from_store, compare_runs
 from answerkey.comparison.run_ranking import Ranking, rank_runs
-from answerkey.errors import UsageError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.feedback import FeedbackStats
-from answerkey.model.run import RunInfo
+from answerkey.model.run import Run, RunInfo
 from answerkey.report.markup import compact_css, make_environment, report_asset
-from answerkey.store.feedback import FeedbackFilter
+from answerkey.runs.stored import load_stored_run
+from answerkey.runs.verdicts import decided
+from answerkey.store.feedback import FeedbackFilter, ReviewQueue
 from answerkey.store.production import feedback_state, feedback_stats
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import zone_name
@@ -164,6 +167,8 @@ _comparisons: SizedCache[Comparison] = SizedCache(
     lambda comparison: 100 + len(comparison.flips) + len(comparison.unpaired) + len(comparison.edited),
 )
 _rankings: SizedCache[Ranking] = SizedCache(200)
+_decided: SizedCache[Run] = SizedCache(1_000)
+_reviews: SizedCache[int] = SizedCache(1_000)
 _feedback: SizedCache[FeedbackStats] = SizedCache(8)
 
 
@@ -176,6 +181,27 @@ def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Compar
 def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:
     """As `answerkey compare` ranks more than two runs; raises UsageError where they share no scored question."""
     return _rankings.get(_key(store, infos), lambda: rank_runs(_read(store, infos)))
+
+
+def decide_stored(store: SqlStore, info: RunInfo) -> Run:
+    """A run with its gates and the comparison with its baseline, as `answerkey show` decides them; without results."""
+    infos = [info]
+    if info.options.baseline is not None:
+        with suppress(UnknownNameError):
+            infos.append(store.find_run(info.options.baseline))
+
+    def decide() -> Run:
+        return msgspec.structs.replace(decided(load_stored_run(store, info.id), store), results=())
+
+    return _decided.get(_key(store, infos), decide)
+
+
+def waiting_reviews(store: SqlStore, info: RunInfo, feedback: tuple[str, ...]) -> int:
+    """How many replies of a run wait for a review; `feedback` is the store's `feedback_state`."""
+    key = _key(store, (info,))
+    return _reviews.get(
+        None if key is None else (*key, *feedback), lambda: ReviewQueue(store, info).counts()[0]
+    )
 
 
 def feedback_figures(store: SqlStore, criteria: FeedbackFilter | None = None) -> FeedbackStats:

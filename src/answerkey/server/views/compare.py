@@ -35,7 +35,7 @@ from answerkey.server.views.tables import (
     ExportedTable,
     PageNumber,
     Paging,
-    describe_conditions,
+    TableView,
     pair_layout,
     pair_table,
 )
@@ -228,6 +228,8 @@ _MOST_LISTED = 10
 class CompareQuery(PairFilter, frozen=True, kw_only=True):
     """The runs to compare; the oldest is the base unless `base` names another."""
 
+    not_filters = (*PairFilter.not_filters, "base")
+
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
     base: ShortText | None = None
     page: PageNumber = 1
@@ -241,7 +243,7 @@ class Side(msgspec.Struct, frozen=True):
     grade: str | None
 
 
-class CompareView(msgspec.Struct, frozen=True, kw_only=True):
+class CompareView(TableView, frozen=True, kw_only=True):
     """What the page shows."""
 
     query: CompareQuery
@@ -271,10 +273,6 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
             return None
         infos = [side.info for side in self.sides]
         return pair_table(self.query, pair_layout(infos, self.metrics), self.rows, infos[1])
-
-    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """The filters in words, each with the address of the page without it."""
-        return describe_conditions(self.query, link, "questions")
 
     @property
     def tone(self) -> str:

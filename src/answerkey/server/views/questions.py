@@ -18,9 +18,8 @@ from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.runs import RunQuery
 from answerkey.stats.agreement import krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
-from answerkey.store.feedback import FeedbackStore
+from answerkey.store.feedback import FeedbackStore, Order, ReviewItem, ReviewQueue
 from answerkey.store.questions import HistoryPoint, QuestionTable, question_history
-from answerkey.store.review import Order, ReviewItem, ReviewQueue
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import ShortText
 from answerkey.text.dates import local_time
@@ -33,6 +32,8 @@ _FINDING = 4_000
 
 class QuestionQuery(RunQuery, frozen=True, kw_only=True):
     """The list that the visitor came from, and the question's position in it, for next and previous."""
+
+    not_filters = (*RunQuery.not_filters, "at")
 
     at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
 
@@ -193,9 +194,9 @@ class ReviewView(msgspec.Struct, frozen=True, kw_only=True):
     # None: the store has no runs.
     info: RunInfo | None
     query: ReviewQuery
-    at: int
-    waiting: int
-    done: int
+    at: int = 0
+    waiting: int = 0
+    done: int = 0
     # The number of verdicts that the precision needs.
     needed: int = 0
     # Replies that the majority of their reviewers trust, and the interval of their share.
@@ -206,10 +207,10 @@ class ReviewView(msgspec.Struct, frozen=True, kw_only=True):
     shared: int = 0
     alpha: float | None = None
     # None: the queue is empty, or everything was skipped.
-    item: ReviewItem | None
-    reference_answer: str | None
-    trial: TrialView | None
-    ahead: tuple[ReviewItem, ...]
+    item: ReviewItem | None = None
+    reference_answer: str | None = None
+    trial: TrialView | None = None
+    ahead: tuple[ReviewItem, ...] = ()
 
 
 class ReviewVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,17 +231,7 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     except UnknownNameError:
         if query.run:
             raise
-        return ReviewView(
-            info=None,
-            query=query,
-            at=0,
-            waiting=0,
-            done=0,
-            item=None,
-            reference_answer=None,
-            trial=None,
-            ahead=(),
-        )
+        return ReviewView(info=None, query=query)
     queue = ReviewQueue(store, info)
     waiting, done = queue.counts()
     verdicts = queue.verdicts()

@@ -1,6 +1,5 @@
 """The Replies pages (production replies with their feedback, and golden cases made from them) and the Feedback page."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -20,7 +19,7 @@ from answerkey.server.views.tables import (
     PageNumber,
     Paging,
     ReplyRow,
-    describe_conditions,
+    TableView,
     reply_row,
     reply_table,
 )
@@ -37,8 +36,10 @@ class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
     page: PageNumber = 1
 
 
-class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
+class RepliesView(TableView, frozen=True, kw_only=True):
     """What the list shows."""
+
+    anchor = "replies"
 
     query: RepliesQuery
     figures: ProductionFigures
@@ -49,10 +50,6 @@ class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
     def table(self) -> Table:
         """The table of replies."""
         return reply_table(self.query, self.rows)
-
-    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """The filters in words, each with the address of the page without it."""
-        return describe_conditions(self.query, link, "replies")
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,48 +1,46 @@
 """The home page (experiments, what needs attention, runs) and the Run page."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import sqrt
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from answerkey.errors import AnswerkeyError, UsageError
-from answerkey.gates import parse_gate
+from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
 from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
-from answerkey.report.wording import count, percent, points_change
+from answerkey.report.wording import count, gate_value, percent, points_change
 from answerkey.runs.stored import run_warnings
-from answerkey.runs.verdicts import gates_of_stored
-from answerkey.server.rendering import compare_stored, feedback_figures
+from answerkey.server.rendering import compare_stored, decide_stored, feedback_figures, waiting_reviews
 from answerkey.server.views.tables import (
     NoQuery,
     PageNumber,
     Paging,
-    describe_conditions,
+    TableView,
     question_table,
     run_table,
 )
+from answerkey.store.production import feedback_state
 from answerkey.store.questions import Facets, QuestionFilter, QuestionTable
-from answerkey.store.review import ReviewQueue
-from answerkey.store.run_list import Figures, Progress, RunFilter, RunRow, RunTable
-from answerkey.store.sql import SqlStore
+from answerkey.store.sql import Figures, Progress, RunFilter, RunRow, RunTable, SqlStore
 from answerkey.text.normalise import one_line
 
-_LISTED = 12
-# Limits of the comparison with the previous run: experiments, and questions of a run.
-_JUDGED = 6
+# Runs with more questions are not compared.
 _LARGE = 20_000
 _WEEK = 7
 _FEWEST_VERDICTS = 20
+# Failed gates that are named.
+_NAMED_GATES = 3
 
 
 class Against(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison of the newest run with its baseline or the previous run."""
+    """The comparison of a run with a baseline or the previous run."""
 
     id: str
     # "the baseline production" or "the previous run".
@@ -53,16 +51,32 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a run can be released: its gates, as `answerkey show` evaluates them, and verdicts against other runs."""
+
+    gates: tuple[GateResult, ...] = ()
+    # Why the gates or the baseline could not be evaluated.
+    problem: str | None = None
+    # The run's own baseline or else those of its golden set, then the previous run.
+    against: tuple[Against, ...] = ()
+    # Whether the run is too large to be compared here.
+    too_large: bool = False
+
+
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden set and a chatbot, with the newest of its runs."""
+    """A golden set and a chatbot, with the newest of its runs that ended, or else its newest run."""
 
     question_set: str
     target: str
     runs: int
     last: RunInfo
+    # None: no run has ended.
     figures: Figures | None
-    # None: nothing to compare with.
+    # The first comparison; None: nothing to compare with.
     against: Against | None
+    decision: Decision = Decision()
+    # A newer run that is running or was interrupted.
+    unfinished: Progress | None = None
 
     @property
     def address(self) -> str:
@@ -72,8 +86,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def compare_address(self) -> str:
         """The page that compares its newest run."""
-        base = "" if self.against is None else f"base={quote(self.against.id, safe='')}&"
-        return f"/compare?{base}run={quote(self.last.id, safe='')}"
+        return compare_address(self.last, self.against)
+
+
+def compare_address(info: RunInfo, against: Against | None) -> str:
+    """The page that compares a run."""
+    base = "" if against is None else f"base={quote(against.id, safe='')}&"
+    return f"/compare?{base}run={quote(info.id, safe='')}"
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,87 +104,117 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
-    """The most recent experiments."""
-    listed, baselines = RunTable(store), store.baselines()
-    found = []
-    for number, (question_set, target, runs) in enumerate(listed.experiments(_LISTED)):
-        rows, _ = listed.page(RunFilter(set=question_set, target=target), limit=3)
-        # A running run has no figures yet.
-        rows = [row for row in rows if row.figures is not None] or rows
-        against = _against(store, rows, baselines) if number < _JUDGED else None
-        found.append(
+    """All experiments, most recently run first."""
+    listed = RunTable(store)
+    baselines = _baselines(store)
+    experiments = []
+    for one in listed.experiments():
+        newest = (one.ended or one.unfinished)[0]
+        # An interrupted run has figures, but of the few questions that it asked.
+        figures = newest.figures if one.ended else None
+        previous = one.ended[1] if len(one.ended) > 1 else None
+        decision = Decision() if figures is None else decide(store, newest, previous, baselines)
+        unfinished = one.unfinished[0].info if one.unfinished else None
+        if unfinished is not None and unfinished.created_at < newest.info.created_at:
+            unfinished = None
+        experiments.append(
             Experiment(
-                question_set=question_set,
-                target=target,
-                runs=runs,
-                last=rows[0].info,
-                figures=rows[0].figures,
-                against=against,
+                question_set=one.question_set,
+                target=one.target,
+                runs=one.total,
+                last=newest.info,
+                figures=figures,
+                against=decision.against[0] if decision.against else None,
+                decision=decision,
+                unfinished=None if unfinished is None else listed.progress(unfinished),
             )
         )
-    return tuple(found)
+    return tuple(experiments)
 
 
-def _against(store: SqlStore, rows: list[RunRow], baselines: Mapping[str, str]) -> Against | None:
-    """Compare the newest run with its set's baseline, or else with the previous run."""
-    last = rows[0]
-    if last.figures is None or last.figures.questions > _LARGE:
-        return None
-    known = {}
-    for name, run_id in sorted(baselines.items()):
-        base = store.find_run(run_id)
-        if base.question_set == last.info.question_set and base.id != last.info.id:
-            known[base.id] = (base, f"the baseline {one_line(name, 40)}")
-    if not known and len(rows) > 1 and rows[1].figures is not None:
-        known = {rows[1].info.id: (rows[1].info, "the previous run")}
-    for base, words in known.values():
-        try:
-            found = compare_stored(store, base, last.info)
-        except UsageError:
-            # No common questions: the set was replaced.
-            continue
-        return Against(
-            id=base.id,
-            words=words,
-            verdict=found.verdict,
-            mean=found.difference.mean,
-            low=found.difference.low,
-            high=found.difference.high,
-        )
-    return None
+def _baselines(store: SqlStore) -> dict[str, list[tuple[str, RunInfo]]]:
+    """Golden set → its baselines with their names, by name."""
+    found: dict[str, list[tuple[str, RunInfo]]] = {}
+    for name, run_id in sorted(store.baselines().items()):
+        info = store.find_run(run_id)
+        found.setdefault(info.question_set, []).append((name, info))
+    return found
+
+
+def decide(
+    store: SqlStore,
+    row: RunRow,
+    previous: RunRow | None,
+    baselines: Mapping[str, Sequence[tuple[str, RunInfo]]],
+) -> Decision:
+    """The gates of a finished run, and its comparisons with baselines and the previous run."""
+    info = row.info
+    if row.figures is None or row.figures.questions > _LARGE:
+        return Decision(too_large=row.figures is not None)
+    run = decide_stored(store, info)
+    expected = info.options.gates or info.options.baseline is not None
+    against: dict[str, Against] = {}
+    if run.comparison is not None:
+        words = f"the baseline {one_line(info.options.baseline or '', 40)}"
+        against[run.comparison.base.id] = _verdict(run.comparison, words)
+    else:
+        for name, base in baselines.get(info.question_set, ()):
+            _compare(store, base, info, f"the baseline {one_line(name, 40)}", against)
+    if previous is not None:
+        _compare(store, previous.info, info, "the previous run", against)
+    return Decision(
+        gates=run.gates,
+        problem=run.warnings[-1] if expected and not run.gates and run.warnings else None,
+        against=tuple(against.values()),
+    )
+
+
+def _compare(store: SqlStore, base: RunInfo, info: RunInfo, words: str, against: dict[str, Against]) -> None:
+    if base.id == info.id or base.id in against:
+        return
+    # Without common questions, the golden set was replaced.
+    with suppress(UsageError):
+        against[base.id] = _verdict(compare_stored(store, base, info), words)
+
+
+def _verdict(comparison: Comparison, words: str) -> Against:
+    return Against(
+        id=comparison.base.id,
+        words=words,
+        verdict=comparison.verdict,
+        mean=comparison.difference.mean,
+        low=comparison.difference.low,
+        high=comparison.difference.high,
+    )
 
 
 def needs_of(store: SqlStore, experiments: tuple[Experiment, ...]) -> tuple[Need, ...]:
-    """What needs attention, most serious first."""
+    """What needs attention in all experiments, most serious first."""
     return (
-        *(need for one in experiments[:_JUDGED] for need in _gates(store, one)),
+        *(need for one in experiments for need in _gates(one)),
         *_regressions(experiments),
+        *(need for one in experiments for need in _unfinished(one)),
         *_satisfaction(store),
         *_reviews(store, experiments),
     )
 
 
-def _gates(store: SqlStore, one: Experiment) -> Iterator[Need]:
-    if one.figures is None or not one.last.options.gates:
-        return
-    comparison: Comparison | None = None
-    try:
-        if one.against is not None:
-            comparison = compare_stored(store, store.find_run(one.against.id), one.last)
-        results = gates_of_stored(
-            store, one.last, [parse_gate(text) for text in one.last.options.gates], comparison
-        )
-    except AnswerkeyError:
-        # The gate refers to a deleted run, or cannot be parsed by this version.
-        return
-    failed = [result for result in results if not result.passed]
+def _gates(one: Experiment) -> Iterator[Need]:
+    name, address = one_line(one.last.name, 60), f"/runs/{quote(one.last.id, safe='')}"
+    failed = [result for result in one.decision.gates if not result.passed]
     if failed:
-        words = ", ".join(one_line(result.gate, 60) for result in failed[:3])
+        words = ", ".join(
+            f"{one_line(result.gate, 60)} (it is {gate_value(result.value)})"
+            for result in failed[:_NAMED_GATES]
+        )
+        more = f" and {len(failed) - _NAMED_GATES} more" if len(failed) > _NAMED_GATES else ""
         yield Need(
             kind="gate",
-            words=f"“{one_line(one.last.name, 60)}” fails {count(len(failed), 'gate')}: {words}",
-            address=f"/runs/{quote(one.last.id, safe='')}?result=failed",
+            words=f"“{name}” fails {count(len(failed), 'gate')}: {words}{more}",
+            address=f"{address}?result=failed",
         )
+    if one.decision.problem is not None:
+        yield Need(kind="gate", words=f"“{name}”: {one_line(one.decision.problem, 200)}", address=address)
 
 
 def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
@@ -178,6 +227,18 @@ def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
                 f"{points_change(one.against.mean)} points, likely {likely}",
                 address=one.compare_address,
             )
+
+
+def _unfinished(one: Experiment) -> Iterator[Need]:
+    progress = one.unfinished
+    if progress is not None and progress.status == "interrupted":
+        replies = f"{progress.done:,} of {count(progress.planned, 'reply', 'replies')}"
+        yield Need(
+            kind="interrupted",
+            words=f"The newest run of {one_line(one.question_set, 40)} was interrupted after {replies}; "
+            f"continue with: answerkey resume {progress.id}",
+            address=f"/runs/{quote(progress.id, safe='')}",
+        )
 
 
 def _satisfaction(store: SqlStore) -> Iterator[Need]:
@@ -201,8 +262,9 @@ def _satisfaction(store: SqlStore) -> Iterator[Need]:
 
 
 def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[Need]:
-    for one in experiments[:1]:
-        waiting, _ = ReviewQueue(store, one.last).counts()
+    state = feedback_state(store)
+    for one in experiments:
+        waiting = 0 if one.figures is None else waiting_reviews(store, one.last, state)
         if waiting:
             verb = "waits" if waiting == 1 else "wait"
             name = one_line(one.last.name, 60)
@@ -223,7 +285,7 @@ class RunQuery(QuestionFilter, frozen=True, kw_only=True):
     page: PageNumber = 1
 
 
-class RunView(msgspec.Struct, frozen=True, kw_only=True):
+class RunView(TableView, frozen=True, kw_only=True):
     """What the page shows."""
 
     info: RunInfo
@@ -231,6 +293,8 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     # None until the run is finished.
     summary: Summary | None
     progress: Progress | None
+    # None until the run is finished.
+    decision: Decision | None
     story: tuple[str, ...]
     warnings: tuple[str, ...]
     components: tuple[ComponentView, ...]
@@ -266,10 +330,6 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
         metrics = () if self.summary is None else self.summary.metrics
         return question_table(self.info, self.query, metrics, self.rows, self.paging.offset)
 
-    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """The filters in words, each with the address of the page without it."""
-        return describe_conditions(self.query, link, "questions")
-
 
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     """Read the page."""
@@ -278,8 +338,11 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     rows, total = questions.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
-    report = None
+    report = decision = None
     if summary is not None:
+        previous = next(iter(RunTable(store).earlier(info, 1)), None)
+        row = RunRow(info, msgspec.convert(summary, Figures, from_attributes=True))
+        decision = None if info.status == "running" else decide(store, row, previous, _baselines(store))
         # The report's view without rows, which come from the query above.
         warnings = () if info.status == "running" else run_warnings(info, summary)
         report = build_view(Run(info=info, summary=summary, warnings=warnings))
@@ -288,6 +351,7 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         query=query,
         summary=summary,
         progress=RunTable(store).progress(info) if summary is None or info.status == "running" else None,
+        decision=decision,
         story=() if report is None else story_sentences(report),
         warnings=() if report is None else report.warnings,
         components=() if report is None else report.components,
@@ -338,8 +402,10 @@ class SetItem(msgspec.Struct, frozen=True):
     runs: int
 
 
-class RunsView(msgspec.Struct, frozen=True, kw_only=True):
+class RunsView(TableView, frozen=True, kw_only=True):
     """What the page shows."""
+
+    anchor = "runs"
 
     query: RunsQuery
     paging: Paging
@@ -348,6 +414,8 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
     # What needs attention, and the experiments; only without a search.
     needs: tuple[Need, ...] = ()
     experiments: tuple[Experiment, ...] = ()
+    # Experiments whose newest run is too large to be compared here.
+    not_compared: tuple[str, ...] = ()
     # The experiment of the trend.
     chosen: Experiment | None = None
     trend: tuple[TrendPoint, ...] = ()
@@ -356,10 +424,6 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
     def table(self) -> Table:
         """The table of rows."""
         return run_table(self.query, self.rows)
-
-    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
-        """The filters in words, each with the address of the page without it."""
-        return describe_conditions(self.query, link, "runs")
 
     @property
     def versions(self) -> int:
@@ -397,6 +461,7 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
     return msgspec.structs.replace(
         view,
         experiments=experiments,
+        not_compared=tuple(one.last.name for one in experiments if one.decision.too_large),
         needs=() if query.set or query.target else needs_of(store, experiments),
         chosen=chosen,
         trend=() if chosen is None else load_trend(store, chosen.question_set, chosen.target),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -18,8 +18,7 @@ from answerkey.report.wording import Change, name_words
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import PairFilter, QuestionFilter, QuestionTable, difference
-from answerkey.store.run_list import RunFilter, RunRow, RunTable, figure_of
-from answerkey.store.sql import SqlStore
+from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore, figure_of
 from answerkey.store.table_query import TableFilter
 from answerkey.text.differences import Piece
 
@@ -89,18 +88,26 @@ def measure_column(name: str, kind: Kind, sort: str, note: str = "") -> Column:
     return Column(name=name, title=title, kind=kind, note=words, sort=sort)
 
 
-def describe_conditions(query: TableFilter, link: Callable[..., str], anchor: str) -> list[tuple[str, str]]:
-    """The filters in words, each with the address of the page without it."""
-    described = [
-        (f"{name} {value}", f"{link(**{name: None, 'page': None})}#{anchor}")
-        for name, value in query.conditions.items()
-    ]
-    ranges = [str(limit) for limit in query.ranges]
-    for limit in ranges:
-        others = [other for other in ranges if other != limit]
-        without = link(range=others or None, measure=None, low=None, high=None, page=None)
-        described.append((limit.replace(":", " "), f"{without}#{anchor}"))
-    return described
+class TableView(msgspec.Struct, frozen=True, kw_only=True):
+    """A page with a table."""
+
+    # The id of the table's heading.
+    anchor: ClassVar[str] = "questions"
+
+    query: TableFilter
+
+    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
+        """The filters in words, each with the address of the page without it."""
+        described = [
+            (f"{name} {value}", f"{link(**{name: None, 'page': None})}#{self.anchor}")
+            for name, value in self.query.conditions.items()
+        ]
+        ranges = [str(limit) for limit in self.query.ranges]
+        for limit in ranges:
+            others = [other for other in ranges if other != limit]
+            without = link(range=others or None, measure=None, low=None, high=None, page=None)
+            described.append((limit.replace(":", " "), f"{without}#{self.anchor}"))
+        return described
 
 
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page of rows.")]
