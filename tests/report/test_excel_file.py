@@ -17,7 +17,8 @@ from answerkey.model.run import Run
 from answerkey.model.scorecard import Trial
 from answerkey.plugins import reports
 from answerkey.report.files import atomic_file, write_report, write_reports
-from answerkey.transcripts.tables import read_workbook
+from answerkey.transcripts.tables import HeaderNames, refuse
+from answerkey.transcripts.workbooks import read_workbook
 
 from .conftest import make_card, make_result
 
@@ -237,9 +238,11 @@ def test_the_demo_against_a_baseline(command: Callable[..., Any], tmp_path: Path
         assert " → " in sheets["Comparison"].beside("score")[0]
         assert "base replied" in [cell for row in sheets["Comparison"].rows for cell in row.values()]
     with (tmp_path / "run.xlsx").open("rb") as file:
-        rows, name = read_workbook(file, tmp_path / "run.xlsx")
-        assert name == "Summary"
-        assert {"score", "grade", "response quality"} <= {cell for _, row in rows for cell in row.values()}
+        book = read_workbook(file, tmp_path / "run.xlsx", HeaderNames.of("records"), refuse)
+        assert book.guesses == ("the sheet 'Summary' of a workbook",)
+        assert {"score", "grade", "response quality"} <= {
+            cell for _, row in book.rows for cell in row.values()
+        }
 
 
 def test_a_full_disk_is_one_line(golden_run: Run) -> None:

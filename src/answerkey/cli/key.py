@@ -34,7 +34,7 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
     """Check golden sets: keyword guidelines, echoes, duplicates, mistyped tools, thin categories.
 
     Without QUESTIONS, checks the configured or bundled set. Exits with code 1 if there are errors (with --strict:
-    or warnings), and with code 2 if the set cannot be read.
+    or warnings), and with code 2 if the set or some of its rows cannot be read.
 
     \b
     Examples:
@@ -43,13 +43,14 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
       answerkey lint golden.jsonl --strict --json
       answerkey lint colleagues.xlsx --map question="What to ask"
     """
-    from answerkey.golden.lint import lint_questions, worst_severity
+    from answerkey.golden.lint import lint_questions, problem_findings, worst_severity
     from answerkey.report.terminal_texts import print_findings
-    from answerkey.runs.context import golden_set
+    from answerkey.runs.context import load_golden_set
 
     settings = load_settings()
-    sets = [golden_set(path, settings, fields) for path in questions or (None,)]
-    findings_by_set = [lint_questions(chosen) for chosen in sets]
+    loaded = [load_golden_set(path, settings, fields) for path in questions or (None,)]
+    sets = [one.questions for one in loaded]
+    findings_by_set = [problem_findings(one.problems) + lint_questions(one.questions) for one in loaded]
     # With several sets, each finding names its file.
     rows = [
         msgspec.to_builtins(finding) | ({"file": str(path)} if len(sets) > 1 else {})
@@ -67,7 +68,12 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
         print_read_as(chosen.read_as)
     severities = {worst_severity(findings) for findings in findings_by_set}
     failed = "error" in severities or (strict and "warning" in severities)
-    return Answer({"findings": rows}, show, int(failed))
+    unreadable = sum(len(one.problems) for one in loaded)
+    if not unreadable:
+        return Answer({"findings": rows}, show, int(failed))
+    problems = "1 problem" if unreadable == 1 else f"{unreadable:,} problems"
+    error = f"{problems} to correct before the golden set can be used (code unreadable)"
+    return Answer({"findings": rows}, show, UsageError.exit_code, error)
 
 
 @click.command()

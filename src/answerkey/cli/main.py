@@ -150,7 +150,9 @@ def run_command(arguments: list[str] | None = None) -> int:
         result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
         sys.stdout.flush()
     except AnswerkeyError as error:
-        return _fail(str(error), error.exit_code)
+        for line in error.lines[:-1]:
+            _fail(line, error.exit_code)
+        return _fail(error.lines[-1], error.exit_code)
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):

@@ -3,7 +3,7 @@
 A row that does not fit is refused with file, line, field and remedy.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
@@ -19,7 +19,7 @@ from answerkey.datasets.expectations import (
     expectation_value,
     parse_expectation,
 )
-from answerkey.errors import InputError
+from answerkey.errors import InputError, InputErrors
 from answerkey.model.expectation import Expectation
 from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import (
@@ -39,9 +39,23 @@ from answerkey.text.language import LANGUAGES
 from answerkey.text.normalise import check_pattern
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
 from answerkey.transcripts.json_values import type_in_words
-from answerkey.transcripts.row_files import Row, open_rows
+from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
 
 # Reading a file.
+
+
+class LoadedQuestions(NamedTuple):
+    """What could be read of a golden set, and everything that could not."""
+
+    questions: QuestionSet
+    problems: list[InputError]
+
+    @property
+    def error(self) -> InputError | None:
+        """All problems as one error; None without any."""
+        if len(self.problems) > 1:
+            return InputErrors(self.problems)
+        return self.problems[0] if self.problems else None
 
 
 def read_questions(
@@ -51,57 +65,132 @@ def read_questions(
     fields: Mapping[str, str] | None = None,
     registry: ScorerRegistry = scorers,
 ) -> QuestionSet:
-    """Read a golden set from a file, or from standard input for "-".
+    """Read a golden set from a file, or from standard input for "-". Raises one error with all problems of the file.
 
     `fields` maps fields to JMESPath expressions or columns. `registry` has the scorers that checks may name.
     """
+    loaded = load_questions(path, name=name, fields=fields, registry=registry)
+    if loaded.error is not None:
+        raise loaded.error
+    return loaded.questions
+
+
+def load_questions(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    fields: Mapping[str, str] | None = None,
+    registry: ScorerRegistry = scorers,
+) -> LoadedQuestions:
+    """Read what can be read of a golden set, and list all problems. Raises InputError for a file that cannot be opened."""
     path = Path(path)
-    file = open_rows(path, "questions", fields)
-    questions = parse_questions(file.rows, shown_path(path), registry)
-    if not questions:
-        raise InputError("has no questions", path=shown_path(path))
+    problems: list[InputError] = []
+    file = open_rows(path, "questions", fields, lambda error, row: problems.append(error))
+    questions = _parse_rows(file, shown_path(path), registry, problems)
+    if not questions and not problems:
+        problems.append(InputError("has no questions", path=shown_path(path)))
+    problems.sort(key=lambda problem: problem.line or 0)
     is_stdin = path == STANDARD_INPUT
-    return QuestionSet(
-        questions=tuple(questions),
-        name=name or ("stdin" if is_stdin else path.stem),
-        path=None if is_stdin else str(path.resolve()),
-        read_as=file.read_as,
+    return LoadedQuestions(
+        QuestionSet(
+            questions=tuple(questions),
+            name=name or ("stdin" if is_stdin else path.stem),
+            path=None if is_stdin else str(path.resolve()),
+            read_as=file.read_as,
+            notes=tuple(file.notes),
+        ),
+        problems,
     )
 
 
-def parse_questions(rows: Iterable[Row], path: Path, registry: ScorerRegistry = scorers) -> list[Question]:
-    """Turn rows into questions; ids must be unique."""
+def _parse_rows(
+    file: RowFile, path: Path, registry: ScorerRegistry, problems: list[InputError]
+) -> list[Question]:
+    """The questions of a file; ids must be unique."""
     questions: list[Question] = []
     seen: dict[str, int | None] = {}
-    for line, row in rows:
+    nameless = 0
+    for number, (line, row) in enumerate(file.rows, start=1):
+        # Formats without lines count their rows.
+        where = "" if line is not None else f"question {number}: "
         try:
             question = parse_question(row, line=line, registry=registry)
-        except ValueError as error:
-            message = str(error)
+        except RowError as error:
             if row and "question" not in row and "turns" not in row:
-                names = ", ".join(list(row)[:20])
-                message += f"; it has {names}: say which is the question with --map question=FIELD"
-            raise InputError(message, path=path, line=line) from None
+                nameless += 1
+                if nameless == 1:
+                    problems.append(InputError(where + _unnamed_question(error, row), path=path, line=line))
+                continue
+            for problem in error.problems:
+                problems.append(
+                    InputError(where + problem.message, path=path, line=file.locate(line, problem.path))
+                )
+            continue
         if question.id in seen:
             first = f" (first on line {seen[question.id]})" if seen[question.id] else ""
             what = "duplicate id" if "id" in row else "duplicate question"
-            message = f"{what} {question.id!r}{first}; give each question its own id"
-            raise InputError(message, path=path, line=line)
+            message = f"{where}{what} {question.id!r}{first}; give each question its own id"
+            problems.append(InputError(message, path=path, line=line))
+            continue
         seen[question.id] = line
         questions.append(question)
+    if nameless > 1:
+        problems.append(InputError(f"{nameless - 1} more rows have no 'question'", path=path))
     return questions
+
+
+def _unnamed_question(error: "RowError", row: Mapping[str, Any]) -> str:
+    names = ", ".join(list(row)[:20])
+    return f"{error}; it has {names}: say which is the question with --map question=FIELD"
+
+
+class FieldProblem(NamedTuple):
+    """What is wrong with a field of a row."""
+
+    message: str
+    # The field and, in a list, the item's number from 1.
+    path: ValuePath
+
+
+class RowError(ValueError):
+    """A row that is not a question: all its problems."""
+
+    def __init__(self, *problems: FieldProblem) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problem.message for problem in problems))
+
+
+class _ListError(ValueError):
+    """Items of a list that cannot be read: (number from 1, message)."""
+
+    def __init__(self, items: list[tuple[int, str]]) -> None:
+        self.items = items
+        super().__init__("; ".join(message for _, message in items))
 
 
 def parse_question(
     row: Mapping[str, Any], *, line: int | None = None, registry: ScorerRegistry = scorers
 ) -> Question:
-    """Parse one row. Raises ValueError with the field, what is wrong and the remedy."""
-    values = _read_fields(row, QUESTION_FIELDS, registry)
-    turns = [
-        _parse_turn(turn, number, registry) for number, turn in enumerate(values.pop("turns", ()), start=1)
-    ]
-    if "question" not in values and not turns:
-        raise ValueError("has no 'question'")
+    """Parse one row. Raises RowError, a ValueError, with each field, what is wrong and the remedy."""
+    values, problems = _read_fields(row, QUESTION_FIELDS, registry)
+    turns: list[Question] = []
+    for number, turn_row in enumerate(values.pop("turns", ()), start=1):
+        turn_values, turn_problems = _read_fields(turn_row, TURN_FIELDS, registry)
+        if "question" not in turn_values and "question" not in turn_row:
+            turn_problems.append(FieldProblem("has no 'question'", ()))
+        problems += [
+            FieldProblem(f"turn {number}: {problem.message}", ("turns", number, *problem.path))
+            for problem in turn_problems
+        ]
+        if not problems:
+            # Its id and category are set below.
+            turns.append(Question(id="", **turn_values))
+    is_absent = "question" not in row and "turns" not in row
+    is_null = not problems and "question" not in values and not turns
+    if is_absent or is_null:
+        problems.append(FieldProblem("has no 'question'", ()))
+    if problems:
+        raise RowError(*problems)
     text = values.pop("question", None) or turns[0].question
     identity = values.pop("id", None) or question_id(text, [turn.question for turn in turns])
     category = values.pop("category", UNCATEGORISED)
@@ -119,39 +208,35 @@ def parse_question(
     )
 
 
-def _parse_turn(row: Mapping[str, Any], number: int, registry: ScorerRegistry) -> Question:
-    """A turn of a conversation, without id and category."""
-    try:
-        values = _read_fields(row, TURN_FIELDS, registry)
-        if "question" not in values:
-            raise ValueError("has no 'question'")
-        return Question(id="", **values)
-    except ValueError as error:
-        raise ValueError(f"turn {number}: {error}") from None
-
-
 def _read_fields(
     row: Mapping[str, Any], fields: Mapping[str, "Field"], registry: ScorerRegistry
-) -> dict[str, Any]:
-    """Attribute of Question → value, for every field of the row that has a value."""
+) -> tuple[dict[str, Any], list[FieldProblem]]:
+    """Attribute of Question → value, for every field of the row that has a value; and what is wrong with the others."""
     values: dict[str, Any] = {}
+    problems: list[FieldProblem] = []
     for name, value in row.items():
         field = fields.get(name)
-        if field is None:
-            _refuse_near_miss(name)
-        elif name == "checks":
-            values[name] = parse_checks(value, registry) if value else ()
-        elif value is not None or name == "weight":
-            attribute = _SYNONYMS.get(name, name)
-            if attribute in values:
-                raise ValueError(f"has both {attribute!r} and {name!r}, which mean the same; keep one")
-            values[attribute] = field.read(value, f"'{name}'")
+        try:
+            if field is None:
+                _refuse_near_miss(name)
+            elif name == "checks":
+                values[name] = parse_checks(value, registry) if value else ()
+            elif value is not None or name == "weight":
+                attribute = _SYNONYMS.get(name, name)
+                if attribute in values:
+                    raise ValueError(f"has both {attribute!r} and {name!r}, which mean the same; keep one")
+                values[attribute] = field.read(value, f"'{name}'")
+        except _ListError as error:
+            problems += [FieldProblem(message, (name, number)) for number, message in error.items]
+        except ValueError as error:
+            problems.append(FieldProblem(str(error), (name,)))
     further = [expectation for name in row if name in _KEYWORD_KINDS for expectation in values.pop(name, ())]
     if further:
         values["expected_keywords"] = (*values.get("expected_keywords", ()), *further)
     if values.get("tools") == "none" and values.get("expected_tools"):
-        raise ValueError("'tools' is \"none\" but 'expected_tools' names some; keep one")
-    return values
+        message = "'tools' is \"none\" but 'expected_tools' names some; keep one"
+        problems.append(FieldProblem(message, ("tools",)))
+    return values, problems
 
 
 # Unknown fields.
@@ -264,7 +349,16 @@ def read_weight(value: Any, where: str) -> float:
 def _read_list(value: Any, where: str, read_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise ValueError(f"{where} must be a list, not {_kind(value)}")
-    return tuple(read_item(item, f"{where} item {number}") for number, item in enumerate(value, start=1))
+    read: list[Any] = []
+    problems: list[tuple[int, str]] = []
+    for number, item in enumerate(value, start=1):
+        try:
+            read.append(read_item(item, f"{where} item {number}"))
+        except ValueError as error:
+            problems.append((number, str(error)))
+    if problems:
+        raise _ListError(problems)
+    return tuple(read)
 
 
 @lru_cache(maxsize=1000)

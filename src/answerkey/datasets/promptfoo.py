@@ -32,8 +32,8 @@ from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
-from answerkey.transcripts.json_values import decode_yaml
 from answerkey.transcripts.row_files import open_rows
+from answerkey.transcripts.yaml_documents import decode_yaml, encode_yaml
 
 _ASKED = ("question", "query", "input", "prompt", "message", "user_input", "text", "q")
 # A cell of `__expected`: the kind of assertion, its threshold, its value.
@@ -86,11 +86,9 @@ def _document(path: Path) -> JsonObject:
     """A configuration; empty if the file is a list or a table of tests."""
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
         return {}
-    import yaml
-
     try:
         value = decode_yaml(path.read_text("utf-8-sig"))
-    except (yaml.YAMLError, OSError, ValueError):
+    except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -315,8 +313,8 @@ def _json_check(assertion: Mapping[str, Any]) -> JsonObject:
     value = assertion.get("value")
     if isinstance(value, str):
         try:
-            value = msgspec.yaml.decode(value)
-        except msgspec.DecodeError:
+            value = decode_yaml(value)
+        except ValueError:
             value = None
     return {"json_schema": value} if isinstance(value, dict) else {"is_json": True}
 
@@ -411,9 +409,7 @@ def _exported_test(question: Question, row: JsonObject, losses: Losses) -> Json:
 
 
 def _write_yaml(tests: list[Any]) -> Files:
-    import yaml
-
-    return {"tests.yaml": [yaml.safe_dump(tests, allow_unicode=True, sort_keys=False).encode()]}
+    return {"tests.yaml": [encode_yaml(tests)]}
 
 
 def _keyword_assertions(keyword: Expectation, prefix: str, losses: Losses) -> list[Json]:

@@ -1,6 +1,7 @@
 """`answerkey lint`: rules for golden sets. Each rule declares code, severity, message, remedy and the function that checks it."""
 
 import re
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -8,6 +9,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 import msgspec
 
+from answerkey.errors import InputError
 from answerkey.match.keywords import find_keywords
 from answerkey.model.expectation import (
     ComputedExpectation,
@@ -40,8 +42,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     code: str
     severity: Severity
-    line: int | None  # of the question in its file; None for formats without lines
-    id: str  # of the question
+    line: int | None  # of the question or value in its file; None for formats without lines
+    id: str | None  # of the question; None for a row that could not be read
     message: str
     remedy: str
 
@@ -59,9 +61,50 @@ def lint_questions(questions: QuestionSet) -> list[Finding]:
     for set_rule in SET_RULES:
         for question, values in set_rule.check(questions):
             findings.append(set_rule.finding(question, values))
-    position = {question.id: index for index, question in enumerate(questions)}
-    findings.sort(key=lambda finding: (position[finding.id], SEVERITIES.index(finding.severity)))
+    findings += _note_findings(questions)
+    return _in_file_order(findings, questions)
+
+
+def problem_findings(problems: Iterable[InputError]) -> list[Finding]:
+    """The problems of a file that could not be read whole, as findings."""
+    findings = []
+    for problem in problems:
+        message, _, remedy = problem.reason.rpartition("; ")
+        findings.append(
+            Finding(
+                code="unreadable",
+                severity="error",
+                line=problem.line,
+                id=None,
+                message=message or remedy,
+                remedy=remedy if message else "correct this part of the file",
+            )
+        )
     return findings
+
+
+def _note_findings(questions: QuestionSet) -> Iterator[Finding]:
+    """Values that are probably not what was typed, each for the question that begins above it."""
+    lines = [question.line or 0 for question in questions]
+    for note in questions.notes:
+        index = bisect(lines, note.line or 0) - 1
+        yield Finding(
+            code=note.code,
+            severity="warning",
+            line=note.line,
+            id=questions.questions[index].id if index >= 0 else None,
+            message=note.message,
+            remedy=note.remedy,
+        )
+
+
+def _in_file_order(findings: list[Finding], questions: QuestionSet) -> list[Finding]:
+    """By question, the worst first for each."""
+    position = {question.id: index for index, question in enumerate(questions)}
+    return sorted(
+        findings,
+        key=lambda finding: (position.get(finding.id or "", -1), SEVERITIES.index(finding.severity)),
+    )
 
 
 def worst_severity(findings: Iterable[Finding]) -> Severity | None:
@@ -175,6 +218,12 @@ def _keywords_with_spaces(turn: Question, vocabulary: Vocabulary) -> Iterator[_V
     for text in _keyword_texts(turn):
         if text != text.strip():
             yield {"shown": one_line(text.replace(" ", "␣"), 60)}
+
+
+def _keywords_in_typographic_quotes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for text in map(str.strip, _keyword_texts(turn)):
+        if len(text) > 2 and text[0] in "“”„«»‘’‚" and text[-1] in "“”„«»‘’":
+            yield {"keyword": text, "plain": text[1:-1]}
 
 
 def _long_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
@@ -426,6 +475,9 @@ TURN_RULES = (
     TurnRule("keyword-spaces", "warning", _keywords_with_spaces,
         "the keyword “{shown}” begins or ends with a space, which the reply must then contain",
         "remove the spaces"),
+    TurnRule("smart-quotes", "warning", _keywords_in_typographic_quotes,
+        "the quotes around {keyword} are typographic, so that they are part of the keyword",
+        "write {plain} without them, or with straight quotes"),
     TurnRule("one-letter", "warning", _weak_keywords("one-letter"),
         "the keyword {keyword} is a single character, which almost every reply contains",
         "use a longer and more specific value"),

@@ -127,6 +127,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
         return _hash(msgspec.structs.replace(self, line=None))
 
 
+class ReadNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Something in a file that can be read but is probably not what its author meant."""
+
+    code: str
+    # Of the value; None for formats without lines.
+    line: int | None
+    message: str
+    remedy: str
+
+
 class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A golden set: its questions in order, with a name and a content hash."""
 
@@ -136,6 +146,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     path: str | None = None
     # What was guessed to read the file, for the user to know; empty: nothing was.
     read_as: str = ""
+    # Values in the file that are probably not what was meant.
+    notes: tuple[ReadNote, ...] = ()
 
     def __len__(self) -> int:
         return len(self.questions)

@@ -395,10 +395,18 @@ def _default_notes(
         yield "no golden set was given, so the bundled questions of the demo were asked"
 
 
+# Warnings of a run about values in its golden set; `lint` shows all.
+_MOST_READ_NOTES = 5
+
+
 def _reading_notes(golden: QuestionSet) -> Iterator[str]:
     """Warnings about how the golden set was read."""
     if golden.read_as:
         yield f"the golden set was read as: {golden.read_as}"
+    for note in golden.notes[:_MOST_READ_NOTES]:
+        yield f"the golden set, line {note.line}: {note.message}; {note.remedy}"
+    if len(golden.notes) > _MOST_READ_NOTES:
+        yield f"{len(golden.notes) - _MOST_READ_NOTES} more values like these: run answerkey lint"
     if golden.unknown_fields:
         yield f"fields of the golden set that are treated as notes: {', '.join(golden.unknown_fields)}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.datasets.golden_sets import parse_question, read_questions
+from answerkey.datasets.golden_sets import LoadedQuestions, load_questions, parse_question
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, price_of
 from answerkey.model.question import Question, QuestionSet
@@ -220,23 +220,25 @@ def golden_set(
 
     `fields` maps the fields of a file, by default as configured.
     """
-    fields = fields or settings.map
     if isinstance(questions, QuestionSet):
         return questions
-    if is_demo_set(questions):
-        return _bundled_set()
-    if isinstance(questions, str | Path):
-        return read_questions(questions, fields=fields, registry=settings.scorer_registry)
-    if questions is None:
-        if settings.questions is not None:
-            path = settings.folder / settings.questions
-            return read_questions(path, fields=fields, registry=settings.scorer_registry)
-        return _bundled_set()
+    if questions is None or isinstance(questions, str | Path):
+        loaded = load_golden_set(questions, settings, fields)
+        if loaded.error is not None:
+            raise loaded.error
+        return loaded.questions
     return _from_objects(questions, settings.scorer_registry)
 
 
-def _bundled_set() -> QuestionSet:
-    return read_questions(load_object("answerkey_demo:golden_set_path")())
+def load_golden_set(
+    path: str | Path | None, settings: Settings, fields: Mapping[str, str] | None = None
+) -> LoadedQuestions:
+    """What can be read of a golden set, by default the configured or the bundled one, and all its problems."""
+    if is_demo_set(path) or (path is None and settings.questions is None):
+        return load_questions(load_object("answerkey_demo:golden_set_path")())
+    if path is None:
+        path = settings.folder / str(settings.questions)
+    return load_questions(path, fields=fields or settings.map, registry=settings.scorer_registry)
 
 
 def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: ScorerRegistry) -> QuestionSet:

@@ -24,7 +24,8 @@ from answerkey.transcripts.files import (
     remote_url,
     shown_path,
 )
-from answerkey.transcripts.row_files import Row, RowFile, open_rows
+from answerkey.transcripts.row_files import RowFile, open_rows
+from answerkey.transcripts.tables import Row
 
 # Bytes of lines, or rows, that go together: large enough that handing them over costs little, small enough for memory.
 _BYTES = 2 * 1024 * 1024
@@ -171,7 +172,7 @@ class LogBlocks:
                 # A damaged file counts as a bad row; a missing one ends the scoring.
                 if not path.is_file():
                     raise
-                yield self._block(str(path), 0, line=error.line, problem=_reason(error))
+                yield self._block(str(path), 0, line=error.line, problem=error.reason)
 
     def _of_file(self, path: Path) -> Iterator[Block]:
         bad: list[_Bad] = []
@@ -272,12 +273,7 @@ def _bad_row(error: InputError, row: object) -> _Bad:
         shown = row if isinstance(row, bytes) else msgspec.json.encode(row, enc_hook=str)
     except UnicodeEncodeError:
         shown = b""
-    return error.line, _reason(error), shown.rstrip(b"\r\n")
-
-
-def _reason(error: InputError) -> str:
-    """What is wrong, without file and line."""
-    return str(error).removeprefix(f"{error.path}: ").removeprefix(f"{error.path}:{error.line}: ")
+    return error.line, error.reason, shown.rstrip(b"\r\n")
 
 
 def _file_part(stream: io.BufferedReader, read: int) -> FilePart | None:

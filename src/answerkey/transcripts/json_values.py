@@ -359,17 +359,6 @@ def decode_strict_json(text: str | bytes) -> Json:
     return limit_depth(value) if brackets > MAX_JSON_DEPTH else value
 
 
-def decode_yaml(text: str) -> Json:
-    """Decode one YAML document. Raises ValueError or yaml.YAMLError."""
-    import yaml  # most files are not YAML
-
-    try:
-        value: Json = yaml.safe_load(text)
-    except RecursionError:
-        raise NestingError from None
-    return limit_depth(value)
-
-
 _Value = TypeVar("_Value")
 
 

@@ -6,24 +6,35 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from answerkey.errors import BinaryFileError, InputError, MissingExtraError, UsageError
+from answerkey.model.question import ReadNote
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.files import PROBE, decode_text, is_binary, open_bytes, reading_errors, shown_path
+from answerkey.transcripts.json_outline import outline_json
 from answerkey.transcripts.json_values import (
     TEXT_NAMES,
     NestingError,
     as_dict,
     decode_python_json,
     decode_strict_json,
-    decode_yaml,
+    limit_depth,
     type_in_words,
 )
 from answerkey.transcripts.payloads import NAMES_READ
-from answerkey.transcripts.tables import FIELDS_OF, LIST_FIELDS, Purpose, read_columns, refuse
+from answerkey.transcripts.tables import (
+    FIELDS_OF,
+    LIST_FIELDS,
+    Bad,
+    HeaderNames,
+    Purpose,
+    Row,
+    read_columns,
+    refuse,
+)
 
 # Not a field: where a document has its rows.
 ROWS = "rows"
@@ -166,12 +177,10 @@ def finder(expression: str) -> Callable[[Any], Any]:
     return find
 
 
-# Rows of JSON Lines, JSON, YAML, CSV, Excel and Parquet files and Inspect logs, each with the line it stands on.
+# Rows of JSON Lines, JSON, YAML, CSV, Excel and Parquet files and Inspect logs, each with its line.
 #
 # What a file holds decides how it is read; its name is looked at only where the content could be two things.
 
-
-Row = tuple[int | None, JsonObject]
 
 _LINES = (".jsonl", ".ndjson")
 # Keys under which people and tools put a file's rows, the likelier first.
@@ -186,9 +195,39 @@ _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", 
 # What is looked for in replies.
 _SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_content"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What is told of a row that cannot be read, and the row; what it raises ends the reading.
-Bad = Callable[[InputError, object], None]
-# What is wrong with a row whose lists and objects no reader can follow.
+# Fields of golden sets and recorded replies whose YAML values are texts, whatever they look like.
+_YAML_TEXTS = frozenset(
+    {
+        *(
+            "id",
+            "question",
+            "category",
+            "group",
+            "context",
+            "persona",
+            "tags",
+            "reference_answer",
+            "severity",
+        ),
+        *("expected_tools", "forbidden_tools", "tools", "name", "relevant_documents", "expected_sources"),
+        *(
+            "expected_keywords",
+            "expected_content",
+            "forbidden_keywords",
+            "expected_dates",
+            "expected_entities",
+        ),
+        *("accept_regex", "text", "any", "regex", "date", "contains", "rubric"),
+        *("answer", "response", "tools_used", "conversation_id", "response_id", "trace_id"),
+    }
+)
+_WORKBOOKS = (".xlsx", ".xlsm")
+# The part of a value in its row: a field's name and, in a list, the item's number from 1.
+ValuePath = tuple[str | int, ...]
+
+
+def _line_of_row(line: int | None, path: ValuePath) -> int | None:
+    return line
 
 
 class RowFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,8 +240,12 @@ class RowFile(msgspec.Struct, frozen=True, kw_only=True):
     is_table: bool = False
     # The same with cells of any type.
     is_typed: bool = False
-    # Of JSON Lines, in the place of `rows`: what has been read of the bytes, and the rest of them.
+    # For JSON Lines, instead of `rows`: the bytes that have been read, and the stream with the rest of them.
     unread: tuple[bytes, io.BufferedReader] | None = None
+    # Values that are probably not what the author meant; complete when the rows have been read.
+    notes: list[ReadNote] = []
+    # (a row's line, part of its value) → the line of that part, where the format has one.
+    locate: Callable[[int | None, ValuePath], int | None] = _line_of_row
 
     @property
     def read_as(self) -> str:
@@ -225,42 +268,180 @@ def open_rows(
 
     A row that cannot be read ends the reading, or goes to `bad` in the place of the rows.
     """
-    path = Path(path)
+    path, sheet = split_sheet(Path(path))
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
-    found = _recognised(path, shown, mapping, bad)
+    found = _FileReader(path, shown, sheet, purpose, fields or {}, mapping, bad).read()
     rows = found.rows if mapping is None else mapping.over(found.rows, shown, has_cells=found.is_table)
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
     has_columns = found.is_table or (found.is_typed and purpose == "questions")
     if not has_columns or purpose == "records":
         unread = None if fields else found.unread
         return msgspec.structs.replace(found, rows=rows, unread=unread)
-    read, said = read_columns(list(rows), purpose, shown, bad)
-    return RowFile(rows=iter(read), guesses=(*found.guesses, *said), is_table=True)
+    read, guesses = read_columns(list(rows), purpose, shown, bad)
+    return RowFile(rows=iter(read), guesses=(*found.guesses, *guesses), is_table=True, notes=found.notes)
 
 
-def _recognised(path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
-    with reading_errors(shown):
-        stream = open_bytes(path)
-        head = stream.peek(4)[:4]
-        if head == b"PAR1" or (_ending(path) == ".parquet" and head):
-            return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
-        if head == b"PK\x03\x04":
-            return _archive(_seekable(stream), shown)
-        if is_binary(stream.peek(PROBE)[:PROBE]):
-            raise BinaryFileError("is a binary file, not text or a table", path=shown)
-        said: tuple[str, ...] = ()
-        if head[:1] in (b"\xff", b"\xfe") or b"\x00" in head:
-            text, encoding = decode_text(stream.read())
-            stream, said = io.BufferedReader(cast("io.RawIOBase", io.BytesIO(text.encode()))), _in(encoding)
-        first_lines = _first_lines(stream)
-        if _are_json_lines(first_lines, path):
-            said = said if path.suffix.lower() in _LINES else (*said, "JSON Lines")
-            lines = _json_lines(chain(first_lines, stream), shown, bad)
-            return RowFile(rows=lines, guesses=said, unread=(b"".join(first_lines), stream))
-        text, encoding = decode_text(b"".join(first_lines) + stream.read())
-        stream.close()
-    found = _text_rows(text, path, shown, mapping, bad)
-    return msgspec.structs.replace(found, guesses=(*said, *_in(encoding), *found.guesses))
+def split_sheet(path: Path) -> tuple[Path, str | None]:
+    """A workbook and the sheet that is named behind it, as in golden.xlsx#Questions."""
+    name, mark, sheet = path.name.partition("#")
+    if not (mark and sheet) or Path(name).suffix.lower() not in _WORKBOOKS or path.exists():
+        return path, None
+    return path.with_name(name), sheet
+
+
+class _FileReader(NamedTuple):
+    """Reads one file by what it holds."""
+
+    path: Path
+    # The name of the file in messages.
+    shown: Path
+    sheet: str | None
+    purpose: Purpose
+    fields: Mapping[str, str]
+    mapping: FieldMap | None
+    bad: Bad
+
+    def read(self) -> RowFile:
+        """The rows, under the names that they have in the file."""
+        path, shown = self.path, self.shown
+        with reading_errors(shown):
+            stream = open_bytes(path)
+            head = stream.peek(4)[:4]
+            if head == b"PAR1" or (_ending(path) == ".parquet" and head):
+                return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
+            if head == b"PK\x03\x04":
+                return self._archive(_seekable(stream))
+            if is_binary(stream.peek(PROBE)[:PROBE]):
+                raise BinaryFileError("is a binary file, not text or a table", path=shown)
+            guesses: tuple[str, ...] = ()
+            if head[:1] in (b"\xff", b"\xfe") or b"\x00" in head:
+                text, encoding = decode_text(stream.read())
+                stream, guesses = (
+                    io.BufferedReader(cast("io.RawIOBase", io.BytesIO(text.encode()))),
+                    _in(encoding),
+                )
+            first_lines = _first_lines(stream)
+            if _are_json_lines(first_lines, path):
+                guesses = guesses if path.suffix.lower() in _LINES else (*guesses, "JSON Lines")
+                lines = self._json_lines(chain(first_lines, stream))
+                return RowFile(rows=lines, guesses=guesses, unread=(b"".join(first_lines), stream))
+            text, encoding = decode_text(b"".join(first_lines) + stream.read())
+            stream.close()
+        found = self._text_rows(text)
+        return msgspec.structs.replace(found, guesses=(*guesses, *_in(encoding), *found.guesses))
+
+    def _archive(self, stream: io.BufferedReader | io.BytesIO) -> RowFile:
+        # Archives and XML are loaded for those who have such files.
+        from answerkey.transcripts.recorded_rows import is_eval_archive, read_eval_archive
+        from answerkey.transcripts.workbooks import is_workbook, read_workbook
+
+        if is_eval_archive(stream):
+            return RowFile(rows=((None, row) for row in read_eval_archive(stream, self.shown)))
+        if not is_workbook(stream):
+            message = "is an archive, but not an Excel workbook or an Inspect log; unpack it first"
+            raise InputError(message, path=self.shown)
+        stream.seek(0)
+        found = read_workbook(stream, self.shown, self._header(), self.bad, self.sheet)
+        return RowFile(rows=found.rows, guesses=found.guesses, is_table=True, notes=found.notes)
+
+    def _header(self) -> HeaderNames:
+        return HeaderNames.of(self.purpose, self.fields.values())
+
+    def _text_rows(self, text: str) -> RowFile:
+        suffix = _ending(self.path)
+        if not text.strip():
+            return RowFile(rows=iter(()))
+        if suffix in (".yaml", ".yml"):
+            return self._yaml(text)
+        if text.lstrip()[0] in "[{":
+            return self._json(text, lines=suffix in _LINES)
+        if suffix in _LINES or suffix == ".json":
+            return RowFile(rows=self._json_lines(io.BytesIO(text.encode())))
+        if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
+            return self._yaml(text)
+        from answerkey.transcripts.tables import SEPARATOR_NAMES, guess_separator, read_delimited
+
+        header = self._header()
+        separator = guess_separator(text, header)
+        plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
+        named = SEPARATOR_NAMES.get(separator, repr(separator))
+        guesses = () if plain else (f"a table with {named} between cells",)
+        rows = read_delimited(text, self.shown, separator, header, self.bad)
+        return RowFile(rows=rows, guesses=guesses, is_table=True)
+
+    def _json_lines(self, lines: Iterable[bytes]) -> Iterator[Row]:
+        with reading_errors(self.shown):
+            for number, raw in enumerate(lines, start=1):
+                line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+                if not line.strip():
+                    continue
+                try:
+                    row = decode_line(line)
+                    if self.purpose == "questions":
+                        _refuse_repeated_keys(line.decode())
+                except ValueError as error:
+                    self.bad(InputError(str(error), path=self.shown, line=number), line)
+                    continue
+                yield number, row
+
+    def _json(self, text: str, *, lines: bool) -> RowFile:
+        import json  # the standard parser names line and column of a mistake in a multi-line file
+
+        try:
+            value = decode_python_json(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"not valid JSON: {error.msg}", path=self.shown, line=error.lineno) from None
+        except NestingError as error:
+            raise InputError(f"not valid JSON: {error}", path=self.shown) from None
+        keys, items = _listed(value, self.shown, self.mapping)
+        guesses = (*(("JSON",) if lines else ()), *_named_keys(keys))
+        if self.purpose != "questions":
+            return RowFile(rows=self._items(items), guesses=guesses)
+        outline = outline_json(text, keys)
+        for repeated in outline.repeated:
+            message = f"{repeated.key!r} is given twice, here and on line {repeated.first_line}; remove one"
+            self.bad(InputError(message, path=self.shown, line=repeated.line), None)
+        return RowFile(rows=self._items(items, outline.item_lines), guesses=guesses)
+
+    def _items(self, items: list[Any], lines: Sequence[int] = ()) -> Iterator[Row]:
+        numbered = lines if len(lines) == len(items) else [None] * len(items)
+        for number, (item, line) in enumerate(zip(items, numbered, strict=True), start=1):
+            try:
+                row = _object(item)
+            except ValueError as error:
+                self.bad(InputError(f"item {number}: {error}", path=self.shown, line=line), item)
+                continue
+            yield line, row
+
+    def _yaml(self, text: str) -> RowFile:
+        from answerkey.transcripts.yaml_documents import line_of, read_yaml
+
+        texts: frozenset[str] = frozenset()
+        if self.purpose != "records":
+            # What a map names may be a text as well.
+            mapped = {name for expression in self.fields.values() for name in re.findall(r"\w+", expression)}
+            texts = _YAML_TEXTS | mapped
+        try:
+            document = read_yaml(text, texts)
+            limit_depth(document.value)
+        except NestingError as error:
+            raise InputError(f"not valid YAML: {error}", path=self.shown) from None
+        for problem in document.problems:
+            self.bad(InputError(f"not valid YAML: {problem}", path=self.shown, line=problem.line), None)
+        if document.problems and not document.value:
+            return RowFile(rows=iter(()), notes=document.notes)
+        keys, items = _listed(document.value, self.shown, self.mapping)
+        nodes = document.item_nodes(keys)
+        if len(nodes) != len(items):
+            return RowFile(rows=self._items(items), guesses=_named_keys(keys), notes=document.notes)
+        lines = [line_of(node) for node in nodes]
+        by_line = dict(zip(lines, nodes, strict=True))
+
+        def locate(line: int | None, path: ValuePath) -> int | None:
+            return line if line not in by_line else line_of(by_line[line], path)
+
+        rows = self._items(items, lines)
+        return RowFile(rows=rows, guesses=_named_keys(keys), notes=document.notes, locate=locate)
 
 
 def _ending(path: Path) -> str:
@@ -273,26 +454,6 @@ def _in(encoding: str) -> tuple[str, ...]:
     return (f"text in {encoding}",) if encoding else ()
 
 
-def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
-    suffix = _ending(path)
-    if not text.strip():
-        return RowFile(rows=iter(()))
-    if suffix in (".yaml", ".yml"):
-        return _yaml(text, shown, mapping, bad)
-    if text.lstrip()[0] in "[{":
-        return _json(text, shown, mapping, bad, lines=suffix in _LINES)
-    if suffix in _LINES or suffix == ".json":
-        return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown, bad))
-    if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
-        return _yaml(text, shown, mapping, bad)
-    from answerkey.transcripts.tables import SEPARATOR_NAMES, guess_separator, read_delimited
-
-    separator = guess_separator(text)
-    plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
-    said = () if plain else (f"a table with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells",)
-    return RowFile(rows=read_delimited(text, shown, separator, bad), guesses=said, is_table=True)
-
-
 def _looks_like_yaml(text: str) -> bool:
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     return first.startswith(("- ", "---")) or first.rstrip().endswith(":")
@@ -301,20 +462,6 @@ def _looks_like_yaml(text: str) -> bool:
 def _seekable(stream: io.BufferedReader) -> io.BufferedReader | io.BytesIO:
     """The stream itself, if it is a file on disk; otherwise its content."""
     return stream if type(stream) is io.BufferedReader and stream.seekable() else io.BytesIO(stream.read())
-
-
-def _archive(stream: io.BufferedReader | io.BytesIO, path: Path) -> RowFile:
-    # Archives and XML are loaded for those who have such files.
-    from answerkey.transcripts.recorded_rows import is_eval_archive, read_eval_archive
-    from answerkey.transcripts.tables import is_workbook, read_workbook
-
-    if is_eval_archive(stream):
-        return RowFile(rows=((None, row) for row in read_eval_archive(stream, path)))
-    if not is_workbook(stream):
-        raise InputError("is an archive, but no Excel workbook or Inspect log; unpack it first", path=path)
-    stream.seek(0)
-    rows, sheet = read_workbook(stream, path)
-    return RowFile(rows=rows, guesses=(f"the sheet {sheet!r} of a workbook",), is_table=True)
 
 
 def _first_lines(stream: io.BufferedReader) -> list[bytes]:
@@ -343,20 +490,6 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
     return named or (whole and len(written) > 1)
 
 
-def _json_lines(lines: Iterable[bytes], path: Path, bad: Bad) -> Iterator[Row]:
-    with reading_errors(path):
-        for number, raw in enumerate(lines, start=1):
-            line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
-            if not line.strip():
-                continue
-            try:
-                row = decode_line(line)
-            except ValueError as error:
-                bad(InputError(str(error), path=path, line=number), line)
-                continue
-            yield number, row
-
-
 def decode_line(line: bytes) -> JsonObject:
     """The object on a line; ValueError says what it is instead."""
     try:
@@ -370,6 +503,12 @@ def decode_line(line: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {type_in_words(value)}")
     return value
+
+
+def _refuse_repeated_keys(line: str) -> None:
+    repeated = outline_json(line).repeated
+    if repeated:
+        raise ValueError(f"{repeated[0].key!r} is given twice; remove one")
 
 
 def _with_lone_surrogates(line: bytes) -> Json:
@@ -399,20 +538,6 @@ def _object(value: object) -> JsonObject:
     if not all(isinstance(key, str) for key in value):
         raise ValueError("field names must be text")
     return value
-
-
-def _json(text: str, path: Path, mapping: FieldMap | None, bad: Bad, *, lines: bool) -> RowFile:
-    import json  # the standard parser names line and column of a mistake in a multi-line file
-
-    try:
-        value = decode_python_json(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON: {error.msg}", path=path, line=error.lineno) from None
-    except NestingError as error:
-        raise InputError(f"not valid JSON: {error}", path=path) from None
-    keys, items = _listed(value, path, mapping)
-    guesses = (*(("JSON",) if lines else ()), *_said_keys(keys))
-    return RowFile(rows=_items(items, path, bad), guesses=guesses)
 
 
 def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[str, ...], list[Any]]:
@@ -465,43 +590,8 @@ def _is_rows(value: object) -> bool:
     return isinstance(value, list) and 2 * sum(isinstance(item, dict) for item in value) >= len(value)
 
 
-def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _named_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     return () if keys in ((), ("questions",), ("replies",)) else (f"the rows under {'.'.join(keys)!r}",)
-
-
-def _items(
-    items: list[Any], path: Path, bad: Bad, lines: Sequence[int | None] | None = None
-) -> Iterator[Row]:
-    for number, (item, line) in enumerate(zip(items, lines or [None] * len(items), strict=True), start=1):
-        try:
-            row = _object(item)
-        except ValueError as error:
-            bad(InputError(f"item {number}: {error}", path=path, line=line), item)
-            continue
-        yield line, row
-
-
-def _yaml(text: str, path: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
-    import yaml
-
-    try:
-        # The node tree knows the line of every item; the values come from the safe constructor only.
-        value = decode_yaml(text)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except NestingError as error:
-        raise InputError(f"not valid YAML: {error}", path=path) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "cannot be parsed"
-        raise InputError(
-            f"not valid YAML: {problem}", path=path, line=mark.line + 1 if mark else None
-        ) from None
-    keys, items = _listed(value, path, mapping)
-    for key in keys:
-        node = next((child for name, child in node.value if name.value == key), node)
-    lines = [child.start_mark.line + 1 for child in node.value] if isinstance(node, yaml.SequenceNode) else []
-    numbered = lines if len(lines) == len(items) else [None] * len(items)
-    return RowFile(rows=_items(items, path, bad, numbered), guesses=_said_keys(keys))
 
 
 def _parquet(stream: io.BufferedReader | io.BytesIO, path: Path) -> Iterator[Row]:

@@ -3,12 +3,10 @@
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from answerkey.errors import InputError
 from answerkey.model.question import Question
@@ -71,8 +69,12 @@ _PARTED_BY = {
 }
 
 
+# Called with what is wrong with a row, and the row; what it raises ends the reading.
+Bad = Callable[[InputError, object], None]
+
+
 def refuse(error: InputError, row: object = None) -> None:
-    """What is done with a bad row where a file must be right."""
+    """End the reading at a bad row."""
     raise error
 
 
@@ -85,7 +87,7 @@ def read_columns(
     rows: Sequence[tuple[int | None, JsonObject]],
     purpose: Purpose,
     path: Path,
-    bad: Callable[[InputError, object], None] = refuse,
+    bad: Bad = refuse,
 ) -> tuple[list[tuple[int | None, JsonObject]], list[str]]:
     """The rows under answerkey's names with their lists parted, and what was guessed; those that cannot be read go to `bad`."""
     names = dict.fromkeys(name for _, row in rows for name in row)
@@ -155,7 +157,7 @@ def split_cell(cell: str, separator: str) -> list[str]:
     return [part.strip() for part in _PARTED_BY[separator].split(cell) if part.strip()]
 
 
-# Tables as people save them: CSV with any separator, and the first sheet of an Excel workbook.
+# Tables as people save them: CSV with any separator, and titles above the header.
 
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -163,48 +165,75 @@ SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _PROBE_RECORDS = 30
 # A line that Excel writes to say which separator it used.
 _STATED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-# Limit of an unpacked sheet.
-_MAX_SHEET_BYTES = 500_000_000
+# Rows among which the header is looked for.
+_HEADER_ROWS = 20
 
 Row = tuple[int | None, JsonObject]
 
 
-def guess_separator(text: str) -> str:
-    """The character between the cells: the one that parts every record into as many cells as the header has."""
+class HeaderNames(NamedTuple):
+    """The names of columns by which a header row is recognised; without any, the first row is the header."""
+
+    # Without case, spaces and punctuation.
+    names: frozenset[str]
+    # Whether a table without such a column cannot be read.
+    is_required: bool
+
+    @classmethod
+    def of(cls, purpose: Purpose, mapped: Iterable[str] = ()) -> "HeaderNames":
+        """The names for a purpose, and the columns that `--map` names."""
+        if purpose == "records":
+            return cls(frozenset(), False)
+        fields = {"question"} if purpose == "questions" else {"question", "id", "answer", "messages"}
+        others = {name for name, field in _OTHER_NAMES[purpose].items() if field in fields}
+        names = {*map(plain_name, (*fields, *mapped)), *others} - {""}
+        return cls(frozenset(names), purpose == "questions" and not mapped)
+
+    def find(self, rows: Iterable[Sequence[str]]) -> int | None:
+        """The index of the header row; None if no row is one."""
+        for index, cells in enumerate(islice(rows, _HEADER_ROWS)):
+            if any(plain_name(cell) in self.names for cell in cells):
+                return index
+        return None
+
+
+def guess_separator(text: str, header: HeaderNames) -> str:
+    """The character between the cells: the one that splits every record into as many cells as the header has."""
     stated = _STATED.match(text)
     if stated:
         return stated[1]
-    return max(SEPARATOR_NAMES, key=lambda separator: _fit(text, separator))
+    return max(SEPARATOR_NAMES, key=lambda separator: _fit(text, separator, header))
 
 
-def _fit(text: str, separator: str) -> tuple[bool, float, int]:
+def _fit(text: str, separator: str, header: HeaderNames) -> tuple[bool, float, int]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        counts = [len(cells) for cells in islice(reader, _PROBE_RECORDS) if any(map(str.strip, cells))]
+        records = [cells for cells in islice(reader, _PROBE_RECORDS) if any(map(str.strip, cells))]
     except csv.Error:
         return False, 0.0, 0
+    counts = [len(cells) for cells in records[header.find(records) or 0 :]]
     if not counts or counts[0] < 2:
         return False, 0.0, 0
     return True, sum(count == counts[0] for count in counts) / len(counts), counts[0]
 
 
 def read_delimited(
-    text: str, path: Path, separator: str, bad: Callable[[InputError, object], None] = refuse
+    text: str, path: Path, separator: str, header: HeaderNames, bad: Bad = refuse
 ) -> Iterator[Row]:
     """The records under the names of the header, without empty cells; `bad` is called for those that cannot be read."""
     stated = _STATED.match(text)
-    skipped = 1 if stated else 0
-    reader = csv.reader(
-        io.StringIO(text[stated.end() :] if stated else text, newline=""), delimiter=separator, strict=True
-    )
-    header, problem = _record(reader, path)
+    text = text[stated.end() :] if stated else text
+    skipped, titles = (1 if stated else 0), header.find(_records(text, separator)) or 0
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    for _ in range(titles):
+        next(reader)
+    begin = reader.line_num + 1 + skipped
+    names, problem = _record(reader, path, skipped)
     if problem is not None:
         raise problem
-    if not header:
+    if not names:
         raise InputError("is empty; the first line must name the columns", path=path)
-    names = _names(header, path)
+    names = column_names(names, path, begin)
     while True:
         line = reader.line_num + 1 + skipped
         cells, problem = _record(reader, path, skipped)
@@ -212,9 +241,9 @@ def read_delimited(
             return
         if cells is not None and not any(cell.strip() for cell in cells):
             continue
-        if cells is not None and len(cells) != len(header):
+        if cells is not None and len(cells) != len(names):
             problem = InputError(
-                f"{len(cells)} cells where the header has {len(header)} ({', '.join(filter(None, names))}), "
+                f"{len(cells)} cells where the header has {len(names)} ({', '.join(filter(None, names))}), "
                 f"read with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells; "
                 "put quotes around a cell that holds one",
                 path=path,
@@ -224,6 +253,14 @@ def read_delimited(
             bad(problem, cells)
         elif cells is not None:
             yield line, {name: cell for name, cell in zip(names, cells, strict=True) if name and cell != ""}
+
+
+def _records(text: str, separator: str) -> Iterator[list[str]]:
+    """The records up to the first that is not valid CSV."""
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    except csv.Error:
+        return
 
 
 def _record(reader: "Reader", path: Path, skipped: int = 0) -> tuple[list[str] | None, InputError | None]:
@@ -238,97 +275,10 @@ def _record(reader: "Reader", path: Path, skipped: int = 0) -> tuple[list[str] |
         return None, InputError(reason, path=path, line=line)
 
 
-def _names(header: list[str], path: Path) -> list[str]:
+def column_names(header: list[str], path: Path, line: int) -> list[str]:
     """The names of the columns; a column without a name is skipped."""
     names = [name.strip() for name in header]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"two columns have the same name, {twice!r}; rename one", path=path, line=1)
+        raise InputError(f"two columns have the same name, {twice!r}; rename one", path=path, line=line)
     return names
-
-
-def is_workbook(stream: IO[bytes]) -> bool:
-    """Whether a ZIP archive is an Excel workbook."""
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except zipfile.BadZipFile:
-        return False
-
-
-def read_workbook(stream: IO[bytes], path: Path) -> tuple[Iterator[Row], str]:
-    """The records of a workbook's first sheet, and that sheet's name."""
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            texts = _shared_texts(archive)
-            sheet = next(_xml(archive, "xl/workbook.xml").iter(f"{_SHEET}sheet"))
-            targets = {
-                relation.get("Id"): relation.get("Target", "")
-                for relation in _xml(archive, "xl/_rels/workbook.xml.rels")
-            }
-            target = targets[sheet.get(_RELATION)].lstrip("/")
-            content = _xml(archive, target if target.startswith("xl/") else f"xl/{target}")
-    except (zipfile.BadZipFile, ElementTree.ParseError, KeyError, StopIteration, ValueError) as error:
-        raise InputError(
-            f"not a readable Excel workbook ({error}); save it again as .xlsx", path=path
-        ) from None
-    return _sheet_rows(content, texts, path), sheet.get("name", "")
-
-
-def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    if archive.getinfo(name).file_size > _MAX_SHEET_BYTES:
-        raise ValueError(f"{name} is too large")
-    content = archive.read(name)
-    if b"<!DOCTYPE" in content[:1000] or b"<!ENTITY" in content:
-        # Entities are how a small file unpacks to a huge one; Excel writes none.
-        raise ValueError(f"{name} declares entities")
-    return ElementTree.fromstring(content)  # noqa: S314  # without entities there is nothing to expand
-
-
-def _shared_texts(archive: zipfile.ZipFile) -> list[str]:
-    if "xl/sharedStrings.xml" not in archive.namelist():
-        return []
-    return [_entry_text(item) for item in _xml(archive, "xl/sharedStrings.xml").iter(f"{_SHEET}si")]
-
-
-def _entry_text(item: ElementTree.Element) -> str:
-    """The text of an entry, without how East Asian words are pronounced."""
-    runs = [item, *item.findall(f"{_SHEET}r")]
-    return "".join(part.text or "" for run in runs for part in run.findall(f"{_SHEET}t"))
-
-
-def _sheet_rows(sheet: ElementTree.Element, texts: list[str], path: Path) -> Iterator[Row]:
-    names: dict[str, str] = {}
-    for number, row in enumerate(sheet.iter(f"{_SHEET}row"), start=1):
-        cells: dict[str, str] = {}
-        for cell in row.iter(f"{_SHEET}c"):
-            column = (cell.get("r") or "").rstrip("0123456789") or str(len(cells))
-            value = _cell(cell, texts)
-            if value.strip():
-                cells[column] = value
-        if not cells:
-            continue
-        if not names:
-            names = dict(zip(cells, _names(list(cells.values()), path), strict=True))
-            continue
-        named: JsonObject = {names[column]: value for column, value in cells.items() if column in names}
-        if named:
-            yield int(row.get("r") or number), named
-
-
-def _cell(cell: ElementTree.Element, texts: list[str]) -> str:
-    """A cell's value as text, as in a CSV file."""
-    inline = cell.find(f"{_SHEET}is")
-    if inline is not None:
-        return _entry_text(inline)
-    value = cell.findtext(f"{_SHEET}v") or ""
-    kind = cell.get("t", "n")
-    if kind == "s":
-        return texts[int(value)] if value.isdigit() and int(value) < len(texts) else ""
-    if kind == "b":
-        return "true" if value == "1" else "false"
-    if kind == "n" and value:
-        # Excel writes 17 digits: 0.1 is 0.10000000000000001.
-        number = float(value)
-        return str(int(number)) if number.is_integer() else repr(number)
-    return value
