@@ -96,6 +96,16 @@ def test_early_stop_asks_less_and_says_so(folder: Path, answerkey) -> None:
     assert document["sequential"]["verdict"] == document["verdict"] == "worse"
     assert document["sequential"]["p_value"] <= 0.05
     assert document["sequential"]["high"] < 0
+    # One verdict, the test's, also in the comparison.
+    comparison = document["comparison"]
+    assert comparison["verdict"] == "worse"
+    assert comparison["difference"]["p_value"] == document["sequential"]["p_value"]
+    assert any("stopped early" in reason for reason in comparison["reasons"])
+    # Interleaved, so that latencies are tested.
+    assert comparison["latency_ms"]["p_value"] is not None
+    shown = answerkey("ab", "golden.jsonl", "--a", "bot.py:good", "--b", "bot.py:bad", "--early-stop").stdout
+    assert shown.count("interval") == 1 + shown.count("95% interval")
+    assert len([line for line in shown.splitlines() if line.startswith((" worse ", " no clear "))]) == 1
 
 
 def test_two_equal_targets_are_inconclusive(folder: Path, answerkey) -> None:

@@ -3,11 +3,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import answerkey
 from answerkey.comparison import compare
 from answerkey.errors import UsageError
-from answerkey.model.run import Run
+from answerkey.model.run import ExperimentLink, Run
 from answerkey.report.wording import comparison_facts
 from comparison.made import make_run
 
@@ -48,7 +49,7 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     assert found.verdict == "no clear difference"
     assert "can only detect differences of 37.3 points or more" in found.reasons[0]
     assert (
-        "a problem that none of these 15 questions shows could still affect up to 18% of all"
+        "a problem that none of these 15 questions shows could still affect up to 18% of questions like these"
         in found.reasons[-1]
     )
     assert found.unseen == pytest.approx(0.181, abs=0.001)
@@ -145,8 +146,16 @@ def test_new_errors_latency_and_cost() -> None:
     )
     found = compare(before, after)
     assert found.new_errors == {"timeout": 2}
+    # Made at different times: the latencies are shown and not tested.
     assert found.latency is not None
-    assert found.latency.verdict == "worse"
+    assert (found.latency.tested, found.latency.verdict) == (False, "no clear difference")
+    document = found.to_dict()["latency_ms"]
+    assert (document["mean"], document["low"], document["p_value"]) == (200.0, None, None)
+    link = ExperimentLink(runs=("a-id", "b-id"), early_stop=False, looks=0)
+    before, after = (replace(run, info=replace(run.info, experiment=link)) for run in (before, after))
+    interleaved = compare(before, after).latency
+    assert interleaved is not None
+    assert (interleaved.tested, interleaved.verdict) == (True, "worse")
     assert found.cost is not None
     assert found.cost.verdict == "no clear difference"
 

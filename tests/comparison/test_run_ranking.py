@@ -33,14 +33,20 @@ def test_runs_are_ranked_and_grouped() -> None:
     assert msgspec.to_builtins(found)["runs"][0]["rank"] == 1
 
 
-def test_a_score_that_cannot_be_told_apart_is_no_place_on_the_front() -> None:
+def test_an_unclear_gain_at_a_higher_cost_is_not_on_the_pareto_front() -> None:
     level = {f"q{i}": 0.8 for i in range(40)}
-    # A hair better, and clearly slower: the tie in score does not carry it onto the front.
-    hair = level | {"q1": 0.9}
+    slightly_better = level | {"q1": 0.9}
+    runs = [make_run(level, name="cheap", cost=0.01), make_run(slightly_better, name="dear", cost=0.02)]
+    found = answerkey.rank(runs)
+    assert [(run.name, run.pareto) for run in found.runs] == [("dear", False), ("cheap", True)]
+
+
+def test_latency_of_runs_made_at_different_times_does_not_decide_the_pareto_front() -> None:
+    level = {f"q{i}": 0.8 for i in range(40)}
     found = answerkey.rank(
-        [make_run(level, name="quick", latency_ms=10), make_run(hair, name="hair", latency_ms=90)]
+        [make_run(level, name="slow", latency_ms=900), make_run(level, name="fast", latency_ms=10)]
     )
-    assert [(run.name, run.pareto) for run in found.runs] == [("hair", False), ("quick", True)]
+    assert [run.pareto for run in found.runs] == [True, True]
 
 
 def test_only_questions_that_all_runs_have() -> None:

@@ -19,6 +19,7 @@ from answerkey.judge.calibration import (
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
+from answerkey.report.wording import judge_line
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, new_id
@@ -113,7 +114,7 @@ def test_labels_are_read_in_the_usual_words(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     known = [(name, 1) for name in "abcefg"] + [("d", 1), ("d", 2)]
-    found = labels_from_file(path, known, pass_mark=0.7)
+    found = labels_from_file(path, JudgedReplies(dict.fromkeys(known), {}, 0.7))
     assert found.right == {
         ("a", 1): True,
         ("b", 1): False,
@@ -142,8 +143,25 @@ def test_a_bad_label_names_its_line(tmp_path: Path, row: dict[str, object], line
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row))
     with pytest.raises(InputError) as raised:
-        labels_from_file(path, [("a", 1), ("d", 1), ("d", 2)], pass_mark=0.7)
+        labels_from_file(path, JudgedReplies(dict.fromkeys([("a", 1), ("d", 1), ("d", 2)]), {}, 0.7))
     assert line in str(raised.value)
+
+
+def test_labels_of_other_replies_are_refused_with_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    keys = [(name, 1) for name in "abc"]
+    replies = JudgedReplies(dict.fromkeys(keys), {}, 0.7, texts={key: f"Reply  to\n{key[0]}" for key in keys})
+    rows = [{"id": name, "reply": f"Reply to {name}", "correct": True} for name in "abc"]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    # White space may differ.
+    assert labels_from_file(path, replies).without_text == 0
+    path.write_text(
+        "\n".join(map(json.dumps, [{**row, "reply": "Another reply"} for row in rows[:2]] + rows[2:]))
+    )
+    with pytest.raises(InputError, match=r"2 of 3 labels are of other replies .* \(first: a, trial 1\)"):
+        labels_from_file(path, replies)
+    path.write_text("\n".join(map(json.dumps, [{"id": "a", "correct": True}, *rows[1:]])))
+    assert labels_from_file(path, replies).without_text == 1
 
 
 @pytest.fixture
@@ -186,6 +204,14 @@ def test_calibrating_a_gullible_judge_on_the_command_line(judged_run: Path) -> N
     assert "the judge is lenient" in shown.output
     assert "corrected (PPI++)" in shown.output
     assert "gullible against people · judged" in shown.output
+    assert "36 labels have no reply text" in shown.output
+    # The run's record says so from now on.
+    with open_store(".answerkey/answerkey.db") as store:
+        judge = store.find_run("judged").judge
+    assert judge is not None
+    assert judge.calibration is not None
+    assert (judge.calibration.labelled, judge.calibration.agreement) == (36, document["agreement"]["value"])
+    assert judge_line(judge).endswith("of 36 labelled replies")
 
 
 def test_feedback_in_the_store_calibrates_too(judged_run: Path) -> None:

@@ -21,9 +21,10 @@ def test_the_line_says_what_judging_came_to() -> None:
         reliable=True,
     )
     assert judge_line(judge) == (
-        "judged by a + b: 104 of 106 replies, 110 calls, 3 cached, cost $0.0213, Krippendorff α 0.81, "
-        "canaries passed"
+        "judged by a + b: 104 of 106 replies, 110 calls, 3 cached, cost $0.0213, "
+        "panel agreement (Krippendorff α) 0.81, canaries passed, never calibrated"
     )
-    assert judge_line(replace(judge, reliable=False)).endswith("UNRELIABLE: canaries failed")
-    assert judge_line(replace(judge, reliable=None)).endswith("canaries not all judged")
+    assert "UNRELIABLE: canaries failed" in judge_line(replace(judge, reliable=False))
+    assert "canaries not all judged" in judge_line(replace(judge, reliable=None))
+    assert "(Krippendorff α) 0.37, too low" in judge_line(replace(judge, agreement={"judge": 0.37}))
     assert "\x1b" not in judge_line(replace(judge, model="evil\x1b[2J"))

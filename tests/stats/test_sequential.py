@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_result
 
 
 def test_looking_after_every_question_keeps_the_error_rate() -> None:
@@ -60,7 +60,7 @@ def test_direction_and_interval_are_those_of_the_bet_that_won() -> None:
     assert (test.verdict, test.count < 80) == ("better", True)
     interval = test.interval()
     assert 0.0 < interval.low < test.mean < interval.high
-    assert sequential_document(AnytimeTest([-v for v in values]))["verdict"] == "worse"
+    assert sequential_result(AnytimeTest([-v for v in values])).verdict == "worse"
 
 
 def test_planned_looks_decide_only_where_they_were_planned() -> None:
@@ -71,6 +71,8 @@ def test_planned_looks_decide_only_where_they_were_planned() -> None:
             assert not test.decided
     assert (test.verdict, test.count) == ("better", 10)
     assert test.level == pytest.approx(1 - 0.05 / 3)
+    # Ten equal gains: 2 / 2**11, three times.
+    assert test.p_value == pytest.approx(3 * 2 * 0.5**11)
     assert test.interval().low > 0.0
     source = random.Random(1)
     alarms = 0

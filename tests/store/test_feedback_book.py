@@ -70,6 +70,8 @@ def test_satisfaction_is_positive_over_all_and_the_rate_is_feedback_over_queries
     stats = feedback_stats(store)
     assert (stats.feedback, stats.positive, stats.queries, stats.reviews) == (3, 2, 6, 1)
     assert stats.satisfaction == pytest.approx(2 / 3)
+    assert stats.satisfaction_interval is not None
+    assert stats.satisfaction_interval.low < 2 / 3 < stats.satisfaction_interval.high
     assert stats.feedback_rate == pytest.approx(3 / 6)
     assert {part.category: part.satisfaction for part in stats.categories} == {"property": 1.0, "tax": 0.0}
     # Liked replies scored 1.0 and the disliked ones 0.4: verdicts and scores agree wholly.
@@ -111,3 +113,15 @@ def test_thumbs_words_and_scores_are_read(given, value):
 def test_anything_else_is_refused_with_what_is_allowed(given):
     with pytest.raises(UsageError, match=r'give "up", "down", true, false or a number from 0 to 1'):
         read_value(given)
+
+
+def test_several_verdicts_on_one_reply_count_as_one_unit(store):
+    add_run(store, "r1")
+    book = FeedbackStore(store)
+    for _ in range(20):
+        for number, value in ((0, 1.0), (1, 0.0), (3, 1.0), (4, 0.0)):
+            book.add(verdict(value, response_id=f"resp-q{number}-1"))
+    stats = feedback_stats(store)
+    assert (stats.feedback, stats.agreement.pairs) == (80, 4)
+    # 80 independent verdicts would give an interval of about ±11 points.
+    assert stats.satisfaction_interval.high - stats.satisfaction_interval.low > 0.6

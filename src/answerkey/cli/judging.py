@@ -183,7 +183,7 @@ def _read_range(option: str, text: str) -> tuple[float, float]:
 
 
 def _print_stats(figures: "FeedbackStats") -> None:
-    from answerkey.report.wording import percent, score_percent
+    from answerkey.report.wording import percent, rate_range_text, score_percent
     from answerkey.text.normalise import one_line
 
     if not figures.feedback and not figures.reviews:
@@ -192,7 +192,8 @@ def _print_stats(figures: "FeedbackStats") -> None:
         )
         return
     click.echo(
-        f"satisfaction   {percent(figures.satisfaction)}  ({figures.positive} of {figures.feedback} positive)"
+        f"satisfaction   {percent(figures.satisfaction)}  ({figures.positive} of {figures.feedback} positive"
+        f"{rate_range_text(figures.satisfaction_interval)})"
     )
     if figures.feedback_rate is None:
         click.echo(

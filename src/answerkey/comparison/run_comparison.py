@@ -22,6 +22,7 @@ from answerkey.model.scorecard import ScoreBatch, Trial, lowest_score, round_sco
 from answerkey.protocols import Direction, Store
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
+from answerkey.stats.sequential import SequentialResult
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -372,11 +373,28 @@ class PairedRuns:
         return self._measures(parts, graded=True)
 
     def lower_is_better(
-        self, name: str, first: Floats, second: Floats, *, counted: bool = True
+        self, name: str, first: Floats, second: Floats, *, counted: bool = True, tested: bool = True
     ) -> Measure | None:
-        """Return the measure of latency, cost or error rate; the last is a share, not a count."""
+        """Return the measure of latency, cost or error rate; the last is a share, not a count.
+
+        If it is not `tested`, it has both means and no difference.
+        """
         part = self._known(name, first, second)._replace(direction="lower", counted=counted)
-        return self._measures([part], graded=False)[0] if len(part.first) else None
+        if not len(part.first):
+            return None
+        if tested:
+            return self._measures([part], graded=False)[0]
+        return Measure(
+            name=name,
+            base=_mean(part.first),
+            candidate=_mean(part.second),
+            graded=False,
+            counted=counted,
+            tested=False,
+            difference=None,
+            p_adjusted=None,
+            verdict="no clear difference",
+        )
 
     def _known(self, name: str, first: Floats, second: Floats) -> _Part:
         before, after = first[self._pairing.base], second[self._pairing.candidate]
@@ -535,18 +553,54 @@ def compare_runs(
         margin=margin,
         detectable=None if detectable is None else round_score(detectable),
         unseen=round_score(unseen_rate(difference.units, level)),
-        reasons=tuple(_reasons(score, detectable, margin)),
+        reasons=tuple(
+            _reasons(score, detectable, margin, f"answerkey plan {base.info.id} {candidate.info.id}")
+        ),
         components=tuple(runs.family(base.components, candidate.components, graded=True)),
         metrics=tuple(runs.family(base.metrics, candidate.metrics, graded=False)),
         categories=tuple(runs.categories()),
         flips=runs.flips(),
         pass_rate=runs.pass_rate(),
-        latency=runs.lower_is_better("latency_ms", base.latencies, candidate.latencies),
+        latency=runs.lower_is_better(
+            "latency_ms", base.latencies, candidate.latencies, tested=_interleaved(base.info, candidate.info)
+        ),
         cost=runs.lower_is_better("cost", base.costs, candidate.costs),
         error_rate=runs.lower_is_better("error_rate", base.failures, candidate.failures, counted=False),
         new_errors={kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors},
         notes=(*run_notes((base, candidate)), *_pairing_notes(pairing)),
     )
+
+
+def with_sequential_result(
+    comparison: Comparison, result: SequentialResult, *, stopped_early: bool
+) -> Comparison:
+    """Return a comparison whose difference and verdict are those of a test that may stop early."""
+    difference = msgspec.structs.replace(
+        comparison.difference,
+        **{name: getattr(result, name) for name in ("mean", "low", "high", "level", "p_value", "method")},
+        units=result.differences,
+    )
+    score = msgspec.structs.replace(
+        comparison.score, difference=difference, p_adjusted=result.p_value, verdict=result.verdict
+    )
+    reasons = [
+        f"verdict by {result.method}, over the {_units_words(difference)} asked before the decision: it may be checked "
+        "while the experiment runs; the figures below are not corrected for that"
+    ]
+    if stopped_early:
+        reasons.append(
+            "stopped early: the true difference is probably smaller than this estimate; the interval holds"
+        )
+    elif result.verdict == "no clear difference":
+        reasons.append("asking every question without --early-stop or --looks detects smaller differences")
+    return msgspec.structs.replace(
+        comparison, score=score, verdict=result.verdict, reasons=(*reasons, *_unseen_reasons(difference))
+    )
+
+
+def _interleaved(base: RunInfo, candidate: RunInfo) -> bool:
+    """Whether the runs are the two arms of one experiment, so that load and time of day affected both alike."""
+    return base.experiment is not None and candidate.id in base.experiment.runs
 
 
 def _detectable(difference: Difference) -> float | None:
@@ -559,7 +613,8 @@ def _detectable(difference: Difference) -> float | None:
     return min((quantile + t_quantile(0.8, df)) * error, 1.0)
 
 
-def _reasons(score: Measure, detectable: float | None, margin: float | None) -> Iterator[str]:
+def _reasons(score: Measure, detectable: float | None, margin: float | None, planning: str) -> Iterator[str]:
+    """Say what the verdict rests on; `planning` is the command that plans a larger comparison."""
     difference = score.difference
     assert difference is not None  # scores are bounded
     if score.verdict == "same" and margin is not None:
@@ -576,13 +631,23 @@ def _reasons(score: Measure, detectable: float | None, margin: float | None) -> 
             yield f"there are too few {kind} to detect a difference"
         else:
             yield (
-                f"this comparison can only detect differences of {100 * detectable:.1f} points or more; "
-                "answerkey plan says how many questions a smaller one needs"
+                f"this comparison can only detect differences of {100 * detectable:.1f} points or more; how many questions "
+                f"a smaller one needs: {planning} --difference {_smaller(detectable):g}"
             )
+    yield from _unseen_reasons(difference)
+
+
+def _smaller(detectable: float) -> float:
+    """Return a usual difference below the detectable one, for an example."""
+    return next((usual for usual in (0.05, 0.02, 0.01) if usual < detectable), 0.005)
+
+
+def _unseen_reasons(difference: Difference) -> Iterator[str]:
     if difference.units > 1:
+        kind = "questions" if difference.units == difference.pairs else "units"
         yield (
             f"a problem that none of these {_units_words(difference)} shows could still affect up to "
-            f"{100 * unseen_rate(difference.units, difference.level):.2g}% of all"
+            f"{100 * unseen_rate(difference.units):.2g}% of {kind} like these"
         )
 
 
@@ -612,6 +677,11 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
         if info.judge is not None and info.judge.failed_canaries:
             did = "failed its" if info.judge.reliable is False else "gave no verdict on some"
             yield f"the judge of run {info.name} ({info.id}) {did} canaries: its scores are unreliable"
+        if info.judge is not None and info.judge.calibration is None and "score" in info.judge.touches:
+            yield (
+                f"the judge of run {info.name} ({info.id}) was never calibrated: its errors may explain the difference; "
+                f"compare it with people: answerkey judge calibrate {info.id}"
+            )
         if info.status != "complete":
             remedy = f"answerkey {'resume' if info.experiment is None else 'ab --resume'} {info.id}"
             remedy = "score its log again" if info.is_log else remedy

@@ -54,7 +54,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Mean]
     # Whether its judge passed the canaries; None: no judge, or no canaries.
     judge_reliable: bool | None
-    # Whether no other run is clearly better in score, latency or cost without being clearly worse in another of these.
+    # Whether no other run is clearly better in score or cost without being clearly worse in the other.
     pareto: bool = False
     # Results of the gates on this run.
     gates: tuple[GateResult, ...] = ()
@@ -176,17 +176,18 @@ def _dominated(
     score_signs: Mapping[tuple[int, int], int],
     level: float,
 ) -> set[int]:
-    """Return the runs that another one clearly beats in score, latency or cost without clearly losing in any."""
+    """Return the runs that another one clearly beats in score or cost without clearly losing in the other.
+
+    Latency does not count: the runs were made at different times, so that it also measures the load.
+    """
     dominated = set()
     for (i, j), score_sign in score_signs.items():
-        signs = [score_sign]
-        for column in ("latencies", "costs"):
-            first, second = (one.of(getattr(one.run, column)) for one in (shared_runs[i], shared_runs[j]))
-            difference = first - second
-            known = ~np.isnan(difference)
-            chosen = None if units is None else units[known]
-            # Negated, since less is better.
-            signs.append(-clear_sign(difference[known], units=chosen, level=level))
+        first, second = (one.of(one.run.costs) for one in (shared_runs[i], shared_runs[j]))
+        difference = first - second
+        known = ~np.isnan(difference)
+        chosen = None if units is None else units[known]
+        # Negated, since less is better.
+        signs = (score_sign, -clear_sign(difference[known], units=chosen, level=level))
         if min(signs) >= 0 and max(signs) > 0:
             dominated.add(j)
         if max(signs) <= 0 and min(signs) < 0:

@@ -56,25 +56,51 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     # Whether people chose the replies themselves, so that the labels are not a random sample.
     self_selected: bool = False
+    # Labelled replies whose text is not in the file, so that they may be of another run.
+    without_text: int = 0
 
 
-def labels_from_file(path: Path, known: Iterable[Key], *, pass_mark: float) -> Labels:
-    """Read rows of {id, trial, correct | verdict | score}; of several labels of a reply, the majority counts."""
-    keys = set(known)
+def labels_from_file(path: Path, replies: "JudgedReplies") -> Labels:
+    """Read rows of {id, trial, reply, correct | verdict | score}; of several labels of a reply, the majority counts.
+
+    A row with another text than the run's reply is a label of another reply: the file is refused.
+    """
     trials: dict[str, set[int]] = defaultdict(set)
-    for identity, trial in keys:
+    for identity, trial in replies.values:
         trials[identity].add(trial)
     labels: dict[Key, list[tuple[bool, float]]] = defaultdict(list)
+    # Labels with the text of the run's reply, with another text, and without one.
+    of_this_run: set[Key] = set()
+    of_others: list[Key] = []
     for line, row in read_rows(path):
         try:
-            key, label = _key(row, trials), _label(row, pass_mark)
-            if label is not None:
-                labels[key].append(label)
+            key, label = _key(row, trials), _label(row, replies.pass_mark)
         except (ValueError, UsageError) as error:
             raise InputError(str(error), path=path, line=line) from None
+        if label is None:
+            continue
+        labels[key].append(label)
+        if "reply" in row and not _same_text(row["reply"], replies.texts.get(key)):
+            of_others.append(key)
+        elif "reply" in row:
+            of_this_run.add(key)
     if not labels:
         raise InputError("contains no labels", path=path)
-    return _majority(labels, str(path))
+    if of_others:
+        total = sum(map(len, labels.values()))
+        identity, trial = of_others[0]
+        raise InputError(
+            f"{len(of_others)} of {total} labels are of other replies than this run's (first: {identity}, trial {trial}); "
+            "label this run's replies: answerkey judge sample RUN -o to_label.jsonl",
+            path=path,
+        )
+    found = _majority(labels, str(path))
+    return msgspec.structs.replace(found, without_text=len(labels) - len(of_this_run))
+
+
+def _same_text(labelled: object, reply: str | None) -> bool:
+    """Whether a label's text is the reply's; white space may differ, since spreadsheets change it."""
+    return str(labelled or "").split() == (reply or "").split()
 
 
 def labels_from_mapping(
@@ -174,8 +200,9 @@ class JudgedReplies(msgspec.Struct, frozen=True):
     units: dict[str, Hashable]
     # The judge passes a reply at this value.
     pass_mark: float
-    # Reply → its length in characters.
+    # Reply → its length in characters, of all turns, and its text, of the last turn.
     lengths: dict[Key, int] = {}
+    texts: dict[Key, str | None] = {}
 
     def verbosity(self, labels: Labels) -> "Rate | None":
         """Return the correlation of the judge's excess over people's score with the reply's length."""
@@ -273,16 +300,19 @@ def judged_replies(results: Iterable[Trial], *, pass_mark: float) -> JudgedRepli
     values: dict[Key, float | None] = {}
     units: dict[str, Hashable] = {}
     lengths: dict[Key, int] = {}
+    texts: dict[Key, str | None] = {}
     judged = False
     for result in results:
         metrics = result.scorecard.metrics
         judged = judged or JUDGE in metrics
-        values[(result.question.id, result.number)] = metrics.get(JUDGE)
+        key = result.question.id, result.number
+        values[key] = metrics.get(JUDGE)
         units[result.question.id] = group_of(result.question) or result.question.id
-        lengths[(result.question.id, result.number)] = sum(len(reply.text or "") for reply in result.replies)
+        lengths[key] = sum(len(reply.text or "") for reply in result.replies)
+        texts[key] = result.reply.text
     if not judged:
         raise UsageError("the run was not judged; judge it first: answerkey rescore RUN --judge MODEL")
-    return JudgedReplies(values, units, pass_mark, lengths)
+    return JudgedReplies(values, units, pass_mark, lengths, texts)
 
 
 def draw_to_label(replies: JudgedReplies, count: int, *, seed: int = 0) -> list[Key]:
@@ -393,6 +423,11 @@ def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, 
     if labels.self_selected:
         lines.append(
             "users chose which replies to rate, so the corrected rates may be biased; review a random sample"
+        )
+    if labels.without_text:
+        lines.append(
+            f"{labels.without_text} labels have no reply text, so that they may be of another run's replies; "
+            "add the field 'reply', as `answerkey judge sample` does"
         )
     if labels.split:
         lines.append(f"people are evenly split on {labels.split} replies, which are excluded")

@@ -42,7 +42,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     graded: bool
     # A count, duration or cost, whose difference is not in points.
     counted: bool = False
-    # None: a single pair of an unbounded measure.
+    # Whether a difference was tested. Latencies of runs made at different times are not: they also measure the load.
+    tested: bool = True
+    # None: not tested, or a single pair of an unbounded measure.
     difference: Difference | None
     # With Holm's correction within its family; the score's is not corrected.
     p_adjusted: float | None
@@ -52,6 +54,11 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         """Return the document that `compare --json` prints."""
         document: dict[str, Any] = {"base": self.base, "candidate": self.candidate}
         document |= _difference_document(self.difference)
+        if not self.tested:
+            document |= {
+                "mean": round(self.candidate - self.base, 9),
+                "method": "not tested: different times",
+            }
         document |= {"p_adjusted": self.p_adjusted, "verdict": self.verdict, "counted": self.counted}
         return document
 

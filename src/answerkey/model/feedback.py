@@ -8,6 +8,7 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
+from answerkey.stats.intervals import Interval
 
 FeedbackSource = Literal["user", "review", "import"]
 # A verdict at or above this is positive: satisfaction is positive ÷ all.
@@ -161,6 +162,7 @@ class FeedbackTheme(msgspec.Struct, frozen=True):
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """How people's verdicts agree with answerkey's scores of the same replies."""
 
+    # Replies with a verdict and a score; of several verdicts on a reply, the mean counts.
     pairs: int
     # Pearson's r with its 95% interval; None: too few pairs, or all verdicts are the same.
     correlation: float | None
@@ -176,8 +178,9 @@ class FeedbackStats(msgspec.Struct, frozen=True, kw_only=True):
     feedback: int
     positive: int
     negative: int
-    # Positive ÷ all; None without any.
+    # Positive ÷ all; None without any. Its interval is over replies: verdicts on one reply are not independent.
     satisfaction: float | None
+    satisfaction_interval: Interval | None = None
     # Replies that users could rate: of production, and of runs that users rated.
     queries: int
     # Feedback on those replies ÷ their number; None when no such reply is known.

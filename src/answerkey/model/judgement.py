@@ -90,6 +90,22 @@ class ClaimsRecord(msgspec.Struct, frozen=True, kw_only=True):
     unscored_because: str | None
 
 
+# With a lower Krippendorff's α, a panel's grades are not reliable (Krippendorff draws the line at .667 for tentative
+# conclusions; intervals of α of some fifty replies are ± .1 wide).
+MIN_PANEL_AGREEMENT = 0.6
+
+
+class CalibrationRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The last comparison of a run's judge with people's labels of its replies."""
+
+    at: str
+    source: str
+    # Labelled replies, the share on which judge and people agree, and Cohen's κ.
+    labelled: int
+    agreement: float
+    kappa: float | None
+
+
 class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Who judged a run, how, how reliably, and what it cost."""
 
@@ -135,11 +151,23 @@ class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     budget_stopped: bool = False
     # None: claims were not checked.
     claims: ClaimsRecord | None = None
+    # None: never compared with people.
+    calibration: CalibrationRecord | None = None
 
     @property
     def failed_canaries(self) -> bool:
         """Whether canaries were asked and not all of them are known to be graded right."""
         return bool(self.canaries) and not self.reliable
+
+    @property
+    def panel_agreement(self) -> float | None:
+        """Krippendorff's α of a panel on the replies' grades; None: one model, or nothing varies."""
+        return (self.agreement or {}).get("judge")
+
+    @property
+    def panel_disagrees(self) -> bool:
+        """Whether the models of a panel agree too little for their mean to be relied on."""
+        return self.panel_agreement is not None and self.panel_agreement < MIN_PANEL_AGREEMENT
 
 
 # Rubrics of checks.

@@ -18,6 +18,7 @@ from answerkey.report.wording import (
     comparison_headline,
     confirmation_lines,
     count,
+    family_verdict,
     gate_words,
     measure_words,
     metric_range_text,
@@ -72,13 +73,13 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         *comparison.reasons,
         *confirmation_lines(comparison),
     )
-    heads = ("", "base → candidate", "points", "95% interval", "p", "corrected verdict")
-    measures = (comparison.score, *comparison.components, *comparison.categories)
-    tables = [SheetTable("", heads, tuple(map(_measure_row, measures)))]
+    heads = ("", "base → candidate", "points", "95% interval", "p alone", "verdict")
+    families = ((comparison.score,), comparison.components, comparison.categories)
+    tables = [SheetTable("", heads, tuple(row for family in families for row in _measure_rows(family)))]
     if comparison.flips:
         tables.append(flips_table(comparison, _FLIPS_SHOWN, _REPLY))
     if comparison.metrics:
-        rows = tuple(map(_measure_row, comparison.metrics))
+        rows = tuple(_measure_rows(comparison.metrics))
         tables.append(SheetTable("Other metrics", (*heads[:2], "change", *heads[3:]), rows))
     title = comparison_headline(comparison)
     if comparison.regression and comparison.verdict != "worse":
@@ -86,9 +87,11 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     return Sheet(title, lines, comparison.notes, tuple(tables))
 
 
-def _measure_row(measure: Measure) -> tuple[str, ...]:
-    """Interval and p-value are of this measure alone; the verdict is corrected for multiple comparisons."""
-    return (one_line(measure.name, _NAME), *measure_words(measure), measure.verdict)
+def _measure_rows(family: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
+    """Interval and p-value are of each measure alone; the verdict is corrected for the number of measures."""
+    for measure in family:
+        verdict = family_verdict(measure, len(family)) or measure.verdict
+        yield (one_line(measure.name, _NAME), *measure_words(measure), verdict)
 
 
 def flips_table(comparison: Comparison, most: int, width: int) -> SheetTable:
@@ -133,8 +136,8 @@ def ranking_sheet(ranking: "Ranking") -> Sheet:
     grouped = f" in {ranking.units:,} units" if ranking.units < ranking.questions else ""
     lines = (
         f"{count(ranking.questions, 'question')}{grouped} in all runs{left_out}.",
-        "Runs that share a letter do not differ clearly. ● marks runs that no other run clearly beats in score, latency "
-        "or cost without being clearly worse in another of these. 95% intervals in brackets.",
+        "Runs that share a letter do not differ clearly (corrected for the number of pairs). ● marks runs that no other run "
+        "clearly beats in score or cost without being clearly worse in the other. 95% intervals in brackets, not corrected.",
     )
     heads = ("", *(f"{run.rank}. {one_line(run.name, 24)}" for run in ranking.runs))
     return Sheet(

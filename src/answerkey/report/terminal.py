@@ -566,8 +566,7 @@ def _score(summary: Summary | None) -> str:
         return "–"
     if summary.interval is None:
         return score_text(summary.score)
-    # The interval may be asymmetric; half its width is the uncertainty.
-    return f"{score_text(summary.score)} ± {(summary.interval.high - summary.interval.low) / 2:.3f}"
+    return f"{score_text(summary.score)} ({range_text(summary.interval)})"
 
 
 def _status(info: RunInfo, summary: Summary | None) -> str:

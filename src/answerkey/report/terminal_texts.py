@@ -28,12 +28,10 @@ from answerkey.report.wording import (
     comparison_headline,
     confirmation_lines,
     count,
+    family_verdict,
     measure_words,
     milliseconds,
     name_words,
-    p_text,
-    percent,
-    points_text,
     score_text,
 )
 from answerkey.runs.audit import Audit
@@ -110,13 +108,12 @@ def _print_rest(console: Console, left_out: int) -> None:
 
 def _table(title: str, measures: Sequence[Measure]) -> Table:
     change = "change" if any(measure.counted for measure in measures) else "points"
-    table = plain_table(title, "from → to", change, "95% interval", "p", "corrected")
+    table = plain_table(title, "from → to", change, "95% interval", "p alone", "verdict")
     for measure in measures:
-        verdict = "" if measure.verdict == "no clear difference" else measure.verdict
         table.add_row(
             one_line(measure.name if title == "Categories" else name_words(measure.name), 24),
             *measure_words(measure),
-            Text(verdict, style=COLOURS[measure.verdict]),
+            Text(family_verdict(measure, len(measures)), style=COLOURS[measure.verdict]),
         )
     return table
 
@@ -127,18 +124,6 @@ def print_experiment(experiment: "Experiment") -> None:
     asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
     emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
     emit(console, *(Text(f"! {one_line(note, 300)}", style="yellow") for note in experiment.warnings))
-    found = experiment.sequential
-    if found is not None:
-        words = (
-            f" b − a {points_text(found['mean'])} points over {count(found['differences'], 'unit')}, "
-            f"{percent(found['level'])} interval "
-            f"{points_text(found['low'])} to {points_text(found['high'])}, {p_text(found['p_value'])}"
-        )
-        emit(
-            console,
-            _verdict(experiment.verdict, words),
-            Text(f"{found['method']}; the comparison below is not corrected for early stopping", style="dim"),
-        )
     print_comparison(experiment.comparison)
 
 

@@ -20,6 +20,7 @@ from answerkey.report.wording import (
     passed_texts,
     percent,
     score_percent,
+    scored_questions,
 )
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import one_line
@@ -355,10 +356,11 @@ def _sentences(view: ReportView) -> Iterator[str]:
     if summary.interval is not None and summary.questions > 1:
         low, high = score_percent(summary.interval.low), score_percent(summary.interval.high)
         yield f"With this many questions, the true score is probably between {low} and {high}."
-    failed = summary.questions - summary.passed
-    mark = percent(info.pass_mark, 0)
-    if failed:
-        yield f"{summary.passed:,} questions passed (scored {mark} or more) and {failed:,} failed."
+    scored = scored_questions(summary)
+    failed, mark = scored - summary.passed, percent(info.pass_mark, 0)
+    unscored = f"; {summary.questions - scored:,} were not scored" if scored < summary.questions else ""
+    if failed or unscored:
+        yield f"{summary.passed:,} questions passed (scored {mark} or more) and {failed:,} failed{unscored}."
     else:
         yield f"Every question passed (scored {mark} or more)."
     if view.replies_passed:

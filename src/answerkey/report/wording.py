@@ -34,10 +34,22 @@ def score_percent(score: float | None) -> str:
     return "–" if score is None else _percent(round_down(score, 3), 1)
 
 
+def scored_questions(summary: Summary) -> int:
+    """The number of questions that have a score."""
+    return sum(summary.grades.values())
+
+
 def passed_texts(summary: Summary) -> list[str]:
-    """How many questions passed and, where questions have several replies, how many replies did."""
+    """How many of the scored questions passed and, where questions have several replies, how many replies did."""
     rate = f"{percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)}"
-    texts = [f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({rate})"]
+    scored = scored_questions(summary)
+    if scored < summary.questions:
+        texts = [
+            f"{summary.passed:,} of {scored:,} scored questions passed ({rate}); "
+            f"{summary.questions - scored:,} of {count(summary.questions, 'question')} not scored"
+        ]
+    else:
+        texts = [f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({rate})"]
     if summary.trials > summary.questions:
         replies = f"{summary.trials_passed:,} of {count(summary.trials, 'reply', 'replies')}"
         texts.append(f"{replies} passed ({percent(summary.trial_pass_rate)})")
@@ -196,7 +208,7 @@ def p_text(p: float | None) -> str:
 
 
 def judge_line(judge: JudgeRecord | None) -> str:
-    """`judged by gpt-4o-mini: 106 of 106 replies, 110 calls, cost $0.0213, canaries passed`; empty without a judge."""
+    """`judged by gpt-4o-mini: 106 of 106 replies, 110 calls, canaries passed, never calibrated`; empty without a judge."""
     if judge is None:
         return ""
     parts = [
@@ -207,13 +219,22 @@ def judge_line(judge: JudgeRecord | None) -> str:
         parts.append(f"{judge.cached:,} cached")
     if judge.cost is not None:
         parts.append(f"cost {money(judge.cost)}")
-    alpha = (judge.agreement or {}).get("judge")
-    if alpha is not None:
-        parts.append(f"Krippendorff α {alpha:.2f}")
+    if judge.panel_agreement is not None:
+        low = ", too low" if judge.panel_disagrees else ""
+        parts.append(f"panel agreement (Krippendorff α) {judge.panel_agreement:.2f}{low}")
     if judge.canaries:
         outcomes = {True: "canaries passed", False: "UNRELIABLE: canaries failed"}
         parts.append("canaries not all judged" if judge.reliable is None else outcomes[judge.reliable])
+    parts.append(calibration_words(judge))
     return f"judged by {one_line(judge.model, 80)}: {', '.join(parts)}"
+
+
+def calibration_words(judge: JudgeRecord) -> str:
+    """How a judge was compared with people: `never calibrated`, or its agreement."""
+    found = judge.calibration
+    if found is None:
+        return "never calibrated"
+    return f"agrees with people on {percent(found.agreement, 0)} of {count(found.labelled, 'labelled reply', 'labelled replies')}"
 
 
 _BROKEN_NAMED = 5
@@ -251,10 +272,13 @@ def comparison_facts(comparison: Comparison) -> Iterator[str]:
     )
     if (latency := comparison.latency) is not None:
         before, after = base.latency_ms or {}, candidate.latency_ms or {}
+        untested = (
+            "" if latency.tested else "; the runs were made at different times: `answerkey ab` tests it"
+        )
         yield (
             f"latency mean {milliseconds(latency.base)} → {milliseconds(latency.candidate)}"
             f"{_change(latency, milliseconds_change)}, "
-            f"p95 {milliseconds(before.get('p95'))} → {milliseconds(after.get('p95'))}"
+            f"p95 {milliseconds(before.get('p95'))} → {milliseconds(after.get('p95'))}{untested}"
         )
     if (cost := comparison.cost) is not None:
         yield f"cost per question {money(cost.base)} → {money(cost.candidate)}{_change(cost, money_change)}"
@@ -290,6 +314,15 @@ def measure_words(measure: Measure) -> tuple[str, str, str, str]:
         # A count has no upper bound, so no interval can be given.
         interval = "no change"
     return values, shown(difference.mean), interval, p_text(difference.p_value)
+
+
+def family_verdict(measure: Measure, tests: int) -> str:
+    """A measure's verdict after correction for `tests` tests; it says so if only the correction makes it inconclusive."""
+    if measure.verdict != "no clear difference":
+        return measure.verdict
+    found = measure.difference
+    alone = found is not None and found.p_value is not None and found.p_value < 1.0 - found.level
+    return f"unclear among {tests}" if alone else ""
 
 
 def plain_text(value: float) -> str:

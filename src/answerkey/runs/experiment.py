@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.comparison.run_comparison import columns_from_store, compare_runs
+from answerkey.comparison.run_comparison import columns_from_store, compare_runs, with_sequential_result
 from answerkey.errors import UsageError
 from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
@@ -27,7 +27,7 @@ from answerkey.runs.run import Arm, BudgetGuard, ask_arms, changed_inputs, new_r
 from answerkey.runs.stored import new_run_id, open_configured_store, resume_command
 from answerkey.runs.verdicts import with_wordings
 from answerkey.stats.paired import Verdict
-from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, SequentialResult, sequential_result
 from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
@@ -40,8 +40,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[Run, Run]
     comparison: Comparison
-    # Figures of the sequential test, if there was one; the verdict is then the test's.
-    sequential: dict[str, Any] | None
+    # The sequential test's result, if there was one; the comparison's difference and verdict are then the test's.
+    sequential: SequentialResult | None
     verdict: Verdict
     asked: int
     planned: int
@@ -69,19 +69,14 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def with_gates(self, gates: Sequence[Gate]) -> "Experiment":
-        """Return the experiment with gate results; a sequential test's verdict and interval replace the comparison's."""
-        run, comparison, replace = self.runs[1], self.comparison, msgspec.structs.replace
+        """Return the experiment with gate results."""
+        run, replace = self.runs[1], msgspec.structs.replace
         summary = run.summary
         if self.stopped_early:
             # Enough was asked: the rest is not missing.
             asked = summary.trials + sum(summary.unscored.values())
             summary = replace(summary, coverage=summary.trials / asked)
-        if self.sequential is not None:
-            figures = {name: self.sequential[name] for name in ("mean", "low", "high", "p_value")}
-            score = replace(comparison.score, difference=replace(comparison.difference, **figures))
-            comparison = replace(comparison, score=score)
-        comparison = replace(comparison, verdict=self.verdict)
-        subject = GateSubject.of_run(replace(run, summary=summary, comparison=comparison))
+        subject = GateSubject.of_run(replace(run, summary=summary, comparison=self.comparison))
         return replace(self, gates=tuple(evaluate_gates(gates, subject)))
 
 
@@ -170,12 +165,14 @@ async def _ask(
             0,
             f"asking stopped for both after the same questions: {reason}; continue with: {command} --budget …",
         )
-    test = order.test
+    result = None if order.test is None else sequential_result(order.test)
+    if result is not None:
+        comparison = with_sequential_result(comparison, result, stopped_early=order.stopped_early)
     return Experiment(
         runs=(first, second),
         comparison=comparison,
-        sequential=None if test is None else sequential_document(test),
-        verdict=comparison.verdict if test is None else test.verdict,
+        sequential=result,
+        verdict=comparison.verdict,
         asked=first.summary.replies + second.summary.replies,
         planned=2 * len(questions) * context.options.repeat,
         stopped_early=order.stopped_early,

@@ -24,13 +24,14 @@ from answerkey.judge.calibration import (
 )
 from answerkey.judge.pairwise import Pair, PairSide, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
 from answerkey.judge.session import ClaimCheck, Judge, open_judging
-from answerkey.model.judgement import SentenceCalibration, calibrate_sentences
+from answerkey.model.judgement import CalibrationRecord, SentenceCalibration, calibrate_sentences
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.runs.log_rows import RowReader
 from answerkey.runs.recorder import store_executor
 from answerkey.stats.corrected_means import Corrected
+from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, SqlJudgements
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.row_files import read_rows
@@ -71,12 +72,26 @@ def calibrate_stored(
     pass_mark: float | None = None,
     half_width: float = 0.05,
 ) -> Calibration:
-    """Calibrate the judge of a stored run; without files, the labels are the feedback and reviews in the store."""
+    """Calibrate the judge of a stored run, and note the result in its record.
+
+    Without files, the labels are the feedback and reviews in the store.
+    """
     mark = info.pass_mark if pass_mark is None else pass_mark
     labelled = _labelled_in_store(store, info, labels, mark)
-    if base is None:
-        return calibrate_judge(*labelled, half_width=half_width)
-    return _with_base(labelled, _labelled_in_store(store, base, base_labels, mark), half_width)
+    found = calibrate_judge(*labelled, half_width=half_width)
+    if base is not None:
+        found = _with_base(labelled, _labelled_in_store(store, base, base_labels, mark), half_width)
+    if info.judge is not None:
+        record = CalibrationRecord(
+            at=now(),
+            source=found.source,
+            labelled=found.labelled,
+            agreement=found.agreement.value,
+            kappa=None if found.kappa is None else found.kappa.value,
+        )
+        judge = msgspec.structs.replace(info.judge, calibration=record)
+        store.update_run(msgspec.structs.replace(info, judge=judge))
+    return found
 
 
 def _with_base(
@@ -90,7 +105,7 @@ def _labelled(results: Iterable[Trial], labels: LabelsLike, mark: float) -> tupl
     replies = judged_replies(results, pass_mark=mark)
     if isinstance(labels, Mapping):
         return replies, labels_from_mapping(labels, replies.values, pass_mark=mark)
-    return replies, labels_from_file(Path(labels), replies.values, pass_mark=mark)
+    return replies, labels_from_file(Path(labels), replies)
 
 
 def _labelled_in_store(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.model.judgement import JudgeRecord
+from answerkey.model.judgement import MIN_PANEL_AGREEMENT, JudgeRecord
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, round_down
@@ -133,6 +133,11 @@ def _judge_warnings(judge: JudgeRecord | None, again: str) -> Iterator[str]:
         yield f"the judge's scores are unreliable: {because}; use another model, and see answerkey judge calibrate"
     elif judge.reliable is None and because:
         yield f"judge reliability is unknown: {because}"
+    if judge.panel_disagrees:
+        yield (
+            f"the judges of the panel disagree (Krippendorff α {judge.panel_agreement:.2f}, below {MIN_PANEL_AGREEMENT:g}): "
+            "their mean is not reliable; make the rubric more specific, and see answerkey judge calibrate"
+        )
     for kind, unscored in judge.unscored_because.items():
         share = f"{unscored.count} of {judge.judged + judge.unscored} replies"
         if kind == "budget":

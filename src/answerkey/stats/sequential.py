@@ -15,7 +15,8 @@ PlannedLooks is evaluated a few times, fixed in advance: each look is the sign-f
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+
+import msgspec
 
 from answerkey.stats.intervals import Interval
 from answerkey.stats.paired import Verdict, paired_difference, verdict_of
@@ -112,6 +113,7 @@ class PlannedLooks:
     """The sign-flip test at `looks` equally spaced times over the planned units."""
 
     def __init__(self, looks: int, planned: int, *, level: float = 0.95) -> None:
+        self._looks = looks
         self.level = 1.0 - (1.0 - level) / looks
         self.method = f"sign-flip at {looks} planned looks"
         self.verdict: Verdict = "no clear difference"
@@ -143,9 +145,11 @@ class PlannedLooks:
 
     @property
     def p_value(self) -> float | None:
-        """The p-value of the units so far, not corrected for the looks."""
+        """The p-value of the units so far, corrected for the looks."""
         difference = paired_difference(self._values, level=self.level)
-        return None if difference is None else difference.p_value
+        if difference is None or difference.p_value is None:
+            return None
+        return min(1.0, self._looks * difference.p_value)
 
     def interval(self) -> Interval:
         """Return the interval of the units so far, corrected for the looks."""
@@ -155,19 +159,34 @@ class PlannedLooks:
         return Interval(low=difference.low, high=difference.high, level=self.level)
 
 
-def sequential_document(test: AnytimeTest | PlannedLooks) -> dict[str, Any]:
-    """Return a test's result as `ab --json` prints it."""
+class SequentialResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a test that may stop early, as `ab --json` prints it."""
+
+    mean: float
+    low: float
+    high: float
+    level: float
+    # Corrected for the looks.
+    p_value: float | None
+    # Units that the test has seen.
+    differences: int
+    method: str
+    verdict: Verdict
+
+
+def sequential_result(test: AnytimeTest | PlannedLooks) -> SequentialResult:
+    """Return a test's result."""
     interval = test.interval()
-    return {
-        "mean": test.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "level": interval.level,
-        "p_value": test.p_value,
-        "differences": test.count,
-        "method": test.method,
-        "verdict": test.verdict,
-    }
+    return SequentialResult(
+        mean=test.mean,
+        low=interval.low,
+        high=interval.high,
+        level=interval.level,
+        p_value=test.p_value,
+        differences=test.count,
+        method=test.method,
+        verdict=test.verdict,
+    )
 
 
 def _log_mean(logs: Sequence[float]) -> float:

@@ -20,6 +20,7 @@ from answerkey.model.feedback import (
 )
 from answerkey.model.scorecard import PASS_MARK, lowest_score
 from answerkey.stats.agreement import correlate
+from answerkey.stats.intervals import Interval, UnitMoments, to_fixed_point
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, in_list, sql
 from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore, within_days
 from answerkey.store.run_rows import fold, storable, tools_text
@@ -588,6 +589,7 @@ def _stats(connection: Connection, queries: int | None, criteria: FeedbackFilter
         positive=good,
         negative=total - good,
         satisfaction=good / total if total else None,
+        satisfaction_interval=_satisfaction_interval(connection, users),
         queries=asked,
         feedback_rate=rated / asked if asked else None,
         comments=commented,
@@ -602,6 +604,25 @@ def _stats(connection: Connection, queries: int | None, criteria: FeedbackFilter
         themes=_themes(connection, criteria),
         agreement=_agreement(connection, criteria),
     )
+
+
+# A verdict's reply; a verdict whose reply is not known is a unit of its own.
+_UNIT = (
+    "run_id, ask_hash, trial, production_id, CASE WHEN run_id IS NULL AND production_id IS NULL THEN id END"
+)
+
+
+def _satisfaction_interval(connection: Connection, users: Sql) -> Interval | None:
+    """The interval of the share of positive verdicts, over replies."""
+    query = sql(
+        f"SELECT size, ups, COUNT(*) FROM (SELECT COUNT(*) AS size, {_POSITIVE} AS ups FROM feedback "
+        f"WHERE {{where}} GROUP BY {_UNIT}) AS units GROUP BY size, ups",
+        where=users,
+    )
+    moments = UnitMoments()
+    for size, ups, times in connection.run(*query):
+        moments.add(to_fixed_point(float(ups)), int(size), int(times), bounded=True)
+    return moments.interval() if moments.count else None
 
 
 def _queries(connection: Connection, criteria: FeedbackFilter) -> int:
@@ -629,7 +650,8 @@ def _agreement(connection: Connection, criteria: FeedbackFilter) -> Agreement:
     in_production = "feedback f JOIN production_replies p ON p.id = f.production_id"
     for score, tables in (("c.score", SCORED), ("p.score", in_production)):
         query = sql(
-            "SELECT f.value, {score} FROM {tables} WHERE {where} LIMIT ?",
+            "SELECT AVG(f.value), {score} FROM {tables} WHERE {where} "
+            "GROUP BY f.run_id, f.ask_hash, f.trial, f.production_id, {score} LIMIT ?",
             _PAIRS,
             score=score,
             tables=tables,
