@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Custom scorers by name.
     scorers: dict[str, ScorerSettings] = {}
     targets: dict[str, dict[str, Any]] = {}
-    # Gates of every run: {expressions = ["score >= 0.85"]} or a plain list.
+    # Gates of every run: a plain list, or {expressions = ["score >= 0.85"], latency_factor = 1.5}.
     gates: list[str] | dict[str, Any] = []
     judge: JudgeSettings = JudgeSettings()
     # Prices of models, or of targets by name: "gpt-4o-mini" = {input = 0.15, output = 0.60}.
@@ -80,11 +80,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         listed = self.gates.get("expressions", [])
         return tuple(str(expression) for expression in listed)
 
+    @property
+    def _gate_options(self) -> dict[str, Any]:
+        """The options of a run that are settings of `[gates]`."""
+        factor = self.gates.get("latency_factor") if isinstance(self.gates, dict) else None
+        return {} if factor is None else {"latency_factor": factor}
+
     def options(self, **overrides: Any) -> Options:
         """The Options of `[run]` with overrides; an override of None is ignored."""
         given = {name: value for name, value in overrides.items() if value is not None}
         try:
-            base = msgspec.convert({**self.run, **_plain(given)}, Options)
+            base = msgspec.convert({**self._gate_options, **self.run, **_plain(given)}, Options)
         except msgspec.ValidationError as error:
             raise ConfigError(_explain(error, self.path, "[run]", Options)) from None
         return msgspec.structs.replace(

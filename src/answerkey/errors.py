@@ -12,6 +12,7 @@
     │   ├── RunOwnedError          another process is asking this run's questions
     │   └── StoreError             the store cannot be opened, written or understood
     │       ├── StoreAwayError     it cannot be reached now; waiting may help
+    │       ├── StoreMissingError  there is none at the address yet
     │       └── StoreFullError     it has no room, or its disk fails
     ├── TargetUnreachableError     exit 3: the chatbot could not be reached at all
     └── InterruptedRunError        exit 130: stopped by the user; what was asked is kept
@@ -111,6 +112,10 @@ class StoreError(UsageError):
 
 class StoreAwayError(StoreError):
     """The store cannot be reached now; waiting may help."""
+
+
+class StoreMissingError(StoreError):
+    """There is no store at the address yet."""
 
 
 class StoreFullError(StoreError):

@@ -5,12 +5,12 @@ The language is read strictly: a mistake is an error that names its position.
     gate       = "no" "regression" ["in" name]
                | subject operator bound
     subject    = ["every" kind | kind quoted] [name]          without a name: the score
-    kind       = "category" | "persona" | "tag" | "tools" | "length"
+    kind       = "question" | "category" | "persona" | "tag" | "tools" | "length"
     operator   = ">=" | ">" | "<=" | "<" | "==" | "!="
     bound      = number ["%"] | grade                          a grade only for `grade`
 
 `every category >= 0.70` passes if each category's score is at least 0.70; `category "Tax" tool_usage >= 0.9` is about one
-category.
+category; `every question >= 0.9` looks at each question. `no regression in latency` allows a declared factor.
 """
 
 import difflib
@@ -18,6 +18,8 @@ import math
 import operator as operators
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -27,12 +29,14 @@ from answerkey.model.comparison import Comparison
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult, Run
-from answerkey.model.scorecard import round_down
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, round_down
 from answerkey.model.summary import Latency, Slice, Summary
 
+# Known names that an error lists, at most.
+_NAMES_SHOWN = 12
 # Worst to best, so that a letter's index orders it.
 GRADES = "FDCBA"
-KINDS = ("category", "persona", "tag", "tools", "length")
+KINDS = ("question", "category", "persona", "tag", "tools", "length")
 # Name in a gate → field of Difference.
 DIFFERENCE_NAMES = {
     "difference": "mean",
@@ -41,7 +45,12 @@ DIFFERENCE_NAMES = {
     "p_value": "p_value",
 }
 # Names that need a comparison with a baseline; each may be followed by ".COMPONENT".
-COMPARISON_NAMES = (*DIFFERENCE_NAMES, "fixed", "broken", "new_errors")
+COMPARISON_NAMES = (*DIFFERENCE_NAMES, "fixed", "broken", "worse", "flaky", "new_errors")
+# `no regression in latency`.
+_LATENCY_REGRESSION = "regression.latency"
+# Percentiles that it compares, and the growth in milliseconds that is never a regression: fast chatbots vary by that much.
+_LATENCY_FIGURES = ("p50", "p95")
+_LATENCY_NOISE_MS = 10.0
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<operator>>=|<=|==|!=|>|<)
@@ -96,7 +105,7 @@ class _Parser:
             match = _TOKEN.match(text, end)
             position = text.index(rest[0], end) + 1
             if match is None:
-                raise self._mistake(f"cannot read {rest[:12]!r}", position)
+                raise self._mistake(f"cannot read {rest[:12]!r}{_operator_hint(rest)}", position)
             kind = match.lastgroup or ""
             self.tokens.append(_Token(kind, match[kind], position))
             end = match.end()
@@ -145,7 +154,21 @@ class _Parser:
         )
         if gate.needs_comparison and kind is not None:
             raise self._mistake(f"{name!r} has no value per {kind}", position)
+        self._refuse_impossible(gate)
         return gate
+
+    def _refuse_impossible(self, gate: Gate) -> None:
+        """Refuse a bound that no share can reach, or that every share meets: 85 where 0.85 was meant."""
+        lowest = _LOWEST_VALUES.get(gate.name)
+        if lowest is None or lowest <= gate.bound <= 1:
+            return
+        if abs(gate.bound) <= 100:
+            meant = f"write {gate.name} {gate.operator} {gate.bound:g}%"
+        else:
+            meant = "write a share such as 0.85 or 85%"
+        raise UsageError(
+            f"gate {self.text!r} decides nothing: {gate.name} is between {lowest:g} and 1; {meant}"
+        )
 
     def _bound(self, name: str) -> float:
         if name == "grade":
@@ -168,6 +191,12 @@ class _Parser:
 
     def _mistake(self, what: str, position: int) -> UsageError:
         return UsageError(f"gate {self.text!r}, position {position}: {what}")
+
+
+def _operator_hint(text: str) -> str:
+    if text.startswith(("=>", "=<")):
+        return f"; write {text[1]}="
+    return "; write == to compare" if text.startswith("=") else ""
 
 
 # Names: what a gate may ask for, in every run and before one is started.
@@ -265,6 +294,24 @@ def _is_judge_name(name: str) -> bool:
     return ".".join(name.split(".")[:2]) in _JUDGE_NAMES
 
 
+# Shares and differences of shares → their lowest value; the highest is 1.
+_LOWEST_VALUES = {
+    **dict.fromkeys(
+        (
+            "score",
+            "score_low",
+            "score_high",
+            "pass_rate",
+            "error_rate",
+            "coverage",
+            *DEFAULT_WEIGHTS,
+        ),
+        0.0,
+    ),
+    **dict.fromkeys(("difference", "difference_low", "difference_high"), -1.0),
+}
+
+
 # Evaluation.
 
 
@@ -286,8 +333,14 @@ class GateSubject(msgspec.Struct, frozen=True, kw_only=True):
     numbers: Numbers
     # Kind of slice → slices.
     slices: Mapping[str, Sequence[Slice]] = {}
+    # Reads the numbers of each question, by id.
+    read_questions: Callable[[], Mapping[str, Numbers]] = dict
     judge: JudgeRecord | None = None
     comparison: Comparison | None = None
+    # Allowed multiple of the baseline's latency.
+    latency_factor: float = 1.5
+    # Whether gates on a comparison pass without one: the first run has nothing to be compared with.
+    comparison_optional: bool = False
 
     @classmethod
     def of_run(cls, run: Run) -> "GateSubject":
@@ -295,8 +348,31 @@ class GateSubject(msgspec.Struct, frozen=True, kw_only=True):
         numbers = _slice_numbers(run.summary)
         if run.info.judge is not None:
             numbers |= flatten({"judge": msgspec.to_builtins(run.info.judge)})
-        slices = {"category": run.summary.categories, **run.summary.slices}
-        return cls(numbers=numbers, slices=slices, judge=run.info.judge, comparison=run.comparison)
+        return cls(
+            numbers=numbers,
+            slices={"category": run.summary.categories, **run.summary.slices},
+            read_questions=partial(_question_numbers, run),
+            judge=run.info.judge,
+            comparison=run.comparison,
+            latency_factor=run.info.options.latency_factor,
+            comparison_optional=run.info.options.allow_missing_baseline,
+        )
+
+
+def _question_numbers(run: Run) -> dict[str, Numbers]:
+    """Return the score, components and metrics of each question, as means over its trials."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for trial in run.results:
+        card = trial.scorecard
+        components = {name: part.value for name, part in card.components.items()}
+        found = values.setdefault(trial.id, {"score": []})
+        for name, value in {"score": card.total, **components, **card.metrics}.items():
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return {
+        question: {name: fmean(known) if known else None for name, known in found.items()}
+        for question, found in values.items()
+    }
 
 
 def flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, float | str | None]:
@@ -385,6 +461,10 @@ def _score_behind(gate: Gate) -> str:
 
 
 def _evaluate(gate: Gate, subject: GateSubject) -> GateResult:
+    if gate.needs_comparison and subject.comparison is None and subject.comparison_optional:
+        return GateResult(gate.text, True, None, "there is no baseline: nothing was compared")
+    if gate.name == _LATENCY_REGRESSION:
+        return _evaluate_latency(gate, subject)
     if gate.needs_comparison:
         value = _comparison_value(gate, subject.comparison)
         passed = value not in ("worse", "broken") if gate.operator is None else _passes(gate, value)
@@ -392,21 +472,44 @@ def _evaluate(gate: Gate, subject: GateSubject) -> GateResult:
     if gate.kind is None:
         number = _number(gate, subject.numbers)
         return GateResult(gate.text, _passes(gate, number), _shown_value(gate, number))
-    parts = {part.name: part for part in subject.slices.get(gate.kind, ())}
+    if gate.kind == "question":
+        parts = dict(subject.read_questions())
+    else:
+        parts = {part.name: _slice_numbers(part) for part in subject.slices.get(gate.kind, ())}
     if gate.slice_name is not None:
         if gate.slice_name not in parts:
-            known = ", ".join(sorted(parts)) or "none"
+            known = ", ".join(sorted(parts)[:_NAMES_SHOWN]) or "none"
             raise UnknownNameError(
                 f"gate {gate.text!r}: there is no {gate.kind} {gate.slice_name!r}; known: {known}"
             )
         parts = {gate.slice_name: parts[gate.slice_name]}
-    numbers = {name: _number(gate, _slice_numbers(part)) for name, part in parts.items()}
+    numbers = {name: _number(gate, part) for name, part in parts.items()}
     failing = {name: number for name, number in numbers.items() if not _passes(gate, number)}
     worst_first = sorted((failing or numbers).items(), key=lambda item: _badness(gate, item[1]))
     shown = {
         name: _shown_value(gate, number) for name, number in (worst_first if failing else worst_first[:1])
     }
     return GateResult(gate.text, not failing and bool(numbers), shown)
+
+
+def _evaluate_latency(gate: Gate, subject: GateSubject) -> GateResult:
+    """Compare the median and the 95th percentile with the baseline's: a declared factor, not a test."""
+    comparison = subject.comparison
+    if comparison is None:
+        raise _missing_baseline(gate)
+    before, after = comparison.base.latency_ms, comparison.candidate.latency_ms
+    if before is None or after is None:
+        return GateResult(gate.text, False, None, "a run has no latency")
+    factor = subject.latency_factor
+    slower = [
+        name
+        for name in _LATENCY_FIGURES
+        if after[name] > factor * before[name] and after[name] - before[name] > _LATENCY_NOISE_MS
+    ]
+    changes = [f"{name} {before[name]:.0f} ms → {after[name]:.0f} ms" for name in slower or _LATENCY_FIGURES]
+    ratios = {name: round(after[name] / before[name], 3) for name in _LATENCY_FIGURES if before[name]}
+    allowed = f", more than {factor:g} times" if slower else ""
+    return GateResult(gate.text, not slower, ratios, ", ".join(changes) + allowed)
 
 
 def _comparison_value(gate: Gate, comparison: Comparison | None) -> Any:
@@ -433,6 +536,8 @@ def _comparison_value(gate: Gate, comparison: Comparison | None) -> Any:
     counts = {
         "fixed": comparison.fixed,
         "broken": comparison.broken,
+        "worse": comparison.worse,
+        "flaky": comparison.flaky,
         "new_errors": sum(comparison.new_errors.values()),
     }
     return counts[name]
@@ -454,7 +559,9 @@ def _number(gate: Gate, numbers: Numbers) -> float | None:
 
 
 def _missing_baseline(gate: Gate) -> UsageError:
-    return UsageError(f"gate {gate.text!r} needs a baseline: add --baseline RUN")
+    return UsageError(
+        f"gate {gate.text!r} needs a baseline: add --baseline RUN (`answerkey baseline set production RUN` names one)"
+    )
 
 
 def _unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:

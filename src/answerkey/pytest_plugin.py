@@ -87,7 +87,7 @@ class _Grading:
         self.summary: list[str] = []
         self.baseline: RunInfo | None = None
         if not self._is_worker:
-            self.baseline = find_baseline(settings, options.store, options.baseline)
+            self.baseline = find_baseline(settings, options)
 
     @property
     def _is_worker(self) -> bool:

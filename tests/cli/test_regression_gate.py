@@ -161,7 +161,7 @@ def test_compare_exit_codes(repository: Repository) -> None:
     ("arguments", "words"),
     [
         (("run",), "gate 'no regression' needs a baseline: add --baseline RUN"),
-        (("run", "--baseline", "nowhere"), "no run 'nowhere' in this store"),
+        (("run", "--baseline", "nowhere"), "baseline 'nowhere' does not exist"),
         (("run", "--gate", "score >> 1"), "gate 'score >> 1', position 8: expected a number, found '>'"),
         (("run", "--gate", "speed > 1"), "unknown name 'speed'"),
         (("compare", "production"), "compare needs two runs"),

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gates import GateSubject, check_gates, evaluate_gates, parse_gate
-from answerkey.model.comparison import Comparison, Flip, Measure, Side, Unpaired
+from answerkey.model.comparison import Comparison, Measure, QuestionChange, Side, Unpaired
 from answerkey.model.options import Scoring
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Slice, Summary
@@ -60,8 +60,16 @@ def _measure(name: str, mean: float, low: float, high: float, p_value: float, ve
     )
 
 
-def _flip(kind: Any, number: int) -> Flip:
-    return Flip(id=f"{kind}{number}", category="Tax", kind=kind, score_from=0.0, score_to=1.0)
+def _flip(kind: Any, number: int) -> QuestionChange:
+    return QuestionChange(
+        id=f"{kind}{number}",
+        category="Tax",
+        kind=kind,
+        score_from=0.0,
+        score_to=1.0,
+        passed_from=kind == "broken",
+        passed_to=kind == "fixed",
+    )
 
 
 RUN = make_run({"q1": 0.9})

@@ -52,7 +52,7 @@ def test_regression_needs_a_comparison() -> None:
         ("score >= 0.8 0.9", 14, "expected the end"),
         (">= 0.8", 1, "expected a name"),
         ("0.8 <= score", 1, "expected a name"),
-        ("every >= 0.7", 7, "expected one of category"),
+        ("every >= 0.7", 7, "expected one of question, category"),
         ("every planet >= 0.7", 7, "found 'planet'"),
         ("no regressions", 4, "expected 'regression'"),
         ("no regression today", 15, "'in'"),

@@ -76,7 +76,7 @@ def test_flipped_questions_are_shown_with_their_wording() -> None:
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 100
     assert "… and 10 more; --json lists all" in text
-    assert "30 broken, 0 fixed" in sheet_markdown(comparison_sheet(found))
+    assert "30 worse (30 broken), 0 fixed" in sheet_markdown(comparison_sheet(found))
 
 
 def test_what_too_few_questions_can_say() -> None:

@@ -39,7 +39,7 @@ def test_the_report_of_a_run_with_a_baseline_decides(decided: Any, tmp_path: Pat
     ):
         text = (tmp_path / name).read_text()
         assert "worse: -18.0 points (95% interval" in text
-        assert "10 broken, 1 fixed" in text
+        assert "10 worse (10 broken), 1 fixed" in text
         for said in (before, after, "q25: What is 25?", "Perhaps.", "missing 25"):
             assert said in text, (name, said)
     flips = json.loads((tmp_path / "report.json").read_text())["comparison"]["flips"]
@@ -68,7 +68,11 @@ def test_a_stored_run_is_held_against_its_baseline_anew(
     assert "worse -18.0 points" in " ".join(command("show", "candidate").out.split())
     comment = (tmp_path / "again.comment.md").read_text()
     assert comment.startswith("<!-- answerkey ")
-    for said in ("### 🔴 worse: -18.0 points", "❌ no regression failed", "10 broken, 1 fixed, 10 of them"):
+    for said in (
+        "### 🔴 worse: -18.0 points",
+        "❌ no regression failed",
+        "10 worse (10 broken), 1 fixed, 10 of them",
+    ):
         assert said in comment
     command("runs", "rm", "base", "--yes")
     assert command("report", "candidate", "-o", "again.md").code == 0

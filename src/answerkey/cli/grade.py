@@ -53,8 +53,14 @@ if TYPE_CHECKING:
     gate_flag,
     flag("--baseline RUN", "Compare with this run: an id, a name, latest …"),
     flag(
+        "--allow-missing-baseline",
+        "If the baseline does not exist, say so and pass the gates that need it: for the first run.",
+        is_flag=True,
+        default=None,
+    ),
+    flag(
         "--confirm K",
-        "Ask questions that flipped since the baseline K more times, to tell broken from flaky.",
+        "Ask questions that got worse since the baseline K more times, to tell broken from flaky.",
         type=int,
     ),
     flag("--reuse", "Reuse replies from the last run of this target.", is_flag=True, default=None),
@@ -81,7 +87,7 @@ def run(
       answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
       answerkey run golden.jsonl --target http://localhost:8000/chat --traces
-      answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "broken == 0"
+      answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "worse == 0"
     """
     from answerkey.runs.api import evaluate
 

@@ -167,6 +167,11 @@ def print_run(run: Run, *, worst: int = 10) -> None:
         from answerkey.report.terminal_texts import print_comparison
 
         print_comparison(run.comparison)
+    if not run.passed:
+        from answerkey.report.terminal import make_console
+        from answerkey.report.terminal_texts import print_failed_gates
+
+        print_failed_gates(run, make_console())
 
 
 def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison, Flip, Measure, Side, Unpaired
+from answerkey.model.comparison import ChangeKind, Comparison, Measure, QuestionChange, Side, Unpaired
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import GROUP_FIELDS, group_of
 from answerkey.model.run import LoggedResults, Run, RunInfo
@@ -432,21 +432,34 @@ class PairedRuns:
             for part, difference, p in zip(parts, found, adjusted, strict=True)
         ]
 
-    def flips(self) -> tuple[Flip, ...]:
-        """Return the flipped questions, largest loss first."""
+    def flips(self) -> tuple[QuestionChange, ...]:
+        """Return the questions that pass in one run and fail in the other, largest loss first."""
         before, after = self._passed
+        return self._changes(np.flatnonzero(before != after).tolist())
+
+    def losses(self) -> tuple[QuestionChange, ...]:
+        """Return the questions whose score fell without a flip, largest loss first."""
+        before, after = self._passed
+        fell = np.round(self._second - self._first, 9) < 0
+        return self._changes(np.flatnonzero(fell & (before == after)).tolist())
+
+    def _changes(self, indices: Sequence[int]) -> tuple[QuestionChange, ...]:
+        before, after = self._passed
+        kinds: dict[tuple[bool, bool], ChangeKind] = {(False, True): "fixed", (True, False): "broken"}
         categories = self._candidate.categories[self._pairing.candidate]
         found = [
-            Flip(
-                id=self._base.ids[self._pairing.base[place]],
-                category=self._candidate.category_names[categories[place]],
-                kind="fixed" if after[place] else "broken",
-                score_from=round_score(float(self._first[place])),
-                score_to=round_score(float(self._second[place])),
+            QuestionChange(
+                id=self._base.ids[self._pairing.base[index]],
+                category=self._candidate.category_names[categories[index]],
+                kind=kinds.get((bool(before[index]), bool(after[index])), "worse"),
+                score_from=round_score(float(self._first[index])),
+                score_to=round_score(float(self._second[index])),
+                passed_from=bool(before[index]),
+                passed_to=bool(after[index]),
             )
-            for place in np.flatnonzero(before != after).tolist()
+            for index in indices
         ]
-        return tuple(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
+        return tuple(sorted(found, key=lambda change: (change.score_to - change.score_from, change.id)))
 
     def pass_rate(self) -> dict[str, Any]:
         """Return both pass rates and their difference, by the same test as the score."""
@@ -560,6 +573,7 @@ def compare_runs(
         metrics=tuple(runs.family(base.metrics, candidate.metrics, graded=False)),
         categories=tuple(runs.categories()),
         flips=runs.flips(),
+        losses=runs.losses(),
         pass_rate=runs.pass_rate(),
         latency=runs.lower_is_better(
             "latency_ms", base.latencies, candidate.latencies, tested=_interleaved(base.info, candidate.info)

@@ -63,15 +63,22 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         return document
 
 
-class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that passes in one run and fails in the other."""
+# fixed: failed in the base, passes now. broken: passed in the base, fails now. worse: its score fell, but it passes, or fails,
+# in both runs. flaky: its score fell, and asking again did not confirm that.
+ChangeKind = Literal["fixed", "broken", "worse", "flaky"]
+
+
+class QuestionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that flipped (it passes in one run and fails in the other) or whose score fell."""
 
     id: str
     category: str
-    kind: Literal["fixed", "broken"]
+    kind: ChangeKind
     score_from: float
     score_to: float
-    # The question, the beginning of both replies, and why the failing one fails; empty if not looked up.
+    passed_from: bool
+    passed_to: bool
+    # The question, the beginning of both replies, and why the worse one lost points; empty if not looked up.
     question: str = ""
     reply_from: str = ""
     reply_to: str = ""
@@ -79,24 +86,30 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `compare --json` prints."""
-        before, after = ("fail", "pass") if self.kind == "fixed" else ("pass", "fail")
-        return msgspec.structs.asdict(self) | {"from": before, "to": after}
+        names = {True: "pass", False: "fail"}
+        document = msgspec.structs.asdict(self) | {
+            "from": names[self.passed_from],
+            "to": names[self.passed_to],
+        }
+        del document["passed_from"], document["passed_to"]
+        return document
 
 
 class AskedAgain(msgspec.Struct, frozen=True, kw_only=True):
-    """A flipped question that was asked again."""
+    """A question that was asked again because it flipped or its score fell."""
 
     id: str
-    kind: Literal["fixed", "broken"]
-    # Passed trials of those asked again; None: not asked, or not scored.
+    kind: ChangeKind
+    # Trials of those asked again that passed or, if the question is worse, reached the base's score; None: not asked, or not
+    # scored.
     candidate_passed: int | None
     base_passed: int | None
-    # Whether it is confirmed broken.
+    # Whether it is confirmed broken or worse.
     confirmed: bool
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of asking the flipped questions again."""
+    """Results of asking the changed questions again."""
 
     # How often each was asked again.
     times: int
@@ -136,7 +149,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[Measure, ...]
     metrics: tuple[Measure, ...]
     categories: tuple[Measure, ...]
-    flips: tuple[Flip, ...]
+    # Questions that pass in one run and fail in the other.
+    flips: tuple[QuestionChange, ...]
+    # Questions whose score fell without a flip.
+    losses: tuple[QuestionChange, ...] = ()
     # Pass rate in both runs, by the same test.
     pass_rate: dict[str, Any]
     latency: Measure | None
@@ -147,7 +163,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     new_errors: dict[str, int]
     # Caveats: different scoring, missing questions, …
     notes: tuple[str, ...] = ()
-    # None: the flipped questions were not asked again.
+    # None: the changed questions were not asked again.
     confirmation: Confirmation | None = None
 
     @property
@@ -157,10 +173,51 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def broken(self) -> int:
-        """Questions that passed and fail now; after asking again, those that are confirmed."""
-        if self.confirmation is not None:
-            return sum(again.confirmed for again in self.confirmation.questions)
+        """Questions that passed and fail now; if they were asked again, those that are confirmed."""
         return sum(flip.kind == "broken" for flip in self.flips)
+
+    @property
+    def worse(self) -> int:
+        """Questions whose score fell, the broken ones included; if they were asked again, those that are confirmed."""
+        return self.broken + sum(loss.kind == "worse" for loss in self.losses)
+
+    @property
+    def flaky(self) -> int:
+        """Questions whose score fell, and which asking again did not confirm."""
+        return sum(change.kind == "flaky" for change in (*self.flips, *self.losses))
+
+    @property
+    def fallen(self) -> tuple[QuestionChange, ...]:
+        """Every question whose score fell: broken, then worse, then flaky; the largest loss first."""
+        order = {"broken": 0, "worse": 1, "flaky": 2}
+        fallen = (change for change in (*self.flips, *self.losses) if change.kind in order)
+        return tuple(
+            sorted(fallen, key=lambda change: (order[change.kind], change.score_to - change.score_from))
+        )
+
+    def with_confirmation(self, confirmation: Confirmation | None) -> "Comparison":
+        """Return the comparison in which what asking again did not confirm is flaky instead of broken or worse."""
+        if confirmation is None:
+            return self
+        flaky = {again.id for again in confirmation.questions if not again.confirmed}
+
+        def settled(changes: tuple[QuestionChange, ...]) -> tuple[QuestionChange, ...]:
+            return tuple(
+                msgspec.structs.replace(change, kind="flaky")
+                if change.kind in ("broken", "worse") and change.id in flaky
+                else change
+                for change in changes
+            )
+
+        settled_flips = settled(self.flips)
+        broken = sum(flip.kind == "broken" for flip in settled_flips)
+        return msgspec.structs.replace(
+            self,
+            flips=settled_flips,
+            losses=settled(self.losses),
+            pass_rate={**self.pass_rate, "broken": broken},
+            confirmation=confirmation,
+        )
 
     @property
     def regression(self) -> bool:
@@ -195,8 +252,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "metrics": {measure.name: measure.to_dict() for measure in self.metrics},
             "categories": [{"category": measure.name, **measure.to_dict()} for measure in self.categories],
             "flips": [flip.to_dict() for flip in self.flips],
+            "losses": [loss.to_dict() for loss in self.losses],
             "fixed": self.fixed,
             "broken": self.broken,
+            "worse": self.worse,
+            "flaky": self.flaky,
             "pass_rate": self.pass_rate,
             "latency_ms": None if self.latency is None else self.latency.to_dict(),
             "cost": None if self.cost is None else self.cost.to_dict(),

@@ -315,8 +315,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     gates: tuple[str, ...] = ()
     # A run to compare with, for gates such as "no regression".
     baseline: str | None = None
-    # How often a question that flipped since the baseline is asked again; 0: not at all.
+    # Whether a run may start without its baseline: the first run of a project has none.
+    allow_missing_baseline: bool = False
+    # How often a question that got worse since the baseline is asked again; 0: not at all.
     confirm: int = 0
+    # "no regression in latency" allows this many times the baseline's median and 95th percentile: `[gates] latency_factor`.
+    latency_factor: float = 1.5
     # Differences of the score within ± this do not matter: then two runs can be the same.
     margin: float | None = None
     # Whether replies of an earlier run are used again, where question and target are unchanged.
@@ -360,6 +364,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 raise ConfigError(f"{name} = {getattr(self, name)}: must be a port, from 0 to 65535")
         if self.margin is not None and not 0 < self.margin < 1:
             raise ConfigError(f"margin = {self.margin:g}: must be between 0 and 1; 0.02 is two points")
+        if not self.latency_factor >= 1:
+            raise ConfigError(f"[gates] latency_factor = {self.latency_factor:g}: must be 1 or more")
         if self.budget is not None and not self.budget > 0:
             raise ConfigError(f"budget = {self.budget:g}: must be more than 0")
         if self.rate is not None and not self.rate > 0:

@@ -84,7 +84,8 @@ def _tool_reason(facts: ToolFacts, value: float | None) -> str:
         return "no tool expected"
     if facts.missing:
         unseen = "" if facts.observed else " (tool calls were not observed)"
-        words = f"did not call {_names(facts.missing)}{unseen}"
+        instead = f"; called {_names(facts.extra)}" if facts.extra else ""
+        words = f"did not call {_names(facts.missing)}{unseen}{instead}"
     else:
         words = "called every expected tool"
     return words if facts.mode == "standard" else f"{words}; {facts.mode} credit {value or 0.0:.2f}"

@@ -10,11 +10,12 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from answerkey.model.comparison import Comparison
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Summary
 from answerkey.report.sheets import (
+    changes_table,
     comparison_sheet,
-    flips_table,
     sheet_heading,
     sheet_markdown,
     table_markdown,
@@ -22,6 +23,7 @@ from answerkey.report.sheets import (
 )
 from answerkey.report.view import ReportView, build_view, failures_of, story_sentences
 from answerkey.report.wording import (
+    change_words,
     comparison_headline,
     cost_line,
     gate_value,
@@ -53,7 +55,10 @@ def write_markdown(run: Run, file: BinaryIO) -> None:
 
 def markdown_report(run: Run) -> str:
     """The report of a run as Markdown; the comparison with its baseline, if it has one, comes first."""
-    verdict = "" if run.comparison is None else sheet_markdown(comparison_sheet(run.comparison)) + "\n"
+    verdict = ""
+    if run.comparison is not None:
+        failed = "".join(f"{line}\n" for line in gate_lines(gate for gate in run.gates if not gate.passed))
+        verdict = failed + ("\n" if failed else "") + sheet_markdown(comparison_sheet(run.comparison)) + "\n"
     lines = [*_lines(build_view(run, worst=_WORST))]
     if (trend := trend_table(run)) is not None:
         lines[-2:-2] = ["", f"## {trend.title}", *table_markdown(trend)]
@@ -217,18 +222,18 @@ def write_to_github(run: Run, stream: TextIO) -> None:
 
 
 def annotations(run: Run) -> list[str]:
-    """Workflow commands: failed gates, then broken questions, then the worst of the failed ones."""
+    """Workflow commands: failed gates, then questions that got worse, then the worst of the failed ones."""
     found = [_command("error", "Gate failed", gate_words(gate)) for gate in run.gates if not gate.passed]
     named: set[str] = set()
     comparison = run.comparison
     if comparison is not None:
         if comparison.verdict == "worse":
             found.append(_command("error", "Regression", comparison_headline(comparison)))
-        for flip in comparison.flips:
-            if flip.kind == "broken":
-                named.add(flip.id)
-                change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
-                found.append(_command("warning", f"Broken: {flip.id}", change))
+        for change in comparison.fallen:
+            if change.kind != "flaky":
+                named.add(change.id)
+                title = f"{change.kind.capitalize()}: {change.id}"
+                found.append(_command("warning", title, change_words(change)[:600]))
     if len(found) < MOST_ANNOTATIONS:
         found += _failure_annotations(run, named, MOST_ANNOTATIONS - len(found))
     if len(found) > MOST_ANNOTATIONS:
@@ -259,9 +264,19 @@ def _escape(text: str, *, property_value: bool = False) -> str:
     return safe.replace(":", "%3A").replace(",", "%2C") if property_value else safe
 
 
-_FLIPS = 10
-# Of each reply.
+# Changed questions in a comment.
+_CHANGES = 10
+# Characters of each reply.
 _REPLY = 160
+
+
+def _fallen_lines(comparison: Comparison) -> Iterator[str]:
+    """The questions that got worse, each with its reason."""
+    fallen = comparison.fallen
+    for change in fallen[:_CHANGES]:
+        yield f"- {change.kind}: **{_safe(change.id, 60)}** {_safe(change_words(change), 300)}"
+    if len(fallen) > _CHANGES:
+        yield f"- … and {len(fallen) - _CHANGES} more"
 
 
 def write_comment(run: Run, file: BinaryIO) -> None:
@@ -278,24 +293,24 @@ def _comment_lines(run: Run) -> Iterator[str]:
     name = for_markdown(one_line(info.name or info.id, 60))
     result = f"{summary.grade or '–'} · {score_text(summary.score)}{interval}"
     passed = "; ".join(passed_texts(summary))
-    if comparison is None:
-        yield f"### {name}: {result}"
-        yield f"\n{passed}."
-    else:
-        sheet = comparison_sheet(comparison)
-        yield sheet_heading(sheet)
-        yield f"\n**{name}: {result}**, {passed}.  "
-        yield from (f"{for_markdown(line)}  " for line in (*sheet.lines, *sheet.warnings))
-    for warning in run.warnings:
-        yield f"\n> ⚠️ {for_markdown(one_line(warning, 300))}"
+    sheet = None if comparison is None else comparison_sheet(comparison)
+    yield f"### {name}: {result}" if sheet is None else sheet_heading(sheet)
+    # The reason comes first: failed gates, and what got worse.
     if run.gates:
         yield ""
-        yield from gate_lines(run.gates)
-    if comparison is not None and comparison.flips:
-        flips = flips_table(comparison, _FLIPS, _REPLY)
-        more = f", {_FLIPS} of them here" if len(comparison.flips) > _FLIPS else ""
-        yield f"\n<details><summary>{flips.title}{more}</summary>"
-        yield from table_markdown(flips)
+        yield from gate_lines(sorted(run.gates, key=lambda gate: gate.passed))
+    for warning in run.warnings:
+        yield f"\n> ⚠️ {for_markdown(one_line(warning, 300))}"
+    if comparison is not None and comparison.fallen:
+        yield ""
+        yield from _fallen_lines(comparison)
+    yield f"\n{passed}." if sheet is None else f"\n**{name}: {result}**, {passed}."
+    if sheet is not None and comparison is not None:
+        yield "\n<details><summary>Figures and replies</summary>\n"
+        yield from (f"{for_markdown(line)}  " for line in (*sheet.lines, *sheet.warnings))
+        if (changes := changes_table(comparison, _CHANGES, _REPLY)) is not None:
+            yield f"\n{for_markdown(changes.title)}"
+            yield from table_markdown(changes)
         yield "\n</details>"
     if run.earlier:
         scores = " → ".join(map(score_text, [*(one.score for one in run.earlier), summary.score]))

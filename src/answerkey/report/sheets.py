@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison, Flip, Measure
+from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo
 from answerkey.model.summary import Summary
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import policy_hash, report_style, report_template
 from answerkey.report.wording import (
+    change_counts,
     comparison_facts,
     comparison_headline,
     confirmation_lines,
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
 
 _ENDINGS = (".html", ".md", ".json")
-_FLIPS_SHOWN = 50
+_CHANGES_SHOWN = 50
 _NAME = 40
-# Characters of a flipped reply.
+# Characters of a changed reply.
 _REPLY = 400
 
 
@@ -76,8 +77,9 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     heads = ("", "base → candidate", "points", "95% interval", "p alone", "verdict")
     families = ((comparison.score,), comparison.components, comparison.categories)
     tables = [SheetTable("", heads, tuple(row for family in families for row in _measure_rows(family)))]
-    if comparison.flips:
-        tables.append(flips_table(comparison, _FLIPS_SHOWN, _REPLY))
+    if (changes := changes_table(comparison, _CHANGES_SHOWN, _REPLY)) is not None:
+        # What changed is read first.
+        tables.insert(0, changes)
     if comparison.metrics:
         rows = tuple(_measure_rows(comparison.metrics))
         tables.append(SheetTable("Other metrics", (*heads[:2], "change", *heads[3:]), rows))
@@ -94,13 +96,19 @@ def _measure_rows(family: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
         yield (one_line(measure.name, _NAME), *measure_words(measure), verdict)
 
 
-def flips_table(comparison: Comparison, most: int, width: int) -> SheetTable:
-    """Flipped questions with both replies side by side, cut to `width` characters."""
-    broken = len(comparison.flips) - comparison.fixed
-    title = f"{broken} broken, {comparison.fixed} fixed"
+def changes_table(comparison: Comparison, most: int, width: int) -> SheetTable | None:
+    """Questions that got worse, then fixed ones, with both replies cut to `width` characters; None if there are none."""
+    changes = (*comparison.fallen, *(flip for flip in comparison.flips if flip.kind == "fixed"))
+    if not changes:
+        return None
+    more = f", {most} of them here" if len(changes) > most else ""
     replies = (f"{comparison.base.name} replied", f"{comparison.candidate.name} replied")
-    rows = tuple(_flip_row(flip, width) for flip in comparison.flips[:most])
-    return SheetTable(title, ("question", "", "score", *replies, "reason"), rows, wordy=True)
+    return SheetTable(
+        f"Changed questions: {change_counts(comparison)}{more}",
+        ("question", "", "score", "reason", *replies),
+        tuple(_change_row(change, width) for change in changes[:most]),
+        wordy=True,
+    )
 
 
 def trend_table(run: Run) -> SheetTable | None:
@@ -123,11 +131,11 @@ def trend_table(run: Run) -> SheetTable | None:
     return SheetTable("Earlier runs", ("run", "", "score", "95% interval", "passed", "p95", ""), rows)
 
 
-def _flip_row(flip: Flip, width: int) -> tuple[str, ...]:
-    question = f"{flip.id}: {flip.question}" if flip.question else flip.id
-    change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
-    texts = (one_line(text, width) for text in (flip.reply_from, flip.reply_to, flip.because))
-    return (one_line(question, 120), flip.kind, change, *texts)
+def _change_row(change: QuestionChange, width: int) -> tuple[str, ...]:
+    question = f"{change.id}: {change.question}" if change.question else change.id
+    scores = f"{score_text(change.score_from)} → {score_text(change.score_to)}"
+    texts = (one_line(text, width) for text in (change.because, change.reply_from, change.reply_to))
+    return (one_line(question, 120), change.kind, scores, *texts)
 
 
 def ranking_sheet(ranking: "Ranking") -> Sheet:

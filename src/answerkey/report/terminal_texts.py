@@ -17,18 +17,21 @@ from answerkey.comparison.planning import Plan
 from answerkey.golden.lint import SEVERITIES, Finding
 from answerkey.judge.calibration import Calibration, Rate
 from answerkey.judge.pairwise import PairBias, Pairwise, Preference
-from answerkey.model.comparison import Comparison, Measure
+from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
+from answerkey.model.run import Run
 from answerkey.model.scorecard import Trial
 from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import emit, make_console, plain_table, print_trial
 from answerkey.report.wording import (
+    change_counts,
     comparison_facts,
     comparison_headline,
     confirmation_lines,
     count,
     family_verdict,
+    gate_words,
     measure_words,
     milliseconds,
     name_words,
@@ -47,7 +50,10 @@ if TYPE_CHECKING:
 
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
-_FLIPS_SHOWN = 20
+_CHANGES_SHOWN = 20
+# Questions that are listed under the failed gates.
+_REASONS_SHOWN = 10
+_CHANGE_COLOURS = {"fixed": "green", "broken": "red", "worse": "red", "flaky": "yellow"}
 _UNPAIRED_SHOWN = 10
 # Space between columns, and the shortest width of a row's name.
 _GAP = 2
@@ -75,18 +81,7 @@ def print_comparison(
     for title, measures in (("Components", comparison.components), ("Categories", comparison.categories)):
         if measures:
             emit(console, "", _table(title, measures))
-    if comparison.flips:
-        flipped = f"Flipped: {comparison.pass_rate['broken']} broken, {comparison.fixed} fixed"
-        emit(console, "", Text(flipped, style="bold"))
-        for flip in comparison.flips[:_FLIPS_SHOWN]:
-            line = f"  {flip.kind:7}{score_text(flip.score_from)} → {score_text(flip.score_to)}  "
-            colour = COLOURS["better" if flip.kind == "fixed" else "worse"]
-            text = Text(line + one_line(flip.id, 60), style=colour)
-            if flip.question:
-                text.append(f"  {one_line(flip.question, 200)}", style="dim")
-            text.truncate(console.width, overflow="ellipsis")
-            emit(console, text)
-        _print_rest(console, len(comparison.flips) - _FLIPS_SHOWN)
+    _print_changes(comparison, console)
     if comparison.unpaired:
         emit(console, "", Text(f"Not compared: {count(len(comparison.unpaired), 'question')}", style="bold"))
         for item in comparison.unpaired[:_UNPAIRED_SHOWN]:
@@ -95,6 +90,45 @@ def print_comparison(
     if comparison.metrics:
         emit(console, "", _table("Metrics", comparison.metrics))
     emit(console, "")
+
+
+def _print_changes(comparison: Comparison, console: Console) -> None:
+    """Print the questions that got worse, each with its reason, then the fixed ones."""
+    changes = (*comparison.fallen, *(flip for flip in comparison.flips if flip.kind == "fixed"))
+    if not changes:
+        return
+    emit(console, "", Text(f"Changed questions: {change_counts(comparison)}", style="bold"))
+    for change in changes[:_CHANGES_SHOWN]:
+        _print_change(change, console)
+    _print_rest(console, len(changes) - _CHANGES_SHOWN)
+
+
+def _print_change(change: QuestionChange, console: Console) -> None:
+    line = f"  {change.kind:7}{score_text(change.score_from)} → {score_text(change.score_to)}  "
+    text = Text(line + one_line(change.id, 60), style=_CHANGE_COLOURS[change.kind])
+    if change.question:
+        text.append(f"  {one_line(change.question, 200)}", style="dim")
+    text.truncate(console.width, overflow="ellipsis")
+    emit(console, text)
+    if change.because:
+        emit(console, Text(f"         {one_line(change.because, 200)}"))
+
+
+def print_failed_gates(run: Run, console: Console) -> None:
+    """Print the failed gates and the questions behind them: the last lines of a run, where the eye is."""
+    failed = [gate for gate in run.gates if not gate.passed]
+    if not failed:
+        return
+    if run.comparison is not None and run.comparison.worse:
+        worse = [change for change in run.comparison.fallen if change.kind != "flaky"]
+        emit(console, "", Text("Worse than the baseline", style="bold"))
+        for change in worse[:_REASONS_SHOWN]:
+            _print_change(change, console)
+        _print_rest(console, len(worse) - _REASONS_SHOWN)
+    title = f"{len(failed)} of {count(len(run.gates), 'gate')} failed"
+    emit(console, "", Text(title, style="bold red"))
+    for gate in failed:
+        emit(console, Text(f"  ✗ {one_line(gate_words(gate), 200)}", style="red"))
 
 
 def _verdict(verdict: str, words: str) -> Text:

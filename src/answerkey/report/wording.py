@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.comparison import Comparison, Measure
+from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.reasons import details
 from answerkey.model.run import GateResult
@@ -267,7 +267,7 @@ def comparison_facts(comparison: Comparison) -> Iterator[str]:
     )
     yield (
         f"passed {percent(rate['base'])} → {percent(rate['candidate'])} "
-        f"({rate['fixed']} fixed, {rate['broken']} broken, "
+        f"({change_counts(comparison)}, "
         f"{points_text(rate['low'])} to {points_text(rate['high'])} points, {p_text(rate['p_value'])})"
     )
     if (latency := comparison.latency) is not None:
@@ -330,22 +330,36 @@ def plain_text(value: float) -> str:
     return f"{value:+.2f}" if abs(value) < 10 else f"{value:+,.0f}"
 
 
+def change_counts(comparison: Comparison) -> str:
+    """`4 worse (1 broken), 2 flaky, 0 fixed`: broken questions are among the worse ones."""
+    flaky = f", {comparison.flaky} flaky" if comparison.flaky else ""
+    return f"{comparison.worse} worse ({comparison.broken} broken){flaky}, {comparison.fixed} fixed"
+
+
+def change_words(change: QuestionChange) -> str:
+    """A change of a score with its reason: `1.000 → 0.600: did not call get_product`."""
+    scores = f"{score_text(change.score_from)} → {score_text(change.score_to)}"
+    return f"{scores}: {change.because}" if change.because else scores
+
+
 def confirmation_lines(comparison: Comparison) -> Iterator[str]:
-    """The result of asking the flipped questions again."""
+    """The result of asking the changed questions again."""
     found = comparison.confirmation
     if found is None:
         return
     if not found.questions:
-        yield "no question flipped, so none was asked again"
+        yield "no question changed, so none was asked again"
         return
     nature = "replies did not vary" if found.deterministic else "replies varied"
-    yield f"{count(len(found.questions), 'flipped question')} asked {found.times} more times: {nature}"
-    broken = [question.id for question in found.questions if question.confirmed]
-    if broken:
-        yield (
-            f"confirmed broken (a regression regardless of the mean): {', '.join(broken[:_BROKEN_NAMED])}"
-            + (f" and {len(broken) - _BROKEN_NAMED} more" if len(broken) > _BROKEN_NAMED else "")
-        )
+    yield f"{count(len(found.questions), 'changed question')} asked {found.times} more times: {nature}"
+    meanings = {
+        "broken": "confirmed broken (a regression regardless of the mean)",
+        "worse": "confirmed worse (a lower score every time)",
+    }
+    for kind, meaning in meanings.items():
+        confirmed = [asked.id for asked in found.questions if asked.confirmed and asked.kind == kind]
+        if confirmed:
+            yield f"{meaning}: {first_names(confirmed, _BROKEN_NAMED)}"
 
 
 _LISTED = 5

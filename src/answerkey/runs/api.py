@@ -93,11 +93,11 @@ async def evaluate_async(
     context = make_context(chosen, settings, scorers=scorers, progress=progress)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     context.grader.check_questions(golden)
-    baseline = find_baseline(settings, chosen.store, chosen.baseline)
-    if baseline is not None:
-        options_with_id = msgspec.structs.replace(chosen, baseline=baseline.id)
-        context = msgspec.structs.replace(context, options=options_with_id)
-    if chosen.confirm:
+    baseline = find_baseline(settings, chosen)
+    if chosen.baseline is not None:
+        found = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
+        context = msgspec.structs.replace(context, options=msgspec.structs.replace(chosen, **found))
+    if context.options.confirm:
         from answerkey.runs.verdicts import check_confirm
 
         check_confirm(context)
@@ -112,7 +112,9 @@ async def evaluate_async(
             run = await ask_with_reuse(context, store, golden, opened, spec)
         else:
             run = await ask_run(context, store, golden, opened, new_run(context, opened, spec, golden))
-        notes = (*_default_notes(questions, given, settings), *_reading_notes(golden))
+        notes = [*_default_notes(questions, given, settings), *_reading_notes(golden)]
+        if chosen.baseline is not None and baseline is None:
+            notes.append(f"baseline {chosen.baseline!r} does not exist yet: nothing was compared")
         run = msgspec.structs.replace(run, warnings=(*run.warnings, *notes))
         return await _with_verdicts(run, context, store, opened, baseline)
 
@@ -418,16 +420,16 @@ def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettin
 async def _with_verdicts(
     run: Run, context: RunContext, store: "SqlStore", target: "BaseTarget", baseline: RunInfo | None
 ) -> Run:
-    """A finished run with its comparison, confirmed flips, earlier runs and gates, as the options ask for."""
+    """A finished run with its comparison, confirmed changes, earlier runs and gates, as the options ask for."""
     options = context.options
     if baseline is not None:
         from answerkey.runs.verdicts import compare_with_baseline
 
         run = compare_with_baseline(run, baseline, store, margin=options.margin)
         if options.confirm:
-            from answerkey.runs.verdicts import confirm_flips
+            from answerkey.runs.verdicts import confirm_changes
 
-            run = await confirm_flips(run, context, target, baseline, store)
+            run = await confirm_changes(run, context, target, baseline, store)
     # The job summary of GitHub is a report as well.
     if options.outputs or os.environ.get("GITHUB_STEP_SUMMARY"):
         from answerkey.runs.verdicts import with_earlier_runs

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from answerkey.config import Settings
+from answerkey.errors import StoreMissingError, UnknownNameError, UsageError
 from answerkey.model.judgement import MIN_PANEL_AGREEMENT, JudgeRecord
+from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, round_down
@@ -35,12 +37,23 @@ def open_configured_store(settings: Settings, url: str | None = None, *, create:
     return open_store(settings.store, folder=settings.folder, create=create)
 
 
-def find_baseline(settings: Settings, store: str | None, reference: str | None) -> RunInfo | None:
-    """The baseline run; looked up before a run begins, because it may change what `latest` means."""
-    if reference is None:
+def find_baseline(settings: Settings, options: Options) -> RunInfo | None:
+    """The baseline run; looked up before a run begins, because it may change what `latest` means.
+
+    None: there is none, or none is needed.
+    """
+    if options.baseline is None:
         return None
-    with open_configured_store(settings, store, create=False) as opened:
-        return opened.find_run(reference)
+    try:
+        with open_configured_store(settings, options.store, create=False) as opened:
+            return opened.find_run(options.baseline)
+    except (UnknownNameError, StoreMissingError) as error:
+        if options.allow_missing_baseline:
+            return None
+        raise UsageError(
+            f"baseline {options.baseline!r} does not exist, so nothing can be compared ({error}); make it with "
+            "`answerkey baseline set NAME RUN`, or let a first run pass without it: --allow-missing-baseline"
+        ) from None
 
 
 def load_stored_run(store: SqlStore, reference: str) -> Run:

@@ -1,20 +1,20 @@
-"""Verdicts on finished runs: comparison with a baseline, confirmation of flipped questions, gates.
+"""Verdicts on finished runs: comparison with a baseline, confirmation of changed questions, gates.
 
 Comparing needs NumPy, which is loaded only when two runs are compared.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import Gate, GateSubject, check_gates, evaluate_gates, parse_gate
-from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Flip
+from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, QuestionChange
 from answerkey.model.question import Question
 from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import Trial
+from answerkey.model.scorecard import Trial, lowest_score
 from answerkey.runs.stored import load_stored_run
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from answerkey.runs.context import RunContext
     from answerkey.store.sql import SqlStore
 
-# Flipped questions whose texts are looked up; reports show no more.
+# Flips, and losses, whose texts are looked up; reports show no more.
 _MOST_WORDINGS = 50
 _LONGEST_TEXT = 2_000
 # Number of earlier runs in a trend.
@@ -41,8 +41,7 @@ def compare_with_baseline(
     else:
         [base], candidate = columns_from_store(store, [baseline]), columns_from_run(run)
     comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, run.info)
-    confirmed = msgspec.structs.replace(comparison, confirmation=run.info.confirmation)
-    return msgspec.structs.replace(run, comparison=confirmed)
+    return msgspec.structs.replace(run, comparison=comparison.with_confirmation(run.info.confirmation))
 
 
 def decided_run(store: "SqlStore", reference: str) -> Run:
@@ -106,24 +105,30 @@ def gates_of_stored(
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
-    """A comparison whose first flips have the question, both replies, and why the worse one lost points."""
-    shown = comparison.flips[:_MOST_WORDINGS]
-    if not shown:
+    """A comparison whose first flips and losses have the question, both replies, and why the worse one lost points."""
+    if not comparison.flips and not comparison.losses:
         return comparison
     base = store.find_run(comparison.base.id)
-    worded = [_with_texts(flip, store, base, candidate) for flip in shown]
-    return msgspec.structs.replace(comparison, flips=(*worded, *comparison.flips[_MOST_WORDINGS:]))
 
+    def worded(changes: tuple[QuestionChange, ...]) -> tuple[QuestionChange, ...]:
+        shown = [_with_texts(change, store, base, candidate) for change in changes[:_MOST_WORDINGS]]
+        return (*shown, *changes[_MOST_WORDINGS:])
 
-def _with_texts(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo) -> Flip:
-    before = _typical(store, base, flip.id, passed=flip.kind == "broken")
-    after = _typical(store, candidate, flip.id, passed=flip.kind == "fixed")
-    failing = (after if flip.kind == "broken" else before).scorecard
-    reasons = [
-        reason(part) for part in failing.components.values() if part.weight and (part.value or 0.0) < 1
-    ]
     return msgspec.structs.replace(
-        flip,
+        comparison, flips=worded(comparison.flips), losses=worded(comparison.losses)
+    )
+
+
+def _with_texts(
+    change: QuestionChange, store: "SqlStore", base: RunInfo, candidate: RunInfo
+) -> QuestionChange:
+    fell = change.kind != "fixed"
+    before = _typical(store, base, change.id, best=fell)
+    after = _typical(store, candidate, change.id, best=not fell)
+    lost = (after if fell else before).scorecard
+    reasons = [reason(part) for part in lost.components.values() if part.weight and (part.value or 0.0) < 1]
+    return msgspec.structs.replace(
+        change,
         question=after.question.question,
         reply_from=_reply_text(before),
         reply_to=_reply_text(after),
@@ -131,10 +136,10 @@ def _with_texts(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo
     )
 
 
-def _typical(store: "SqlStore", info: RunInfo, question_id: str, *, passed: bool) -> Trial:
-    """A trial with the same outcome as the question as a whole."""
+def _typical(store: "SqlStore", info: RunInfo, question_id: str, *, best: bool) -> Trial:
+    """The best or the worst trial of a question, which shows what changed."""
     trials = store.results_of(info, question_id)
-    return next((trial for trial in trials if trial.passed == passed), trials[0])
+    return (max if best else min)(trials, key=lambda trial: trial.score or 0.0)
 
 
 def _reply_text(trial: Trial) -> str:
@@ -144,11 +149,11 @@ def _reply_text(trial: Trial) -> str:
     return (text or "(nothing)")[:_LONGEST_TEXT]
 
 
-# Confirming flips
+# Confirming changes
 
-# Accepted probability of calling an unstable question broken, over all flips of a run.
+# Accepted probability of calling an unstable question broken or worse, over all changes of a run.
 _ALPHA = 0.05
-# Flips of either kind that are asked again; with more, the mean shows the regression.
+# Changes of each kind that are asked again; with more, the mean shows the regression.
 _MOST_ASKED = 100
 
 
@@ -156,58 +161,61 @@ def check_confirm(context: "RunContext") -> None:
     """Refuse --confirm without a baseline or with a judge, before anything is asked."""
     options = context.options
     if options.confirm and options.baseline is None:
-        raise UsageError("--confirm asks again what flipped since a baseline; add --baseline RUN")
+        raise UsageError("--confirm asks again what got worse since a baseline; add --baseline RUN")
     if options.confirm and options.scoring.needs_judge:
         raise UsageError(
             "--confirm scores replies without a judge, but the judge is part of the score; use --repeat instead"
         )
 
 
-async def confirm_flips(
+async def confirm_changes(
     run: Run, context: "RunContext", target: "BaseTarget", baseline: RunInfo, store: "SqlStore"
 ) -> Run:
-    """Ask flipped questions again; returns the run with a comparison that says which are confirmed broken.
+    """Ask changed questions again; returns the run with a comparison that says which are confirmed broken or worse.
 
-    One failure instead of one pass may be chance in a chatbot whose replies vary. Each flipped question is asked a few
-    more times, of the candidate, and of the base if that is another target that still answers. If no question ever
-    changes, the chatbot is taken as deterministic, and a question that always fails is broken. Otherwise, the unstable
-    questions estimate how often an unstable question passes; one that always fails is broken if its failures would
-    be rarer than 1 in 20 by instability alone. A question that the base fails too is not broken by the candidate. The
-    further replies are not part of the run.
+    One failure instead of one pass may be chance in a chatbot whose replies vary. Each question that flipped or whose
+    score fell is asked a few more times, of the candidate, and of the base if that is another target that still answers.
+    A reply succeeds if it passes or, where the question did not flip, if it reaches the base's score. If no question ever
+    changes, the chatbot is taken as deterministic, and a question that never succeeds is broken or worse. Otherwise, the
+    unstable questions estimate how often an unstable question succeeds; one that never does is broken or worse if that
+    would be rarer than 1 in 20 by instability alone. A question that the base fails too is not broken by the candidate.
+    The further replies are not part of the run.
     """
     comparison, times = run.comparison, context.options.confirm
     if comparison is None or not times:
         return run
-    flips = [*_first(comparison, "broken"), *_first(comparison, "fixed")]
-    wanted = {flip.id for flip in flips}
-    questions = [
-        question for question in store.questions(run.info.question_set_hash) if question.id in wanted
-    ]
-    candidate = await _pass_counts(context, target, questions, times)
+    changes = [change for kind in ("broken", "fixed", "worse") for change in _first(comparison, kind)]
+    mark = lowest_score(run.info.pass_mark)
+    goals = {change.id: change.score_from if change.kind == "worse" else mark for change in changes}
+    questions = [question for question in store.questions(run.info.question_set_hash) if question.id in goals]
+    candidate = await _success_counts(context, target, questions, goals, times)
     base: dict[str, int | None] = {}
-    if flips and baseline.target_spec is not None and baseline.target_spec != run.info.target_spec:
+    if changes and baseline.target_spec is not None and baseline.target_spec != run.info.target_spec:
         try:
             async with context.target(baseline.target_spec) as opened:
-                base = await _pass_counts(context, opened, questions, times)
+                base = await _success_counts(context, opened, questions, goals, times)
         except AnswerkeyError:
             # The old version is usually gone; the candidate alone must do.
             base = {}
-    confirmation = _confirmation(flips, candidate, base, times)
+    confirmation = _confirmation(changes, candidate, base, times)
     info = msgspec.structs.replace(run.info, confirmation=confirmation)
     store.update_run(info)
-    return msgspec.structs.replace(
-        run, info=info, comparison=msgspec.structs.replace(comparison, confirmation=confirmation)
-    )
+    return msgspec.structs.replace(run, info=info, comparison=comparison.with_confirmation(confirmation))
 
 
-def _first(comparison: Comparison, kind: str) -> list[Flip]:
-    return [flip for flip in comparison.flips if flip.kind == kind][:_MOST_ASKED]
+def _first(comparison: Comparison, kind: str) -> list[QuestionChange]:
+    changes = (*comparison.flips, *comparison.losses)
+    return [change for change in changes if change.kind == kind][:_MOST_ASKED]
 
 
-async def _pass_counts(
-    context: "RunContext", target: "BaseTarget", questions: Sequence[Question], times: int
+async def _success_counts(
+    context: "RunContext",
+    target: "BaseTarget",
+    questions: Sequence[Question],
+    goals: Mapping[str, float],
+    times: int,
 ) -> dict[str, int | None]:
-    """Question id → how often it passes; None if one of its replies could not be scored."""
+    """Question id → how often its score reaches its goal; None if one of its replies could not be scored."""
     from answerkey.runs.run import ask_and_grade  # commands that only read runs need not load it
 
     trials = (
@@ -215,24 +223,30 @@ async def _pass_counts(
         for number in range(1, times + 1)
         for position, question in enumerate(questions)
     )
-    passed: dict[str, int | None] = dict.fromkeys((question.id for question in questions), 0)
+    reached: dict[str, int | None] = dict.fromkeys((question.id for question in questions), 0)
     async for trial in ask_and_grade(context, target, trials):
-        count = passed[trial.id]
-        passed[trial.id] = None if trial.score is None or count is None else count + trial.passed
-    return passed
+        count, score = reached[trial.id], trial.score
+        if count is None or score is None:
+            reached[trial.id] = None
+        else:
+            reached[trial.id] = count + (score >= goals[trial.id])
+    return reached
 
 
 def _confirmation(
-    flips: Iterable[Flip], candidate: dict[str, int | None], base: dict[str, int | None], times: int
+    changes: Iterable[QuestionChange],
+    candidate: dict[str, int | None],
+    base: dict[str, int | None],
+    times: int,
 ) -> Confirmation:
-    again = [(flip, candidate.get(flip.id), base.get(flip.id)) for flip in flips]
-    # Pass counts of flips that changed again: broken questions that pass, fixed ones that fail.
+    again = [(change, candidate.get(change.id), base.get(change.id)) for change in changes]
+    # Successes of questions that changed again: broken and worse ones that succeed, fixed ones that fail.
     unstable = [
         count
-        for flip, count, _ in again
-        if count is not None and count != (0 if flip.kind == "broken" else times)
+        for change, count, _ in again
+        if count is not None and count != (times if change.kind == "fixed" else 0)
     ]
-    # Probability that an unstable question passes, with one pseudo-pass and one pseudo-failure (Laplace).
+    # Probability that an unstable question succeeds, with one pseudo-success and one pseudo-failure (Laplace).
     passing = (sum(unstable) + 1) / (times * len(unstable) + 2)
     by_chance = (1.0 - passing) ** times * len(again) if unstable else 0.0
     return Confirmation(
@@ -240,15 +254,15 @@ def _confirmation(
         deterministic=not unstable,
         questions=tuple(
             AskedAgain(
-                id=flip.id,
-                kind=flip.kind,
+                id=change.id,
+                kind=change.kind,
                 candidate_passed=count,
                 base_passed=before,
-                confirmed=flip.kind == "broken"
+                confirmed=change.kind != "fixed"
                 and count == 0
                 and before in (None, times)
                 and by_chance < _ALPHA,
             )
-            for flip, count, before in again
+            for change, count, before in again
         ),
     )

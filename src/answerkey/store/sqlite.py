@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from answerkey.errors import StoreAwayError, StoreError, StoreFullError
+from answerkey.errors import StoreAwayError, StoreError, StoreFullError, StoreMissingError
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql
 from answerkey.store.sql import SqlStore
 
@@ -75,7 +75,7 @@ class SqliteDatabase(Database):
             self.address = str(path)
         self._path = path
         if not create and not path.exists():
-            raise StoreError(
+            raise StoreMissingError(
                 f"store {path}: no such file; `answerkey run` makes it, or name another with --store"
             )
         try:
