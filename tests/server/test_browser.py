@@ -225,10 +225,10 @@ def test_the_first_question_is_seen_without_scrolling_and_the_table_is_sorted_an
     expect(page.locator("th[aria-sort=descending]")).to_have_text("Time")
     page.locator("summary", has_text="More").click()
     page.get_by_label("A measure").select_option("response_quality")
-    page.get_by_label("from").fill("0.4")
+    page.get_by_label("from").fill("40%")
     page.get_by_label("to", exact=True).fill("0.6")
     page.locator("details[open]").get_by_role("button", name="Show").click()
-    expect(page.locator(".in-force")).to_contain_text("response_quality 0.4..0.6")
+    expect(page.locator(".in-force")).to_contain_text("Quality from 40% to 60%")
     expect(page.locator("tr[data-row]")).to_have_count(20)
     page.locator("summary", has_text="Export").click()
     with page.expect_download() as loading:
@@ -237,7 +237,7 @@ def test_the_first_question_is_seen_without_scrolling_and_the_table_is_sorted_an
     rows = [json.loads(line) for line in (tmp_path / "view.jsonl").read_text().splitlines()]
     assert [row["id"] for row in rows] == [f"q{number}" for number in range(1, 60, 3)]
     assert list(rows[0])[:4] == ["id", "grade", "question", "category"]
-    page.get_by_role("link", name="response_quality").click()
+    page.get_by_role("link", name="Quality from").click()
     expect(page.locator("tr[data-row]")).to_have_count(50)
 
 
@@ -275,6 +275,39 @@ def test_the_pane_shows_the_whole_case_while_rows_go_by(page):
     expect(page.locator("#pane")).to_contain_text("no reply in 60 s")
     press(page, "Escape")
     expect(page.locator("#pane")).to_be_hidden()
+
+
+def test_a_click_or_a_tap_on_a_row_opens_the_pane(page, chromium, client):
+    page.goto("/runs/aaaa1")
+    page.locator("tr[data-row]").nth(2).locator("td").last.click()
+    expect(page.locator("#pane h1")).to_have_text("What is fact 8 of the documents file?")
+    press(page, "j")
+    expect(page.locator("#pane h1")).to_have_text("What is fact 11 of the documents file?")
+    page.locator("#pane-close").click()
+    # A link in a row leads to its page.
+    page.locator("tr[data-row] a[data-open]").first.click()
+    page.wait_for_url("**/questions/q2?at=0")
+    context = chromium.new_context(
+        base_url=client.url, viewport={"width": 390, "height": 844}, has_touch=True
+    )
+    context.set_default_timeout(120_000)
+    phone = context.new_page()
+    phone.goto("/runs/aaaa1")
+    phone.locator("tr[data-row]").nth(1).locator("td").first.tap()
+    expect(phone.locator("#pane h1")).to_have_text("What is fact 5 of the documents file?")
+    context.close()
+
+
+def test_heads_stay_and_texts_are_wide(page):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/runs/aaaa1")
+    table = page.locator(".work-table")
+    table.evaluate("element => { element.scrollTop = 600 }")
+    expect(page.locator("tr[data-row]").first).not_to_be_in_viewport()
+    expect(page.locator(".work-table th").first).to_be_in_viewport(ratio=0.9)
+    page.goto("/replies")
+    widths = page.locator("tr[data-row] td.wide").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
+    assert min(widths) >= 200
 
 
 def test_the_rows_of_a_run_under_way_come_by_themselves(page, tmp_path):

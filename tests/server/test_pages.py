@@ -230,9 +230,9 @@ def test_a_comparison_is_sorted_limited_and_exported_by_any_measure(client):
     """Both values and the difference of each measure are columns; what is sorted or limited by is shown."""
     chosen = "base=bbbb2&run=aaaa1&range=change.response_quality:..-0.5&sort=-candidate.latency_ms&columns=question"
     text = client.get(f"/compare?{chosen}").text
-    for head in ("Said: change", "Time: candidate"):
+    for head in ("Quality: change", "Time: candidate"):
         assert f"{head}</a>" in text
-    assert "change.response_quality ..-0.5" in text
+    assert "Quality: change at most −50" in text
     rows = client.get(f"/api/compare?{chosen}").json
     changes = [
         row["measures"][1]["response_quality"] - row["measures"][0]["response_quality"]

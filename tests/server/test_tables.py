@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
+from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.users import Users
 from store.filling import add_run, golden, good_reply
@@ -58,7 +59,14 @@ def test_runs_are_chosen_by_ranges_tags_and_status(client):
     assert runs(client, measure="pass_rate", high="0.5") == ["poor1"]
     assert runs(client, tag="release") == ["good1"]
     assert runs(client, status="running") == ["open1"]
-    assert "score 0.9.." in client.get("/?range=score:0.9..").text
+    assert runs(client, measure="pass_rate", high="50%") == ["poor1"]
+    assert runs(client, range=["score:90%..100%"]) == ["good1"]
+    for given in ("range=score:0.9..1", "range=score:90%25..100%25", "measure=score&low=90%25&high=100%25"):
+        assert "Score from 90% to 100%" in client.get(f"/?{given}").text
+    refused = client.get("/?range=score:60..")
+    assert refused.status == 400
+    assert "a score is at most 1; write 60% or 0.6" in refused.text
+    assert client.get("/api/runs?measure=score&low=most").status == 400
     assert client.get("/api/runs?range=score").status == 400
 
 
@@ -85,6 +93,22 @@ def test_a_file_has_exactly_the_rows_and_columns_of_the_page(client, path):
         assert table[0] == ["id", "question", "latency_ms"]
         assert [row[0] for row in table[1:]] == ["p7", "p6", "p5", "p4", "p3"]
     assert [line["id"] for line in lines] == [row[0] for row in table[1:]]
+
+
+def test_files_have_whole_texts_where_pages_have_excerpts(tmp_path):
+    path, long = str(tmp_path / "s.db"), "It is fact0. " * 200
+    with open_store(path) as store:
+        add_run(store, "r1", lambda question, trial: Reply(text=long), questions=golden(2))
+        add_run(store, "r2", questions=golden(2), day=1)
+    with serving(lambda: open_store(path)) as client:
+        sent = {"question": f"{long}?", "answer": long, "response_id": "p1"}
+        assert client.post("/api/replies", sent).status == 201
+        [first, _] = client.get("/runs/r1/questions.jsonl?columns=reply").body.splitlines()
+        [reply] = client.get("/replies.jsonl").body.splitlines()
+        shown = client.get("/api/runs/r1").json["rows"][0]["reply"]
+    assert json.loads(first)["reply"] == long
+    assert (json.loads(reply)["text"], json.loads(reply)["question"]) == (long, f"{long}?")
+    assert shown == long[:600]
 
 
 def test_what_users_said_of_a_reply_is_in_its_row(client):

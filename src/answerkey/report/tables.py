@@ -65,6 +65,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = "text"
     # Tooltip of its head.
     note: str = ""
+    # Whether it holds long texts.
+    wide: bool = False
     # Sort key when its head is clicked, again to reverse; None: not sortable.
     sort: str | None = None
 

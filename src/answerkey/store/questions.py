@@ -28,8 +28,6 @@ from answerkey.store.table_query import Condition, ShortText, TableFilter, Table
 
 _WITH_QUESTION = " JOIN questions q ON q.key = c.question"
 _WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
-# Characters of a question or a reply in a list.
-_EXCERPT = 300
 
 
 class Facets(msgspec.Struct, frozen=True):
@@ -255,7 +253,7 @@ def _question_row(info: RunInfo, trials: Sequence[Trial]) -> QuestionRow:
     return QuestionRow(
         id=first.question.id,
         position=first.position,
-        question=first.question.question[:_EXCERPT],
+        question=first.question.question,
         category=first.question.category,
         persona=first.question.persona,
         tags=first.question.tags,
@@ -271,7 +269,7 @@ def _question_row(info: RunInfo, trials: Sequence[Trial]) -> QuestionRow:
         cost=fsum(costs) if costs else None,
         tools=tuple(dict.fromkeys(name for reply in first.replies for name in reply.tools_used)),
         measures={name: _mean(values) for name, values in measures.items()},
-        reply=(first.replies[-1].text or "")[:_EXCERPT] if first.replies else "",
+        reply=(first.replies[-1].text or "") if first.replies else "",
         scorecard=min(cards, key=lambda card: -1.0 if card.total is None else card.total),
     )
 
@@ -566,7 +564,7 @@ def _pair_row(
     return PairRow(
         id="" if question is None else question.id,
         category="" if question is None else question.category,
-        question="" if question is None else question.question[:_EXCERPT],
+        question="" if question is None else question.question,
         scores=tuple(None if score is None else round_score(score) for score in scores),
         replies=tuple(None if trial is None else trial.reply.text for trial in found),
         cards=tuple(None if trial is None else trial.scorecard for trial in found),

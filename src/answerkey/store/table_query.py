@@ -25,6 +25,14 @@ ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 
 
+def read_limit(text: str) -> float | None:
+    """A limit such as `0.5` or `50%`; None if the text is empty. Raises ValueError if it is not a number."""
+    share = text.strip().removesuffix("%")
+    if share == text.strip():
+        return float(text) if text.strip() else None
+    return float(share) / 100
+
+
 class Range(msgspec.Struct, frozen=True):
     """An inclusive range of a column's values; None: unlimited."""
 
@@ -34,16 +42,16 @@ class Range(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Range":
-        """Parse `score:0.5..0.8`, `score:..0.8` or `score:0.5..`."""
+        """Parse `score:0.5..0.8`, `score:50%..80%`, `score:..0.8` or `score:0.5..`."""
         name, _, limits = text.rpartition(":")
         low, dots, high = limits.partition("..")
         try:
             if not name or not dots:
                 raise ValueError
-            return cls(name, float(low) if low else None, float(high) if high else None)
+            return cls(name, read_limit(low), read_limit(high))
         except ValueError:
             raise UsageError(
-                f"range {text[:80]!r}: write a name and two numbers, e.g. score:0.5..0.8"
+                f"range {text[:80]!r}: write a name and two numbers, e.g. score:0.5..0.8 or score:50%..80%"
             ) from None
 
     def __str__(self) -> str:
@@ -78,8 +86,8 @@ class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[ShortText, ...] = ()
     # One more range, as a form sends it.
     measure: ShortText | None = None
-    low: float | None = None
-    high: float | None = None
+    low: ShortText | None = None
+    high: ShortText | None = None
     # The name of a column; with a minus in descending order.
     sort: ShortText = ""
     # The columns to show; empty: the default ones.
@@ -89,8 +97,8 @@ class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
     def ranges(self) -> tuple[Range, ...]:
         """All ranges."""
         ranges = [Range.parse(text) for text in self.range]
-        if self.measure and (self.low is not None or self.high is not None):
-            ranges.append(Range(self.measure, self.low, self.high))
+        if self.measure and (self.low or self.high):
+            ranges.append(Range.parse(f"{self.measure}:{self.low or ''}..{self.high or ''}"))
         return tuple(dict.fromkeys(ranges))
 
     @property

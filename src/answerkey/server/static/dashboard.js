@@ -69,6 +69,14 @@
     return open;
   };
   byId("pane-close").addEventListener("click", closePane);
+  // A click or a tap on a row opens it in the pane; links, fields and selected text keep what they do.
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest(".work-table [data-row]");
+    const other = event.target.closest("a, button, input, label, select, summary");
+    if (!row || other || String(getSelection())) return;
+    here = [...document.querySelectorAll("[data-row]")].indexOf(row);
+    openPane();
+  });
   const follow = (selector) => {
     const link = one(selector);
     if (link) link.click();

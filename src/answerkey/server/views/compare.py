@@ -31,6 +31,7 @@ from answerkey.report.wording import (
 from answerkey.server.rendering import compare_stored, rank_stored
 from answerkey.server.views.runs import facets_of
 from answerkey.server.views.tables import (
+    EXCERPT,
     CompareRow,
     ExportedTable,
     PageNumber,
@@ -409,7 +410,7 @@ def _row(row: PairRow, *, with_replies: bool = True) -> CompareRow:
     return CompareRow(
         id=row.id,
         category=row.category,
-        question=row.question,
+        question=row.question[:EXCERPT] if with_replies else row.question,
         scores=row.scores,
         grades=tuple(None if score is None else letter_grade(score) for score in row.scores),
         changes=tuple(None if score is None or first is None else score - first for score in row.scores[1:]),

@@ -19,6 +19,7 @@ from answerkey.report.wording import count, gate_value, percent, points_change
 from answerkey.runs.stored import run_warnings
 from answerkey.server.rendering import compare_stored, decide_stored, feedback_figures, waiting_reviews
 from answerkey.server.views.tables import (
+    EXCERPT,
     NoQuery,
     PageNumber,
     Paging,
@@ -362,7 +363,10 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
         references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
         paging=Paging(query.page, _PAGE, total),
-        rows=tuple(row_view(row) for row in rows),
+        rows=tuple(
+            msgspec.structs.replace(row_view(row), question=row.question[:EXCERPT], reply=row.reply[:EXCERPT])
+            for row in rows
+        ),
     )
 
 

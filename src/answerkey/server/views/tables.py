@@ -1,5 +1,6 @@
 """The dashboard's four tables: their columns, cells and links, and the same tables as files."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
@@ -12,19 +13,21 @@ from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Loss
-from answerkey.report.tables import Column, Kind, Table, TableRow
+from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import PairFilter, QuestionFilter, QuestionTable, difference
 from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore, figure_of
-from answerkey.store.table_query import TableFilter
+from answerkey.store.table_query import Range, TableFilter
 from answerkey.text.differences import Piece
 
 _MAX_COLUMNS = 40
+# Characters of a question or a reply on a page; files have them whole.
+EXCERPT = 600
 # Components in a narrow column.
-SHORT_NAMES = {"tool_usage": "Tools", "response_quality": "Said", "error_handling": "No errors"}
+SHORT_NAMES = {"tool_usage": "Tools", "response_quality": "Quality", "error_handling": "No errors"}
 _COMPONENTS_SHOWN = 5
 
 AnyRow = TypeVar("AnyRow")
@@ -50,8 +53,16 @@ class TableLayout(msgspec.Struct, Generic[AnyRow], frozen=True, kw_only=True):
             raise UsageError(f"there is no column {unknown[0][:60]!r}")
         if len(query.columns) > _MAX_COLUMNS:
             raise UsageError(f"columns: at most {_MAX_COLUMNS} can be shown")
+        self._check_shares(query)
         shown = {*(query.columns or self.default), *query.value_names}
         return tuple(column for column in self.offered if column.name in shown)
+
+    def _check_shares(self, query: TableFilter) -> None:
+        """Refuse `score:60..`, which no score reaches: 60% or 0.6 is meant."""
+        shares = {(column.sort or "").removeprefix("-") for column in self.offered if column.kind == "score"}
+        for limit in query.ranges:
+            if limit.name in shares and max(limit.low or 0.0, limit.high or 0.0) > 1:
+                raise UsageError(f"range {str(limit)[:80]!r}: a score is at most 1; write 60% or 0.6")
 
     def table(
         self,
@@ -96,18 +107,35 @@ class TableView(msgspec.Struct, frozen=True, kw_only=True):
 
     query: TableFilter
 
+    @property
+    @abstractmethod
+    def table(self) -> Table | None:
+        """The table."""
+
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """The filters in words, each with the address of the page without it."""
         described = [
             (f"{name} {value}", f"{link(**{name: None, 'page': None})}#{self.anchor}")
             for name, value in self.query.conditions.items()
         ]
-        ranges = [str(limit) for limit in self.query.ranges]
+        ranges = self.query.ranges
         for limit in ranges:
-            others = [other for other in ranges if other != limit]
+            others = [str(other) for other in ranges if other != limit]
             without = link(range=others or None, measure=None, low=None, high=None, page=None)
-            described.append((limit.replace(":", " "), f"{without}#{self.anchor}"))
+            described.append((self._range_words(limit), f"{without}#{self.anchor}"))
         return described
+
+    def _range_words(self, limit: Range) -> str:
+        """`Score from 50% to 80%`, in the units that the table shows."""
+        offered = () if self.table is None else self.table.offered
+        sorted_by = [column for column in offered if (column.sort or "").removeprefix("-") == limit.name]
+        column = next((column for column in sorted_by if column.number), None)
+        if column is None:
+            return str(limit).replace(":", " ")
+        low, high = (None if end is None else cell_text(end, column.kind) for end in (limit.low, limit.high))
+        if low is not None and high is not None:
+            return f"{column.title} from {low} to {high}"
+        return f"{column.title} at least {low}" if high is None else f"{column.title} at most {high}"
 
 
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page of rows.")]
@@ -147,12 +175,12 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
         Column(
             name="grade", title="Grade", kind="grade", note="A is 90% and more, F is below 60%", sort="score"
         ),
-        Column(name="question", title="Question", note="What was asked", sort="position"),
+        Column(name="question", title="Question", note="What was asked", sort="position", wide=True),
         Column(name="id", title="Id", sort="id"),
         Column(name="category", title="Category", sort="category"),
         Column(name="persona", title="Persona", note="Who asks"),
         Column(name="tags", title="Tags", kind="names"),
-        Column(name="why", title="Why points were lost", kind="why", note="In its worst trial"),
+        Column(name="why", title="Why points were lost", kind="why", wide=True, note="In its worst trial"),
         Column(name="score", title="Score", kind="score", note="Mean of its trials", sort="score"),
     ]
     trials = [
@@ -170,7 +198,7 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
         Column(name="tools", title="Tools called", kind="names"),
         Column(name="latency_ms", title="Time", kind="ms", note="Of its slowest trial", sort="-latency_ms"),
         Column(name="cost", title="Cost", kind="money", note="Of all its trials", sort="-cost"),
-        Column(name="reply", title="Reply", note="Beginning of the reply"),
+        Column(name="reply", title="Reply", note="Beginning of the reply", wide=True),
         Column(name="passed", title="Result", kind="flag", note="Whether it reached the pass mark"),
     ]
     return (*first, *(trials if repeated else ()), *measures, *last)
@@ -268,6 +296,7 @@ def run_layout(query: RunFilter, rows: Sequence[RunRow]) -> TableLayout[RunRow]:
         name for name in ("baselines", "tags", "version") if any(_run_cell(row, name) for row in rows)
     ]
     default += ["status"] if any(row.info.status != "complete" for row in rows) else []
+    default += ["coverage"] if any(one.coverage < 1 for one in figures) else []
     return TableLayout(offered=(*_FIRST, *measures, *_LAST), default=tuple(default), cell=_run_cell)
 
 
@@ -311,19 +340,17 @@ def _run_cell(row: RunRow, name: str) -> Any:
 # Production replies
 
 
-# Characters of a question and of a reply in the list.
-_EXCERPT = 600
 _REPLY_COLUMNS = (
     Column(name="grade", title="Grade", kind="grade", sort="score"),
-    Column(name="question", title="Question", note="What was asked"),
+    Column(name="question", title="Question", note="What was asked", wide=True),
     Column(name="id", title="Id", sort="id"),
-    Column(name="text", title="Reply", note="Beginning of the reply"),
+    Column(name="text", title="Reply", note="Beginning of the reply", wide=True),
     Column(name="category", title="Category", sort="category"),
     Column(name="error", title="Error", note="Kind of error", sort="error"),
     Column(name="score", title="Score", kind="score", note="By the golden set", sort="score"),
     Column(name="liked", title="▲", kind="count", note="How many liked it"),
     Column(name="disliked", title="▼", kind="count", note="How many did not like it"),
-    Column(name="comment", title="What users said", note="The newest comment"),
+    Column(name="comment", title="What users said", note="The newest comment", wide=True),
     Column(name="tools", title="Tools called", kind="names"),
     Column(name="latency_ms", title="Time", kind="ms", sort="-latency_ms"),
     Column(name="model", title="Model", sort="model"),
@@ -355,15 +382,17 @@ class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
     feedback: tuple[Feedback, ...]
 
 
-def reply_row(item: ProductionReply, feedback: Sequence[Feedback]) -> ReplyRow:
-    """A reply as a row."""
+def reply_row(
+    item: ProductionReply, feedback: Sequence[Feedback], *, excerpt: int | None = EXCERPT
+) -> ReplyRow:
+    """A reply as a row, with texts cut to `excerpt` characters."""
     card = item.scorecard
     text = item.reply.text
     return ReplyRow(
         id=item.id,
         created_at=item.created_at,
-        question=item.question[:_EXCERPT],
-        text=None if text is None else text[:_EXCERPT],
+        question=item.question[:excerpt],
+        text=None if text is None else text[:excerpt],
         category=item.category,
         model=item.model,
         version=item.version,
@@ -414,7 +443,7 @@ def export_replies(store: SqlStore, query: ProductionFilter) -> ExportedTable:
     def rows() -> Iterator[ReplyRow]:
         while batch := list(islice(matching, BATCH)):
             verdicts = replies.verdicts([item.id for item in batch])
-            yield from (reply_row(item, verdicts.get(item.id, [])) for item in batch)
+            yield from (reply_row(item, verdicts.get(item.id, []), excerpt=None) for item in batch)
 
     return REPLY_LAYOUT.export(query, rows())
 
@@ -423,13 +452,15 @@ def export_replies(store: SqlStore, query: ProductionFilter) -> ExportedTable:
 
 
 _PAIR_COLUMNS = (
-    Column(name="question", title="Question", sort="position"),
+    Column(name="question", title="Question", sort="position", wide=True),
     Column(name="id", title="Id"),
     Column(name="category", title="Category"),
     Column(name="base", title="Base", kind="score", sort="base"),
     Column(name="candidate", title="Candidate", kind="score", sort="candidate"),
     Column(name="change", title="Change", kind="change", note="Points of a hundred", sort="change"),
-    Column(name="why", title="Why", kind="why", note="How the first trial differs from the base’s"),
+    Column(
+        name="why", title="Why", kind="why", wide=True, note="How the first trial differs from the base’s"
+    ),
 )
 _DEFAULT_PAIR_COLUMNS = ("question", "category", "base", "candidate", "change", "why")
 # What values of a measure are, and their differences.
