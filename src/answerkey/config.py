@@ -18,6 +18,7 @@ from answerkey.model.options import (
     Options,
     Price,
     Scoring,
+    ToolSettings,
 )
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import RegistryLayer, scorers
@@ -154,12 +155,13 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of a configuration file."""
-    models = (Settings, Options, GroundedSettings)
+    models = (Settings, Options, GroundedSettings, ToolSettings)
     _, defined = msgspec.json.schema_components(models, ref_template="#/$defs/{name}")
     shape = defined.pop("Settings")
     fields = {name: field for name, field in shape["properties"].items() if name != "path"}
     # Sections that the file has at another level than Settings.
     fields |= {"run": {"$ref": "#/$defs/Options"}, "grounded": {"$ref": "#/$defs/GroundedSettings"}}
+    fields["tools"] = {"$ref": "#/$defs/ToolSettings"}
     fields["scorers"] = {"type": "object", "additionalProperties": {"type": "object"}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -206,11 +208,11 @@ def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # Section of the file → its field in Scoring, which is stored with each run.
-_OF_SCORING = {"grounded": "grounded", "match": "matching"}
+_OF_SCORING = {"grounded": "grounded", "match": "matching", "tools": "tools"}
 
 
 def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
-    """Move `[grounded]` and `[match]` into `[scoring]`."""
+    """Move `[grounded]`, `[match]` and `[tools]` into `[scoring]`."""
     moved = {inside: section[name] for name, inside in _OF_SCORING.items() if name in section}
     if not moved:
         return section
@@ -230,6 +232,7 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
             "scoring": Scoring,
             "grounded": GroundedSettings,
             "match": MatchSettings,
+            "tools": ToolSettings,
             "judge": JudgeSettings,
             "judge.prices": Price,
         }.get("judge.prices" if inside.startswith("prices") else inside, model)

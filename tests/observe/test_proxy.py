@@ -4,19 +4,22 @@ import asyncio
 import gzip
 import importlib.util
 import json
+import socket
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import web
 from yarl import URL
 
 from answerkey.errors import ConfigError
 from answerkey.model.options import Options
-from answerkey.model.reply import Reply
+from answerkey.model.reply import Failure, Reply
 from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.observe.proxy import Upstreams
 from answerkey.protocols import Ask
@@ -167,8 +170,8 @@ async def test_the_calls_of_an_agent_in_every_api(api: Callable[..., None], stre
     assert "sk-secret" not in repr(vars(bot.target)) + repr(reply)
 
 
-async def test_questions_at_the_same_time_are_told_apart_by_their_text() -> None:
-    bot = Bot(lambda post, question: chat(post, f"Answer this: {question}", False))
+async def test_questions_at_the_same_time_are_distinguished_by_their_whole_text() -> None:
+    bot = Bot(lambda post, question: chat(post, question, False))
     asks = [
         ask_for(text, number)
         for number, text in enumerate(("What is the total?", "What is the total? And the lease?"), 1)
@@ -176,6 +179,149 @@ async def test_questions_at_the_same_time_are_told_apart_by_their_text() -> None
     for reply in await bot.asked(*asks):
         assert [(call.name, call.arguments) for call in reply.tool_calls] == CALLS
         assert reply.evidence.completeness == "complete"
+
+
+TOOLS = [{"type": "function", "function": {"name": "query_database"}}]
+
+
+def with_tools(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": [*messages], "tools": TOOLS}
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+async def test_an_agent_that_is_offered_no_tools_may_call_them_as_text() -> None:
+    """DSPy, the CodeAgent of smolagents and LlamaIndex's ReAct agent send no tools to the model."""
+
+    async def handle(request: web.Request) -> web.Response:
+        message = {"role": "assistant", "content": "Action: query_database"}
+        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    runner, address = await served(handle)
+    for tools, observed in ((None, False), (TOOLS, True)):
+        bot = Bot(
+            lambda post, question, tools=tools: post(  # type: ignore[misc]
+                "/openai/v1/chat/completions", {**asking(question), "tools": tools}
+            ),
+            upstreams={"openai": address},
+        )
+        (reply,) = await bot.asked(ask_for())
+        assert reply.evidence.tools_observed is observed
+        assert reply.evidence.completeness == ("complete" if observed else "partial")
+        assert bool(reply.evidence.unread) is not observed
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("sub_agent", ["planner", "few-shot", "short"])
+async def test_the_requests_of_a_sub_agent_are_not_given_to_the_question_that_it_quotes(
+    sub_agent: str,
+) -> None:
+    """Question B's sub-agent is asked what A asks, has A in its system prompt, or has A's words in a longer message."""
+    first = {"planner": "What is the total?", "few-shot": "What is the total?", "short": "lease"}[sub_agent]
+    second = "Compare the total with the lease."
+    quoting = {
+        "planner": [user(first)],
+        "few-shot": [{"role": "system", "content": f"Example: {first}"}, user("Sub-task 1")],
+        "short": [user("Sub-task: lease of the cabin")],
+    }[sub_agent]
+    both = asyncio.Barrier(2)
+    loop = asyncio.get_running_loop()
+
+    def work(post: Post, question: str) -> None:
+        asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+        if question == second:
+            post("/openai/v1/chat/completions", with_tools(*quoting))
+        asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+        post("/openai/v1/chat/completions", with_tools(user(question)))
+        asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+
+    replies = await Bot(work).asked(ask_for(first, 1), ask_for(second, 2))
+    assert all(len(reply.tool_calls) <= len(CALLS) for reply in replies)
+    assert [reply.evidence.completeness for reply in replies] == ["partial", "partial"]
+
+
+async def test_the_requests_of_an_attempt_that_timed_out_are_not_given_to_the_next() -> None:
+    at_work, go_on, gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def work(post: Post, question: str) -> None:
+        first = not at_work.is_set()
+        if first:
+            loop.call_soon_threadsafe(at_work.set)
+            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result()
+        post("/openai/v1/chat/completions", with_tools(user(question)))
+        if first:
+            loop.call_soon_threadsafe(gone.set)
+        else:
+            loop.call_soon_threadsafe(go_on.set)
+            asyncio.run_coroutine_threadsafe(gone.wait(), loop).result()
+
+    bot = Bot(work)
+    async with bot.target:
+        attempt = asyncio.create_task(bot.target.ask(ask_for(number=1)))
+        await at_work.wait()
+        attempt.cancel()
+        await asyncio.gather(attempt, return_exceptions=True)
+        await bot.target.observe(ask_for(number=1), Reply(failure=Failure("timeout", "no reply within 1 s")))
+        reply = await bot.target.observe(ask_for(number=2), await bot.target.ask(ask_for(number=2)))
+    assert len(reply.tool_calls) <= len(CALLS)
+    assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
+
+
+async def test_a_question_in_a_template_is_matched_while_it_runs_alone() -> None:
+    bot = Bot(lambda post, question: chat(post, f"Context: none. Question: {question}", False))
+    (reply,) = await bot.asked(ask_for())
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == CALLS
+    assert reply.evidence.completeness == "complete"
+
+
+async def test_a_turn_of_a_conversation_beside_a_question_with_the_same_text() -> None:
+    both = asyncio.Barrier(2)
+    loop = asyncio.get_running_loop()
+    earlier = [user("What was the total in May?"), {"role": "assistant", "content": "442300"}]
+    turns = iter((0, 1))
+
+    def work(post: Post, question: str) -> None:
+        turn = next(turns)
+        asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+        post("/openai/v1/chat/completions", with_tools(*(earlier * turn), user(question)))
+        asyncio.run_coroutine_threadsafe(both.wait(), loop).result()
+
+    alone, later = ask_for("And in June?", 1), ask_for("And in June?", 2)
+    replies = await Bot(work).asked(alone, msgspec.structs.replace(later, turn=1))
+    assert sorted(len(reply.tool_calls) for reply in replies) == [0, len(CALLS)]
+
+
+async def test_a_call_that_the_client_took_before_it_hung_up_is_listed() -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        call = {"index": 0, "id": "c1", "function": {"name": "delete_everything", "arguments": "{}"}}
+        chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+        await response.write(f"data: {json.dumps(chunk)}\n\ndata: {{}}\n\n".encode())
+        await asyncio.sleep(30)
+        return response
+
+    def work(post: Post, question: str) -> None:
+        url = urlsplit(bot.target.addresses["proxy"])
+        with socket.create_connection((url.hostname or "", url.port or 0)) as connection:
+            body = json.dumps(with_tools(user(question))).encode()
+            head = (
+                f"POST /openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            connection.sendall(head.encode() + body)
+            got = b""
+            while b"delete_everything" not in got:
+                got += connection.recv(65536)
+
+    runner, address = await served(handle)
+    bot = Bot(work, upstreams={"openai": address})
+    (reply,) = await bot.asked(ask_for())
+    await runner.cleanup()
+    assert reply.evidence.completeness == "partial"
+    assert set(reply.tools_used) <= {"delete_everything"}
 
 
 async def test_the_same_question_twice_at_once_is_ambiguous_and_said_to_be() -> None:

@@ -79,30 +79,34 @@ async def test_an_http_chatbot_with_both_observers(tmp_path: Path) -> None:
 
 _TOOL = tool_span("02" * 8, "01" * 8, "query_database")
 _SAID = {"role": "assistant", "parts": [{"type": "text", "content": "It is 442300."}]}
-_TOLD = [model_span(f"{number:016x}", "01" * 8, _SAID) for number in (3, 4)]
-_HIDDEN = [model_span(f"{number:016x}", "01" * 8) for number in (5, 6)]
+_SHOWN = [model_span(f"{number:016x}", "01" * 8, _SAID) for number in (3, 4)]
+_CLIENT = span(f"{7:016x}", f"{3:016x}")
+_HIDDEN = model_span(f"{5:016x}", "01" * 8)
 _CUT_OFF = "a model's answer that was unreadable or cut off"
+_NOBODY = "a request that no question could be found for"
+_UNKNOWN = "a model's call whose outcome is not in its span"
 
 
 @pytest.mark.parametrize(
-    ("sent", "paths", "unread"),
+    ("sent", "requests", "unread"),
     [
-        # The proxy knows of a model's answer that it could not read; of that, spans of tools alone say nothing.
-        ([_TOOL], ["broken"], (_CUT_OFF,)),
-        ([_TOOL, _TOLD[0]], ["broken"], ()),
-        # Of two requests one is in the trace, and nobody knows which.
-        ([_TOOL, _TOLD[0]], ["openai", "broken"], (_CUT_OFF,)),
-        ([_TOOL, *_TOLD], ["openai", "broken"], ()),
-        # A request in words of its own may be this question's.
-        ([_TOOL, _TOLD[0]], ["openai", "other"], ("a request that no question could be found for",)),
-        ([_TOOL, *_TOLD], ["openai", "other"], ()),
-        # The trace knows of models whose calls it does not tell, and the proxy has seen one of them.
-        (_HIDDEN, ["openai"], ("a model's call whose outcome is not in its span",)),
-        (_HIDDEN, ["openai", "openai"], ()),
+        # The proxy could not read a model's answer. As many model calls in the trace do not mean the same ones.
+        ([_TOOL], [("broken", 0)], (_CUT_OFF,)),
+        ([_TOOL, _SHOWN[0]], [("broken", 0)], (_CUT_OFF,)),
+        ([_TOOL, *_SHOWN], [("openai", 0), ("broken", 0)], (_CUT_OFF,)),
+        ([_TOOL, *_SHOWN], [("openai", 0), ("other", 0)], (_NOBODY,)),
+        # The request names the span that sent it: the model's, or a client's inside it.
+        ([_TOOL, _SHOWN[0]], [("broken", 3)], ()),
+        ([_TOOL, _SHOWN[0], _CLIENT], [("broken", 7)], ()),
+        ([_TOOL, *_SHOWN], [("openai", 3), ("broken", 4)], ()),
+        ([_TOOL, _SHOWN[0]], [("openai", 3), ("broken", 4)], (_CUT_OFF,)),
+        # The trace has a model whose calls it does not show; the proxy saw that model call, or another.
+        ([_HIDDEN], [("openai", 0)], (_UNKNOWN,)),
+        ([_HIDDEN], [("openai", 5)], ()),
     ],
 )
-async def test_what_one_observer_missed_is_missing_unless_the_other_saw_as_many_calls_of_models(
-    tmp_path: Path, sent: list[dict[str, Any]], paths: list[str], unread: tuple[str, ...]
+async def test_what_one_observer_missed_is_missing_unless_the_other_saw_the_same_model_call(
+    tmp_path: Path, sent: list[dict[str, Any]], requests: list[tuple[str, int]], unread: tuple[str, ...]
 ) -> None:
     traces, proxy = free_port(), free_port()
 
@@ -112,10 +116,11 @@ async def test_what_one_observer_missed_is_missing_unless_the_other_saw_as_many_
         question = (await request.json())["question"]
         _, trace, parent, _ = request.headers["traceparent"].split("-")
         async with aiohttp.ClientSession() as session:
-            for path in paths:
+            for path, number in requests:
                 url = f"http://127.0.0.1:{proxy}/{path}/v1/chat/completions"
-                said = "In other words" if path == "other" else question
-                async with session.post(url, json=asking(said)) as one:
+                body = asking("In other words" if path == "other" else question)
+                headers = {"traceparent": f"00-{trace}-{number:016x}-01"} if number else {}
+                async with session.post(url, json=body, headers=headers) as one:
                     await one.read()
             await send_spans(session, traces, trace, span("01" * 8, parent), *sent)
         return web.json_response({"answer": "It is 442300."})

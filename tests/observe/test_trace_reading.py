@@ -168,3 +168,85 @@ def test_ids_in_base64_are_the_same_ids() -> None:
     one["spanId"] = base64.b64encode(bytes.fromhex(one["spanId"])).decode()
     item = read_json_traces(as_json(one)).items[0]
     assert (item.trace_id, item.span_id) == (TRACEPARENT.split("-")[1], "01" * 8)
+
+
+def _openinference(span_id: str, parent: str, kind: str, name: str, **attributes: str) -> dict[str, Any]:
+    return span(span_id, parent, name=name, attributes={"openinference.span.kind": kind, **attributes})
+
+
+def _asking_model(span_id: str, parent: str, identity: str, sql: str) -> dict[str, Any]:
+    made = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    return _openinference(
+        span_id,
+        parent,
+        "LLM",
+        "LLM",
+        **{
+            "llm.output_messages.0.message.role": "assistant",
+            f"{made}.id": identity,
+            f"{made}.function.name": "query_database",
+            f"{made}.function.arguments": json.dumps({"sql": sql}),
+        },
+    )
+
+
+@pytest.mark.parametrize("name", ["query_database", "query_database.__call__"])
+def test_a_tool_span_that_wraps_its_arguments_is_the_call_that_the_model_asked_for(name: str) -> None:
+    """smolagents and DSPy record how the tool's function was called; LlamaIndex has a model span around another."""
+    wrapped = json.dumps({"args": [], "sanitize_inputs_outputs": True, "kwargs": {"sql": "a"}})
+    tool = {"tool.name": name, "input.value": wrapped, "output.value": "442300"}
+    spans = [
+        _asking_model("01" * 8, ASKED, "c1", "a"),
+        _asking_model("02" * 8, "01" * 8, "c1", "a"),
+        _openinference("03" * 8, ASKED, "TOOL", name, **tool),
+        _openinference("04" * 8, "03" * 8, "TOOL", name, **tool),
+    ]
+    seen = observe(as_json(*spans))
+    assert [(call.name, call.id, call.arguments, call.result) for call in seen.tool_calls] == [
+        ("query_database", "c1", {"sql": "a"}, "442300")
+    ]
+    assert seen.complete
+
+
+def test_what_frameworks_record_as_tools_and_are_none() -> None:
+    """ADK has a span for the results of parallel calls together; smolagents answers by calling a tool."""
+    adk = [tool_span("01" * 8, ASKED, "query_database"), tool_span("02" * 8, ASKED, "(merged tools)")]
+    assert [call.name for call in observe(as_json(*adk, scope="gcp.vertex.agent")).tool_calls] == [
+        "query_database"
+    ]
+    answered = [tool_span("01" * 8, ASKED, "query_database"), tool_span("02" * 8, ASKED, "final_answer")]
+    scope = "openinference.instrumentation.smolagents"
+    assert [call.name for call in observe(as_json(*answered, scope=scope)).tool_calls] == ["query_database"]
+    assert len(observe(as_json(*answered)).tool_calls) == 2, "another framework's tool may be called so"
+
+
+def test_of_two_instrumentations_the_one_that_counted_all_model_calls_gives_the_tokens() -> None:
+    def model(number: int, tokens: int) -> dict[str, Any]:
+        made = model_span(f"{number:016x}", ASKED, {"role": "assistant", "parts": []})
+        made["attributes"] |= {"gen_ai.usage.input_tokens": tokens, "gen_ai.usage.output_tokens": 7}
+        return made
+
+    some = as_json(model(1, 11), scope="gcp.vertex.agent")
+    whole = as_json(model(2, 11), model(3, 33), scope="openinference.instrumentation.google_adk")
+    usage = observe(some, whole).usage
+    assert usage is not None
+    assert usage.input_tokens == 44
+
+
+def test_arguments_and_results_in_the_events_of_a_tool_span() -> None:
+    """Strands has them in gen_ai.tool.message and gen_ai.choice."""
+
+    def event(name: str, **attributes: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in attributes.items()],
+        }
+
+    tool = tool_span("01" * 8, ASKED, "query_database")
+    tool["events"] = [
+        event("gen_ai.tool.message", role="tool", content='{"sql": "a"}', id="c1"),
+        event("gen_ai.choice", message='[{"text": "442300"}]', id="c1"),
+    ]
+    (call,) = observe(as_json(tool)).tool_calls
+    assert (call.id, call.arguments, call.result_seen) == ("c1", {"sql": "a"}, True)
+    assert "442300" in str(call.result)

@@ -75,6 +75,23 @@ def test_a_question_that_wants_no_tool() -> None:
     )
 
 
+@pytest.mark.parametrize("rule", [{"tools": "none"}, {"forbidden_tools": ["delete"]}])
+def test_that_no_forbidden_tool_was_called_must_have_been_observed(rule: dict[str, object]) -> None:
+    unseen = ak.score(rule, {"answer": "Hello."})
+    assert (unseen.total, component(unseen, "tool_usage")) == (None, None)
+    assert reason(unseen.components["tool_usage"]).startswith("tool calls were not observed")
+    failed = ak.score(rule, {"answer": None, "error": "TimeoutError: too slow"})
+    assert (failed.total, component(failed, "tool_usage")) == (0.4, 0.0), "failing does not pay"
+    called = ak.score(rule, {"answer": "Hello.", "tools_used": ["delete"]})
+    assert component(called, "tool_usage") == 0.0
+
+
+def test_a_missing_tool_counts_beside_a_forbidden_one_that_could_not_be_observed() -> None:
+    card = ak.score({"expected_tools": ["query"], "forbidden_tools": ["delete"]}, {"answer": "Hello."})
+    assert component(card, "tool_usage") == 0.0
+    assert reason(card.components["tool_usage"]) == "did not call query (tool calls were not observed)"
+
+
 def test_keywords_may_be_alternatives_numbers_and_patterns() -> None:
     keywords = [["real estate", "property"], {"number": 100, "tolerance": 1}, {"regex": r"9th\s+st(reet)?"}]
     reply = {"answer": "The property on 9th  Street costs 100.6 a day."}

@@ -1,10 +1,15 @@
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import answerkey as ak
+from answerkey.config import load_settings
+from answerkey.errors import ConfigError
 from answerkey.model.question import ExpectedTool
+from answerkey.model.reasons import details, reason
 from answerkey.model.reply import ToolCall
 from answerkey.scorers.tool_usage import argument_credit, fit_tools
 
@@ -99,3 +104,44 @@ def test_another_call_never_lowers_partial_credit(
 )
 def test_argument_matchers(expected: dict | None, actual: dict | None, credit: float) -> None:
     assert argument_credit(expected, actual) == credit
+
+
+@pytest.mark.parametrize(
+    "reported",
+    ["mcp__books__query_database", "books__query_database", "books.query_database", "Books-query_database"],
+)
+def test_a_name_with_the_prefix_of_its_server_or_plug_in_counts_and_is_said(reported: str) -> None:
+    card = ak.score({"expected_tools": ["query_database"]}, {"answer": "x", "tools_used": [reported]})
+    score = card.components["tool_usage"]
+    assert score.value == 1.0
+    assert reason(score) == f"called every expected tool ({reported} counts as query_database)"
+    assert details(score)["extra"] == []
+    forbidden = ak.score({"forbidden_tools": ["query_database"]}, {"answer": "x", "tools_used": [reported]})
+    assert forbidden.components["tool_usage"].value == 0.0
+
+
+@pytest.mark.parametrize("reported", ["soft-delete", "delete_all", "undelete", "deleted"])
+def test_a_name_that_only_ends_alike_is_another_tool(reported: str) -> None:
+    card = ak.score({"forbidden_tools": ["delete", "all"]}, {"answer": "x", "tools_used": [reported]})
+    assert card.components["tool_usage"].value == 1.0
+
+
+def test_the_exact_name_goes_first() -> None:
+    question = {"expected_tools": ["mcp__books__query"], "forbidden_tools": ["query"]}
+    card = ak.score(question, {"answer": "x", "tools_used": ["mcp__books__query"]})
+    assert card.components["tool_usage"].value == 1.0
+
+
+def test_aliases_of_tools_are_configured(tmp_path: Path) -> None:
+    path = tmp_path / "answerkey.toml"
+    path.write_text('[tools.aliases]\nlookup_v2 = "query_database"\n')
+    scoring = load_settings(tmp_path).scoring
+    question = {"expected_tools": ["query_database"]}
+    score = ak.score(question, {"answer": "x", "tools_used": ["lookup_v2"]}, scoring).components["tool_usage"]
+    assert (score.value, reason(score)) == (
+        1.0,
+        "called every expected tool (lookup_v2 counts as query_database)",
+    )
+    path.write_text('[tools]\nalias = { a = "b" }\n')
+    with pytest.raises(ConfigError, match="unknown setting 'alias' in \\[tools\\]; did you mean 'aliases'"):
+        load_settings(tmp_path)

@@ -231,3 +231,38 @@ def test_depth_does_no_harm() -> None:
         deep = {"content": [deep], "role": "assistant", "type": "tool_result", "output": [deep]}
     for payload in (deep, [deep], {"messages": [deep]}, {"output": deep}, {"parts": [deep]}):
         assert isinstance(reply_from_payload(payload), Reply)
+
+
+USER = {"role": "user", "content": "What is the total?"}
+SAID = {"role": "assistant", "content": "The total is 442300."}
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "query", "arguments": "{}"}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("messages", "observed"),
+    [
+        # Logs often keep only what was said.
+        ([SAID], False),
+        ([USER, SAID], False),
+        ([USER, SAID, USER, SAID], False),
+        # The last step alone, as the AI SDK 7 has it under response.messages.
+        ([{"role": "assistant", "content": [{"type": "text", "text": "The total is 442300."}]}], False),
+        # Messages with a place for calls that is empty.
+        ([USER, {**SAID, "tool_calls": []}], True),
+        ([USER, {**SAID, "tool_calls": None}], True),
+        ([USER, {"role": "assistant", "content": [{"type": "text", "text": "The total is 442300."}]}], True),
+        ([{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]},
+          {"kind": "response", "parts": [{"part_kind": "text", "content": "Hello."}]}], True),
+        # A call in another exchange shows that calls are recorded.
+        ([USER, CALLED, {"role": "tool", "tool_call_id": "c1", "content": "1"}, SAID, USER, SAID], True),
+    ],
+)  # fmt: skip
+def test_a_transcript_proves_that_no_tool_was_called_only_if_it_would_show_a_call(
+    messages: list[dict[str, object]], observed: bool
+) -> None:
+    reply = reply_from_payload({"messages": messages})
+    assert reply.evidence.tools_observed is observed

@@ -143,6 +143,13 @@ class MatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     model: str = ""
 
 
+class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Names of tools: the settings of `[tools]`."""
+
+    # Name that a chatbot reports → name in the golden set.
+    aliases: dict[str, str] = {}
+
+
 class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How replies are scored: the settings of `[scoring]`."""
 
@@ -163,6 +170,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     matching: MatchSettings = MatchSettings()
     # The settings of `[grounded]`.
     grounded: GroundedSettings = GroundedSettings()
+    # The settings of `[tools]`.
+    tools: ToolSettings = ToolSettings()
     # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.
     quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
 

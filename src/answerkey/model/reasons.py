@@ -76,10 +76,18 @@ def worded_card(card: Scorecard) -> Scorecard:
 
 
 def _tool_reason(facts: ToolFacts, value: float | None) -> str:
+    renamed = "; ".join(f"{reported} counts as {name}" for reported, name in facts.renamed)
+    words = _tool_words(facts, value)
+    return f"{words} ({renamed})" if renamed else words
+
+
+def _tool_words(facts: ToolFacts, value: float | None) -> str:
     if facts.unwanted:
         return f"called {_names(facts.unwanted)} where no tool should be used"
     if facts.forbidden:
         return f"called {_names(facts.forbidden)}, which is forbidden"
+    if facts.absence_unproved and not facts.missing:
+        return "tool calls were not observed: whether a forbidden tool was called is unknown"
     if not facts.expects_tools:
         return "no tool expected"
     if facts.missing:

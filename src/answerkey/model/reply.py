@@ -85,8 +85,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["response", "transcript", "stream", "otel", "proxy", "log"] = "response"
     completeness: Literal["complete", "partial"] = "complete"
-    # Whether the reply carried any information on tools, and on sources.
+    # Whether every tool call could be seen: only then was a call that is not listed not made.
     tools_observed: bool = False
+    # Whether the reply carried any information on sources.
     sources_observed: bool = False
     # What was there and not understood, by the names it gives itself, or is known to be missing; then the rest is partial.
     unread: tuple[str, ...] = ()
@@ -159,6 +160,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: tuple[Part, ...] = ()
     usage: Usage | None = None
     id: str | None = None
+    # Whether its form has a place for tool calls, used or not; a message that is only a text has none.
+    has_place_for_calls: bool = False
 
     @property
     def text(self) -> str | None:

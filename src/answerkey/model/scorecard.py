@@ -43,9 +43,13 @@ class ToolFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="tools"):
     # Forbidden tools that were called, and tools called although none should be.
     forbidden: tuple[str, ...] = ()
     unwanted: tuple[str, ...] = ()
-    # Whether the question expects a tool, and whether calls could be observed.
+    # Whether the question expects a tool, and whether every call could be observed.
     expects_tools: bool = True
     observed: bool = True
+    # Tools must not be called, none of them was seen, and calls could not be observed: nothing proves that none was called.
+    absence_unproved: bool = False
+    # Reported names that count as another: (reported, counted as).
+    renamed: tuple[tuple[str, str], ...] = ()
     # How partial credit was given; "standard": none.
     mode: str = "standard"
 

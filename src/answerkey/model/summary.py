@@ -87,7 +87,7 @@ class Summary(Slice, frozen=True, kw_only=True):
     coverage: float
     # Questions of which nothing is expected: any reply that is no error scores 1.0 there.
     expecting_nothing: int = 0
-    # Replies in which tool calls could not be observed; they count as "none used".
+    # Replies in which not every tool call could be observed; a call that was not seen counts as not made.
     tools_unobserved: int
     # Why models stopped early (length, refusal, filter) → in how many replies.
     finishes: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """Spans, and observations: what was seen of a question from outside, joined with its reply."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
@@ -75,7 +75,16 @@ def read_traceparent(traceparent: str | None) -> tuple[str, str] | None:
     return parts[1], parts[2]
 
 
-_Same = Callable[[ToolCall, ToolCall], bool]
+class Gap(NamedTuple):
+    """Something that an observer knows that it missed."""
+
+    # In words.
+    text: str
+    # Ids of the model call whose outcome is unknown: of its span, and of its response. Without any, no other observer can make up
+    # for it: that it saw as many model calls does not mean that it saw the same.
+    ids: frozenset[str] = frozenset()
+    # Spans that were lost on their way; whoever saw them in the chatbot's own process has them.
+    is_lost_span: bool = False
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,50 +94,74 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolCall, ...] = ()
     sources: tuple[Source, ...] = ()
     usage: Usage | None = None
-    # Whether every call was seen: only then was a call that is not listed not made.
-    complete: bool = False
-    # What is known to be missing or could not be read, in words.
-    missing: tuple[str, ...] = ()
-    # Number of model calls that it knows of, whether or not it saw their answers.
-    models: int = 0
+    # Whether calls could be seen at all, and if not, why.
+    shows_calls: bool = False
+    unable: str = ""
+    gaps: tuple[Gap, ...] = ()
+    # Ids of model calls whose outcome it saw.
+    known: frozenset[str] = frozenset()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every call was seen: only then was a call that is not listed not made."""
+        return self.shows_calls and not self.gaps
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The gaps in words."""
+        return tuple(gap.text for gap in self.gaps)
 
 
 def join_observations(reply: Reply, observations: Iterable[Observation]) -> Reply:
-    """Add observations to a reply. They take precedence over what the chatbot reports itself."""
-    seen = [one for one in observations if one.tool_calls or one.complete or one.missing]
+    """Add observations to a reply. They take precedence over what the chatbot reports itself.
+
+    Every call could be seen if an observer could see calls and no observer knows of a gap that another does not fill.
+    """
+    seen = [one for one in observations if one.tool_calls or one.shows_calls or one.gaps or one.unable]
     if not seen:
         return reply
     own = reply.evidence
-    whole = [one for one in seen if one.complete]
-    # A trace of this process has no count: it compensates for spans that others lack, but not for model calls.
     in_process = own.tools_observed and own.kind == "otel"
-    most = max([one.models for one in whole] + [0] * in_process, default=-1)
-    # A complete observer compensates for an incomplete one only if it knows of as many model calls.
-    lacking = [one for one in seen if not one.complete and not (in_process and one.kind == "otel")]
-    uncovered = any(one.models > most for one in lacking)
-    complete = [] if uncovered else whole
-    own_stands = own.tools_observed and not (in_process and uncovered)
-    missing = tuple(dict.fromkeys(text for one in seen if not one.complete for text in one.missing))
+    gaps = [gap.text for one in seen for gap in one.gaps if not _is_filled(gap, one, seen, in_process)]
+    able = [one for one in seen if one.shows_calls]
+    complete = bool(able) and not gaps
     calls = join_calls(*[one.tool_calls for one in seen], reply.tool_calls)
     sources = reply.sources or next((one.sources for one in seen if one.sources), ())
-    evidence = Evidence(
-        kind=(complete or seen)[0].kind,
-        # The reply itself must have been read completely, too.
-        completeness="complete" if complete and not own.unread else "partial",
-        tools_observed=bool(complete) or own_stands,
-        sources_observed=own.sources_observed or bool(sources),
-        unread=(*own.unread, *(() if complete else missing)),
-    )
-    if not complete and own_stands and len(calls) == len(reply.tool_calls):
-        # An observer that saw only a part does not diminish what the reply itself contains.
+    # What the chatbot itself reports is all there is, if nobody saw more.
+    reported = own.tools_observed and len(calls) == len(reply.tool_calls) and not (in_process and gaps)
+    if reported and not complete:
         evidence = own
+    else:
+        evidence = Evidence(
+            kind=(able or seen)[0].kind,
+            # The reply itself must have been read completely, too.
+            completeness="complete" if complete and not own.unread else "partial",
+            tools_observed=complete,
+            sources_observed=own.sources_observed or bool(sources),
+            unread=(*own.unread, *dict.fromkeys(gaps or [one.unable for one in seen if not able])),
+        )
     return msgspec.structs.replace(
         reply,
         tool_calls=calls,
         sources=sources,
-        usage=reply.usage or next((one.usage for one in seen if one.usage is not None), None),
+        usage=_usage(reply.usage, [one.usage for one in seen if one.usage is not None], complete),
         evidence=evidence,
     )
+
+
+def _is_filled(gap: Gap, observer: Observation, seen: Sequence[Observation], in_process: bool) -> bool:
+    """Whether another observer saw what one of them missed."""
+    return (gap.is_lost_span and in_process) or any(
+        gap.ids & other.known for other in seen if other is not observer
+    )
+
+
+def _usage(own: Usage | None, seen: Sequence[Usage], complete: bool) -> Usage | None:
+    """Tokens as they were observed: a chatbot's own count may be that of all its questions so far. Its cost is its own."""
+    if not seen or (own is not None and not complete):
+        return own
+    most = max(seen, key=lambda usage: usage.input_tokens or 0)
+    return most if own is None or own.cost is None else msgspec.structs.replace(most, cost=own.cost)
 
 
 def join_calls(*seen: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -174,10 +207,13 @@ def _same_id(one: ToolCall, other: ToolCall) -> bool:
 
 
 def _may_be(one: ToolCall, other: ToolCall) -> bool:
-    """Whether two calls may be the same. A tool's name may have the server's name as a prefix (MCP)."""
-    return (one.id is None or other.id is None) and (
-        one.name == other.name or one.name.endswith(f"__{other.name}") or other.name.endswith(f"__{one.name}")
-    )
+    """Whether two calls may be the same."""
+    return (one.id is None or other.id is None) and same_tool(one.name, other.name)
+
+
+def same_tool(one: str, other: str) -> bool:
+    """Whether two names may be of the same tool: one may have the server's name as a prefix (MCP)."""
+    return one == other or one.endswith(f"__{other}") or other.endswith(f"__{one}")
 
 
 def _same_arguments(one: ToolCall, other: ToolCall) -> bool:

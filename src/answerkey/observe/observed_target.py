@@ -4,6 +4,7 @@ Spans in this process are read if the chatbot uses OpenTelemetry's SDK: nothing 
 no provider is set.
 """
 
+import asyncio
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Self
 from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.merging import OBSERVERS, Event, Observation, Span, join_observations, read_traceparent
+from answerkey.observe.merging import (
+    OBSERVERS,
+    Event,
+    Gap,
+    Observation,
+    Span,
+    join_observations,
+    read_traceparent,
+)
 from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
 from answerkey.observe.receiver import Receiver, TraceBook, load_messages, receiver_app
 from answerkey.observe.trace_reading import read_trace
@@ -39,8 +48,8 @@ class Collected:
     def observation(self) -> Observation:
         """The calls in the spans."""
         zero = min((span.start_ns for span in self.spans), default=0)
-        lacks = [f"{self.running} spans have not ended"] if self.running else []
-        return read_trace(self.spans, zero_ns=zero, missing=lacks).observation
+        gaps = [Gap(f"{self.running} spans have not ended")] if self.running else []
+        return read_trace(self.spans, zero_ns=zero, gaps=gaps).observation
 
 
 # Trace id → its spans.
@@ -189,9 +198,14 @@ class Observers:
         if self.exchanges is not None:
             self.exchanges.open(ask)
 
-    def close_question(self, ask: Ask) -> list[Observation]:
+    def give_up_question(self, ask: Ask) -> None:
+        """A question timed out; the chatbot may still work on it."""
+        if self.exchanges is not None:
+            self.exchanges.give_up(ask.traceparent)
+
+    def close_question(self, ask: Ask, *, is_retried: bool = False) -> list[Observation]:
         """Expect nothing more of a question; what was seen of it."""
-        seen = [book.close(ask.traceparent) for book in self.books]
+        seen = [book.close(ask.traceparent, is_retried=is_retried) for book in self.books]
         return [one for one in seen if one is not None]
 
     @property
@@ -232,7 +246,10 @@ class ObservedTarget(TargetWrapper):
             return await self.target.ask(ask)
         except RetryableError:
             # It is asked again with another trace.
-            self._observers.close_question(ask)
+            self._observers.close_question(ask, is_retried=True)
+            raise
+        except asyncio.CancelledError:
+            self._observers.give_up_question(ask)
             raise
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:

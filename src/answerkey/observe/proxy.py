@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -14,7 +14,14 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Message, Part, Reply, ToolCall, Usage
-from answerkey.observe.merging import MalformedError, Observation, join_calls, read_traceparent
+from answerkey.observe.merging import (
+    Gap,
+    MalformedError,
+    Observation,
+    join_calls,
+    read_traceparent,
+    same_tool,
+)
 from answerkey.observe.receiver import unpacked
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
@@ -37,12 +44,23 @@ _MODEL_PATHS = re.compile(
 )
 
 
+# Fields of a request that offer tools.
+_TOOL_OFFERS = ("tools", "functions", "toolConfig", "mcp_servers")
+_NO_TOOLS_OFFERED = "calls that an agent writes as text (no request offered tools to the model)"
+# Attempts that timed out and are remembered.
+_MOST_TIMED_OUT = 200
+
+
 class ModelRequest(NamedTuple):
     """A request to a model."""
 
     messages: list[Message]
-    # Ids that it refers to: the previous response, and the calls whose results it contains.
+    # Ids that it refers to: the previous response, and the calls since the last thing that the user said.
     ids: frozenset[str]
+    # Whether the model is told of tools that it may call.
+    offers_tools: bool
+    # Whether nothing of the assistant is in it: it begins a conversation.
+    is_start: bool
 
 
 class McpCall(NamedTuple):
@@ -85,9 +103,14 @@ def read_request(path: str, body: bytes) -> ModelRequest | McpCall | Literal["un
     messages = read_messages(said)
     if not messages:
         return "unread"
-    ids = {part.call.id for message in messages for part in message.parts if part.call is not None}
+    last = max((place for place, one in enumerate(messages) if one.role == "user" and one.text), default=0)
+    ids = [part.call.id for message in messages[last:] for part in message.parts if part.call is not None]
+    previous = as_str(given.get("previous_response_id"))
     return ModelRequest(
-        messages, frozenset(one for one in (*ids, as_str(given.get("previous_response_id"))) if one)
+        messages,
+        frozenset(one for one in (*ids, previous) if one),
+        offers_tools=any(given.get(name) for name in _TOOL_OFFERS),
+        is_start=previous is None and all(message.role in ("system", "user") for message in messages),
     )
 
 
@@ -103,15 +126,15 @@ def _mcp_call(given: dict[str, Any]) -> McpCall | Literal["unread"]:
     )
 
 
-def read_response(seen: SeenResponse) -> Reply | None:
-    """The message of a model, whole or streamed; None if it could not be read."""
+def read_response(seen: SeenResponse) -> tuple[Reply | None, bool]:
+    """The message of a model, whole or streamed, and whether all of it was understood; of a cut-off one, what arrived."""
     events, over = _events(seen)
-    if not events or not seen.whole:
-        return None
+    if not events:
+        return None, False
     # A response without a stream is one event, and complete.
     payload, whole = (events[0], True) if over and len(events) == 1 else assemble_events(events, done=over)
     reply = read_document(as_dict(payload), NO_CONTEXT)
-    return reply if reply is not None and whole and not reply.evidence.unread else None
+    return reply, reply is not None and whole and seen.whole and not reply.evidence.unread
 
 
 def mcp_result(seen: SeenResponse, request_id: Any) -> dict[str, Any] | None:
@@ -144,49 +167,91 @@ def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
             # Gemini streams a list unless events are requested.
             return (whole, False) if isinstance(whole, list) else ([whole], True)
         reader = EventReader(kind)
-        return [decode_strict_json(text) for text in reader.feed(body, last=True)], reader.done
+        texts = reader.feed(body, last=True)
+        if not seen.whole:
+            # The last event may be cut off.
+            texts = texts[:-1]
+        return [decode_strict_json(text) for text in texts], reader.done
     except ValueError:
         return [], False
 
 
-# ExchangeBook: which running question each request to a model belongs to, and its response.
+# ExchangeBook: which question each request to a model belongs to, and its response.
 #
-# A request belongs to the question whose trace id it has, in `traceparent` or in the proxy's path; else to the only running
-# question whose text it contains; else to the only one whose calls it continues. Otherwise it is ambiguous, and every question
-# that could have sent it is only partially observed.
+# A request belongs to the question whose trace id it carries, in `traceparent` or in the proxy's path; else to the only one whose
+# text is its first user message as a whole (in a later turn, a later one) and whose calls it continues. A part of a message, the
+# system prompt and tool results say nothing: a sub-agent may be asked what another question asks. Where several could have sent
+# it, every one of them is only partially observed. An attempt that timed out may still be at work, so it stays a candidate.
 
 
-class _UnderWay:
-    """A running question, and what was seen of it."""
+class _Attempt:
+    """One attempt at a question, and the requests that it sent."""
 
     def __init__(self, ask: Ask) -> None:
-        self.text = _plain(ask.question)
+        self.text = _one_line(ask.question)
+        self.turn = ask.turn
         self.begun = time.monotonic()
         self.exchanges: list[Exchange] = []
-        self.lacks: list[str] = []
-        # Requests that this or another question sent.
+        self.gaps: list[Gap] = []
+        # Requests that this or another attempt sent.
         self.unclear: list[Exchange] = []
-        self.pending = 0
+        self.pending: set[Exchange] = set()
         self.idle = asyncio.Event()
         # Ids that later requests may refer to: responses and calls.
         self.ids: set[str] = set()
+        # Conversations with tools that began with its text, and whether another attempt was there to begin one of them.
+        self.conversations = 0
+        self.had_company = False
+        # It timed out, and may still be at work.
+        self.timed_out = False
 
-    def asked_calls(self) -> list[ToolCall]:
-        return [call for one in self.exchanges for call in one.calls]
+    @property
+    def is_contested(self) -> bool:
+        """Whether one of the conversations with its text may be a sub-agent's of another question."""
+        return self.conversations > 1 and self.had_company
+
+    def position(self, users: Sequence[str]) -> int | None:
+        """Index of the user message that is its text; None if there is none."""
+        if self.turn == 0:
+            return 0 if users[0] == self.text else None
+        return max((number for number, said in enumerate(users) if said == self.text), default=None)
+
+    def may_have_asked_for(self, call: ToolCall) -> bool:
+        return any(
+            made.arguments == call.arguments and same_tool(made.name, call.name)
+            for one in (*self.exchanges, *self.unclear)
+            for made in one.calls
+        )
 
 
 class Exchange:
     """A request and its response."""
 
     def __init__(
-        self, request: ModelRequest | McpCall | Literal["unread"], might: Sequence[_UnderWay]
+        self, request: ModelRequest | McpCall | Literal["unread"], span_id: str | None, by_trace: bool
     ) -> None:
         self.request = request
-        # The questions that could have sent it; it belongs to one only if there is only one.
-        self.might = might
+        # The attempts that could have sent it; it belongs to one only if there is only one.
+        self.senders: list[_Attempt] = []
+        self.by_trace = by_trace
+        # Ids by which a trace knows the same model call.
+        self.ids = {span_id} if span_id else set[str]()
         self.begun = self.ended = time.monotonic()
         self.calls: tuple[ToolCall, ...] = ()
         self.usage: Usage | None = None
+
+    @property
+    def begins_with_tools(self) -> bool:
+        """Whether it is the first request of a conversation in which tools can be called."""
+        request = self.request
+        return (
+            isinstance(request, ModelRequest)
+            and request.is_start
+            and (request.offers_tools or bool(self.calls))
+        )
+
+    def gap(self, text: str) -> Gap:
+        return Gap(text, frozenset(self.ids))
 
 
 class ExchangeBook:
@@ -194,7 +259,8 @@ class ExchangeBook:
 
     def __init__(self, *, quiet_s: float) -> None:
         self._quiet_s = quiet_s
-        self._open: dict[str, _UnderWay] = {}
+        self._open: dict[str, _Attempt] = {}
+        self._timed_out: deque[_Attempt] = deque(maxlen=_MOST_TIMED_OUT)
         # Number of requests: matched, ambiguous, of no question, unreadable.
         self.counts: Counter[str] = Counter()
 
@@ -202,7 +268,13 @@ class ExchangeBook:
         """Start to match the requests of a question."""
         ids = read_traceparent(ask.traceparent)
         if ids is not None:
-            self._open[ids[0]] = _UnderWay(ask)
+            self._open[ids[0]] = _Attempt(ask)
+
+    def give_up(self, traceparent: str | None) -> None:
+        """An attempt timed out; the chatbot may still work on it."""
+        ids = read_traceparent(traceparent)
+        if ids is not None and ids[0] in self._open:
+            self._open[ids[0]].timed_out = True
 
     def begin(
         self,
@@ -213,42 +285,54 @@ class ExchangeBook:
     ) -> Exchange:
         """Match a request; `trace_id` is the one in the proxy's path."""
         inner = request.traceparent if isinstance(request, McpCall) else None
-        exchange = Exchange(request, self._might_be_of(request, trace_id, (traceparent, inner)))
-        for one in exchange.might:
-            one.pending += 1
+        carried = [ids for given in (traceparent, inner) if (ids := read_traceparent(given)) is not None]
+        named = [self._open[one] for one in (trace_id, *(ids[0] for ids in carried)) if one in self._open]
+        exchange = Exchange(request, carried[0][1] if carried else None, bool(named))
+        if named:
+            exchange.senders = named[:1]
+        elif trace_id is None:
+            # Otherwise the path has the id of a question that has ended.
+            exchange.senders = self._possible_senders(request)
+        for one in exchange.senders:
+            one.pending.add(exchange)
             one.idle.clear()
         return exchange
 
-    def _might_be_of(
-        self, request: ModelRequest | McpCall | str, trace_id: str | None, traceparents: Sequence[str | None]
-    ) -> list[_UnderWay]:
-        carried = [ids[0] for given in traceparents if (ids := read_traceparent(given)) is not None]
-        named = [one for one in (trace_id, *carried) if one is not None]
-        known = [self._open[one] for one in named if one in self._open]
-        if known:
-            return known[:1]
-        under_way = list(self._open.values())
-        if trace_id is not None:
-            # The path has the id of a question that has ended.
-            return []
+    def _possible_senders(self, request: ModelRequest | McpCall | Literal["unread"]) -> list[_Attempt]:
+        running = list(self._open.values())
+        attempts = [*running, *self._timed_out]
         if isinstance(request, McpCall):
-            same = [one for one in under_way if _asked_for(one, request.call)]
-            return same or under_way
+            return [one for one in attempts if one.may_have_asked_for(request.call)] or running
         if not isinstance(request, ModelRequest):
-            return under_way
-        found = _standing_in(under_way, request.messages)
-        if len(found) != 1:
-            found = [one for one in found or under_way if one.ids & request.ids] or found
+            return running
+        continued = [one for one in attempts if one.ids & request.ids]
+        users = [
+            text
+            for message in request.messages
+            if message.role == "user" and (text := _one_line(message.text))
+        ]
+        if not users:
+            return continued
+        places = [(place, one) for one in attempts if (place := one.position(users)) is not None]
+        last = max((place for place, _ in places), default=0)
+        found = [one for place, one in places if place == last]
+        if not found:
+            # A question that runs alone may be in a template.
+            found = [one for one in attempts if one.text and any(one.text in said for said in users)]
+            return found if len(running) == 1 and running[0] in found else []
+        if request.ids and len(attempts) > 1:
+            # It continues calls: those of one of them, or of another conversation with the same text.
+            return [one for one in found if one in continued]
         return found
 
     def end(self, exchange: Exchange, seen: SeenResponse | None) -> None:
         """Read its response; None if there was none."""
         exchange.ended = time.monotonic()
-        for one in exchange.might:
-            one.pending -= 1
+        for one in exchange.senders:
+            one.pending.discard(exchange)
             if not one.pending:
                 one.idle.set()
-        owner = exchange.might[0] if len(exchange.might) == 1 else None
+        owner = exchange.senders[0] if len(exchange.senders) == 1 else None
         if seen is None or seen.status >= 400:
             # Without a message there are no calls.
             if owner is not None and isinstance(exchange.request, McpCall):
@@ -262,19 +346,33 @@ class ExchangeBook:
             self.counts["matched"] += 1
             owner.exchanges.append(exchange)
             if not understood:
-                owner.lacks.append("a model's answer that was unreadable or cut off")
+                owner.gaps.append(exchange.gap("a model's answer that was unreadable or cut off"))
+            if exchange.begins_with_tools and not exchange.by_trace:
+                self._count_conversation(owner, exchange)
             return
-        for one in exchange.might or self._open.values():
+        affected = exchange.senders or list(self._open.values())
+        for one in affected:
             one.unclear.append(exchange)
         if understood and not exchange.calls:
             # No tool was called, whichever question it was.
             return
-        self.counts["ambiguous" if exchange.might else "of no question"] += 1
-        made = f"{len(exchange.might)} questions could have sent"
-        for one in exchange.might or self._open.values():
-            one.lacks.append(f"a request that {made if exchange.might else 'no question could be found for'}")
+        self.counts["ambiguous" if exchange.senders else "of no question"] += 1
+        made = f"{len(exchange.senders)} questions could have sent"
+        text = f"a request that {made if exchange.senders else 'no question could be found for'}"
+        for one in affected:
+            one.gaps.append(exchange.gap(text))
 
-    def _read(self, exchange: Exchange, seen: SeenResponse, owner: _UnderWay | None) -> bool:
+    def _count_conversation(self, owner: _Attempt, exchange: Exchange) -> None:
+        """Note that a conversation began with a question's text. If two did, one may be a sub-agent's of another question."""
+        others = [one for one in (*self._open.values(), *self._timed_out) if one is not owner]
+        owner.conversations += 1
+        owner.had_company = owner.had_company or bool(others)
+        if owner.is_contested:
+            self.counts["ambiguous"] += 1
+            for one in (owner, *others):
+                one.gaps.append(Gap("one of two conversations that began with the same question"))
+
+    def _read(self, exchange: Exchange, seen: SeenResponse, owner: _Attempt | None) -> bool:
         request = exchange.request
         if isinstance(request, McpCall):
             result = mcp_result(seen, request.request_id)
@@ -286,17 +384,19 @@ class ExchangeBook:
                 call = msgspec.structs.replace(call, **result, result_seen=True)
             exchange.calls = (call,)
             return result is not None
-        reply = read_response(seen)
+        reply, understood = read_response(seen)
         if reply is None or isinstance(request, str):
             return False
         start = None if owner is None else _milliseconds(owner.begun, exchange.ended)
         exchange.calls = tuple(msgspec.structs.replace(call, start_ms=start) for call in reply.tool_calls)
         exchange.usage = reply.usage
+        if reply.response_id:
+            exchange.ids.add(reply.response_id)
         if owner is not None:
             owner.ids.update(
                 one for one in (reply.response_id, *(call.id for call in reply.tool_calls)) if one
             )
-        return True
+        return understood
 
     async def settle(self, traceparent: str | None) -> None:
         """Wait for the pending requests of a question, at most for a quiet period."""
@@ -307,21 +407,26 @@ class ExchangeBook:
                 async with asyncio.timeout(self._quiet_s):
                     await one.idle.wait()
 
-    def close(self, traceparent: str | None) -> Observation | None:
-        """The observation of a question; None if it sent no request."""
+    def close(self, traceparent: str | None, *, is_retried: bool = False) -> Observation | None:
+        """The observation of a question; None if it sent no request. An attempt that is retried is not counted."""
         ids = read_traceparent(traceparent)
         one = None if ids is None else self._open.pop(ids[0], None)
         if one is None:
             return None
-        lacks = [*one.lacks, *(["the answer to a pending request"] if one.pending else [])]
-        if not one.exchanges and not lacks:
-            self.counts["questions without a request"] += 1
+        if one.timed_out:
+            self._timed_out.append(one)
+        gaps = [*one.gaps, *(exchange.gap("the answer to a pending request") for exchange in one.pending)]
+        if not one.exchanges and not gaps:
+            self.counts["questions without a request"] += not is_retried
             return None
-        in_order = sorted(one.exchanges, key=lambda exchange: exchange.begun)
+        own = [exchange for exchange in one.exchanges if exchange.by_trace or not one.is_contested]
+        in_order = sorted(own, key=lambda exchange: exchange.begun)
         messages: list[Message] = []
         usage: Usage | None = None
+        offered = False
         for exchange in in_order:
             if isinstance(exchange.request, ModelRequest):
+                offered = offered or exchange.request.offers_tools or bool(exchange.calls)
                 messages += new_results(exchange.request.messages)
                 messages.append(
                     Message("assistant", tuple(Part("call", None, call) for call in exchange.calls))
@@ -329,64 +434,35 @@ class ExchangeBook:
                 usage = usage if exchange.usage is None else add_usage(usage, exchange.usage)
         served = [call for one in in_order if isinstance(one.request, McpCall) for call in one.calls]
         if in_order and not messages:
-            lacks.append("the calls of models, of which none passed the proxy")
+            gaps.append(Gap("the calls of models, of which none passed the proxy"))
         return Observation(
             kind="proxy",
             tool_calls=join_calls(reply_of(messages).tool_calls, served),
             usage=usage,
-            complete=not lacks,
-            missing=tuple(dict.fromkeys(lacks)),
-            models=_models(one),
+            shows_calls=offered,
+            unable="" if offered else _NO_TOOLS_OFFERED,
+            gaps=tuple(gaps),
+            known=frozenset(identity for exchange in in_order for identity in exchange.ids),
         )
 
     def warnings(self) -> list[str]:
         """Warnings for the reader of the run."""
-        told = {
+        texts = {
             "questions without a request": "question(s) sent nothing through the proxy: is the chatbot's base URL the proxy's?",
             "ambiguous": "request(s) could have been made by several questions and were not used; pass traceparent on, "
             "or use --concurrency 1",
-            "of no question": "request(s) with calls belong to no question that could be found and were not used",
+            "of no question": "request(s) with calls belong to no question that could be found and were not used; pass "
+            "traceparent on, or use --concurrency 1",
         }
-        return [f"proxy: {self.counts[name]} {text}" for name, text in told.items() if self.counts[name]]
+        return [f"proxy: {self.counts[name]} {text}" for name, text in texts.items() if self.counts[name]]
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split())
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
 
 
 def _milliseconds(first: float, second: float) -> float:
     return round(max(0.0, second - first) * 1000, 3)
-
-
-def _models(one: _UnderWay) -> int:
-    """Number of model calls that a question made or may have made."""
-    models = sum(not isinstance(made.request, McpCall) for made in (*one.exchanges, *one.unclear))
-    # A tool call on a server was requested by a model.
-    return models + one.pending or int(bool(one.unclear))
-
-
-def _asked_for(one: _UnderWay, call: ToolCall) -> bool:
-    return any(
-        made.arguments == call.arguments and (made.name == call.name or made.name.endswith(f"__{call.name}"))
-        for made in one.asked_calls()
-    )
-
-
-def _standing_in(under_way: Sequence[_UnderWay], messages: Sequence[Message]) -> list[_UnderWay]:
-    """The questions whose text is in the user's messages, except those whose text is only part of a longer question."""
-    said = [_plain(message.text or "") for message in messages if message.role == "user"]
-    # In a conversation, the last message decides.
-    for text in (said[-1:], said, [_plain(message.text or "") for message in messages]):
-        rest = "\n".join(text)
-        found: list[_UnderWay] = []
-        for length in sorted({len(one.text) for one in under_way if one.text}, reverse=True):
-            same = [one for one in under_way if len(one.text) == length and one.text in rest]
-            found += same
-            for one in same:
-                rest = rest.replace(one.text, "\n")
-        if found:
-            return found
-    return []
 
 
 # The web application. It forwards headers, which contain keys, and never stores them.

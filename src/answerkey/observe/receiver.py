@@ -19,6 +19,7 @@ from answerkey.errors import MissingExtraError
 from answerkey.observe.merging import (
     Event,
     Export,
+    Gap,
     MalformedError,
     Observation,
     Span,
@@ -345,7 +346,8 @@ class HeldTrace:
         begun = min((span.start_ns for span in spans.values()), default=self.asked_ns)
         # If the chatbot's clock differs, its first span is the beginning.
         skewed = not 0 <= begun - self.asked_ns <= time.time_ns() - self.asked_ns
-        return read_trace(spans.values(), zero_ns=begun if skewed else self.asked_ns, missing=lacks)
+        gaps = [Gap(text, is_lost_span=True) for text in lacks]
+        return read_trace(spans.values(), zero_ns=begun if skewed else self.asked_ns, gaps=gaps)
 
 
 def _span(item: Unread) -> Span:
@@ -444,8 +446,8 @@ class TraceBook:
         if not self.counts["taken"]:
             self._in_vain += 1
 
-    def close(self, traceparent: str | None) -> Observation | None:
-        """The observation of a question; later spans are late. None if nothing arrived."""
+    def close(self, traceparent: str | None, *, is_retried: bool = False) -> Observation | None:
+        """The observation of a question; later spans are late. None if nothing arrived. A retried attempt is not counted."""
         ids = read_traceparent(traceparent)
         held = None if ids is None else self._open.pop(ids[0], None)
         if ids is None or held is None:
@@ -456,7 +458,7 @@ class TraceBook:
         if len(self._done) > _REMEMBERED:
             del self._done[next(iter(self._done))]
         if not held.spans:
-            self.counts["questions without a span"] += 1
+            self.counts["questions without a span"] += not is_retried
             return None
         return held.read(held.lacks()).observation
 

@@ -4,12 +4,13 @@ A new instrumentation is a row. Several rows may fit a span; what the first does
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
-from answerkey.observe.merging import Event, Observation, Span, join_calls
+from answerkey.observe.merging import Event, Gap, Observation, Span, join_calls
 from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import (
     UNNAMED,
@@ -203,13 +204,15 @@ def known_span(span: Span) -> KnownSpan | None:
 def value_at(span: Span, name: str) -> Any:
     """The value of an attribute, decoded if it is JSON; or the object of the attributes with its name and a dot as prefix."""
     value = span.attributes.get(name)
-    # A bare number or word stays text.
+    return _nested(span.attributes, f"{name}.") if value is None else _decoded(value)
+
+
+def _decoded(value: Any) -> Any:
+    """A value that may be JSON in a text; a bare number or word stays text."""
     if isinstance(value, str) and value.startswith(("{", "[", '"')):
-        try:
+        with suppress(ValueError):
             return decode_json(value)
-        except ValueError:
-            return value
-    return _nested(span.attributes, f"{name}.") if value is None else value
+    return value
 
 
 def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
@@ -242,7 +245,12 @@ def _listed(value: Any) -> Any:
 
 
 _CALLING = ("tool", "function_call")
-_UNTOLD = "a model's call whose outcome is not in its span"
+# Names that are not tools, by instrumentation: ADK's summary of parallel calls, and how smolagents gives its answer.
+_NOT_TOOLS = {
+    "gcp.vertex.agent": "(merged tools)",
+    "openinference.instrumentation.smolagents": "final_answer",
+}
+_UNKNOWN_OUTCOME = "a model's call whose outcome is not in its span"
 
 
 class ReadTrace(NamedTuple):
@@ -262,44 +270,52 @@ class _ModelSpan(NamedTuple):
     got: list[Message]
 
 
-def read_trace(spans: Iterable[Span], *, zero_ns: int, missing: Sequence[str] = ()) -> ReadTrace:
-    """Read distinct spans. `zero_ns`: when the question was asked; `missing`: what is known to be missing."""
+def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ()) -> ReadTrace:
+    """Read distinct spans. `zero_ns`: when the question was asked; `gaps`: what is known to be missing."""
+    in_order = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
+    tree = _SpanTree(in_order)
     by_scope: dict[str, list[KnownSpan]] = {}
-    for span in sorted(spans, key=lambda span: (span.start_ns, -span.end_ns)):
+    for span in in_order:
         if (known := known_span(span)) is not None:
             by_scope.setdefault(span.scope, []).append(known)
     calls: list[tuple[ToolCall, ...]] = []
-    lacks = list(missing)
+    found_gaps = list(gaps)
     sources: tuple[Source, ...] = ()
-    usage: Usage | None = None
-    told = False
-    known_calls = 0
+    usages: list[Usage] = []
+    shows_calls = False
     models: list[_ModelSpan] = []
-    for found in by_scope.values():
+    for scope, found in by_scope.items():
         # Each instrumentation is a separate observer; two of them may have seen the same call.
         own = [_model_span(known) for known in found if known.kind == "model"]
         tools = [known for known in found if known.kind == "tool"]
-        asked, unseen = _asked(own, tools, zero_ns)
-        ran = [_tool_call(known, zero_ns) for known in _outermost(tools)]
-        calls.append(join_calls(asked, ran))
-        lacks += unseen
-        told = told or bool(tools) or (bool(own) and not unseen)
+        requested, unseen = _requested_calls(own, tools, tree, zero_ns)
+        ran = [_tool_call(known, zero_ns) for known in _outermost(tools, tree)]
+        joined = join_calls(requested, ran)
+        calls.append(tuple(call for call in joined if call.name != _NOT_TOOLS.get(scope)))
+        found_gaps += unseen
+        shows_calls = shows_calls or bool(tools) or (bool(own) and not unseen)
         models += own
         sources = sources or ranked(
             [source for known in found if known.kind == "retrieval" for source in _sources(known)]
         )
-        usage = usage or _usage([model.span for model in own])
-        known_calls = max(known_calls, _answered(own))
-    if not told and not lacks and by_scope:
-        lacks.append("no call of a model or a tool is in the trace")
+        if (usage := _usage([model.span for model in own], tree)) is not None:
+            usages.append(usage)
+    if not shows_calls and not found_gaps and by_scope:
+        found_gaps.append(Gap("no call of a model or a tool is in the trace"))
+    unknown = {identity for gap in found_gaps for identity in gap.ids}
+    answered = {identity for model in models for identity in _model_ids(model.span)} - unknown
     observation = Observation(
         kind="otel",
         tool_calls=join_calls(*calls),
         sources=sources,
-        usage=usage,
-        complete=told and not lacks,
-        missing=tuple(dict.fromkeys(lacks)),
-        models=known_calls,
+        # Of two instrumentations one may have counted only some of the model calls.
+        usage=max(usages, key=lambda usage: usage.input_tokens or 0, default=None),
+        shows_calls=shows_calls,
+        gaps=tuple(dict.fromkeys(found_gaps)),
+        # A request names the span that sent it, which is often an HTTP client's inside the model's.
+        known=frozenset(answered).union(
+            span.span_id for span in in_order if not answered.isdisjoint(tree.ancestors(span))
+        ),
     )
     models.sort(key=lambda model: model.span.start_ns)
     question = next((text for model in models for text in _texts(model.got, "user")[-1:]), None)
@@ -309,26 +325,49 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, missing: Sequence[str] = 
     return ReadTrace(observation, question, text)
 
 
+class _SpanTree:
+    """The parents of spans."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._parents = {span.span_id: span.parent_id for span in spans}
+
+    def ancestors(self, span: Span) -> list[str]:
+        """The ids of the spans around a span, the nearest first."""
+        found: list[str] = []
+        parent = span.parent_id
+        while parent in self._parents and parent not in found:
+            found.append(parent)
+            parent = self._parents[parent]
+        return found
+
+
+def _model_ids(span: Span) -> list[str]:
+    """Ids by which another observer may know the same model call."""
+    response = as_str(span.attributes.get("gen_ai.response.id"))
+    return [span.span_id, response] if response else [span.span_id]
+
+
 def _texts(messages: Sequence[Message], role: str) -> list[str]:
     return [text for message in messages if message.role == role and (text := message.text)]
 
 
-def _answered(models: Sequence[_ModelSpan]) -> int:
-    """Number of successful model calls of one instrumentation, without spans that only contain others."""
-    around = {model.span.parent_id for model in models}
-    return sum(model.span.span_id not in around and model.span.status != 2 for model in models)
-
-
-def _asked(
-    models: Sequence[_ModelSpan], tools: Sequence[KnownSpan], zero_ns: int
-) -> tuple[tuple[ToolCall, ...], list[str]]:
+def _requested_calls(
+    models: Sequence[_ModelSpan], tools: Sequence[KnownSpan], tree: _SpanTree, zero_ns: int
+) -> tuple[tuple[ToolCall, ...], list[Gap]]:
     """The calls that models requested with their results, and what is unknown."""
     messages: list[Message] = []
-    lacks: list[str] = []
+    gaps: list[Gap] = []
+    # Call id → the spans that have it: a span around another repeats its calls.
+    shown_in: dict[str, set[str]] = {}
     for number, (span, said, got) in enumerate(models):
         messages += new_results(got)
-        if said is not None:
-            messages += [_started(message, span, zero_ns) for message in said]
+        around = {span.span_id, *tree.ancestors(span)}
+        for message in said or []:
+            parts = [part for part in message.parts if not _is_repeated(part, around, shown_in)]
+            messages.append(_started(Message(message.role, tuple(parts)), span, zero_ns))
+        for part in (part for message in said or [] for part in message.parts if part.kind == "call"):
+            if part.call is not None and part.call.id is not None:
+                shown_in.setdefault(part.call.id, set()).add(span.span_id)
         reasons = _reasons(span)
         calling = any(word in reason for reason in reasons for word in _CALLING)
         shown = said is not None and (
@@ -340,9 +379,20 @@ def _asked(
         until = models[number + 1].span.start_ns if number + 1 < len(models) else None
         begun = [tool.span.start_ns for tool in tools if tool.span.start_ns >= span.end_ns]
         if not (calling and any(until is None or start <= until for start in begun)):
-            lacks.append("the calls that a model made" if calling else _UNTOLD)
+            text = "the calls that a model made" if calling else _UNKNOWN_OUTCOME
+            gaps.append(Gap(text, frozenset(_model_ids(span))))
     reply = reply_of(messages)
-    return reply.tool_calls, [*lacks, *reply.evidence.unread]
+    return reply.tool_calls, [*gaps, *map(Gap, reply.evidence.unread)]
+
+
+def _is_repeated(part: Part, around: set[str], shown_in: Mapping[str, set[str]]) -> bool:
+    """Whether a part is a call that a span around this one has shown."""
+    return (
+        part.kind == "call"
+        and part.call is not None
+        and part.call.id is not None
+        and not around.isdisjoint(shown_in.get(part.call.id, ()))
+    )
 
 
 def _started(message: Message, span: Span, zero_ns: int) -> Message:
@@ -453,14 +503,18 @@ def _unnested(value: Any) -> Any:
     )
 
 
-def _outermost(tools: Sequence[KnownSpan]) -> list[KnownSpan]:
+def _outermost(tools: Sequence[KnownSpan], tree: _SpanTree) -> list[KnownSpan]:
     """Spans of tools, without those inside another span of the same tool (e.g. an MCP client's inside the agent's)."""
     names = {known.span.span_id: _name(known) for known in tools}
-    return [known for known in tools if names.get(known.span.parent_id) != names[known.span.span_id]]
+    return [
+        known
+        for known in tools
+        if not any(names.get(outer) == names[known.span.span_id] for outer in tree.ancestors(known.span))
+    ]
 
 
 def _name(known: KnownSpan) -> str:
-    return _text(known, "name") or known.span.name or UNNAMED
+    return (_text(known, "name") or known.span.name or UNNAMED).removesuffix(".__call__")
 
 
 def _text(known: KnownSpan, part: Literal["name", "id"]) -> str | None:
@@ -471,10 +525,21 @@ def _text(known: KnownSpan, part: Literal["name", "id"]) -> str | None:
 def _tool_call(known: KnownSpan, zero_ns: int) -> ToolCall:
     span, given, brought = known.span, known.first("input"), known.first("output")
     identity = _text(known, "id")
+    for event in span.events:
+        # Strands has the arguments, the result and the id in events.
+        if event.name in ("gen_ai.tool.message", "gen_ai.choice"):
+            identity = identity or as_str(event.attributes.get("id"))
+        if event.name == "gen_ai.tool.message" and given is None:
+            given = _decoded(event.attributes.get("content"))
+        elif event.name == "gen_ai.choice" and brought is None:
+            brought = _decoded(event.attributes.get("message"))
     if isinstance(given, dict) and "input_str" in given:
         # Traceloop records the input of LangChain's callback, which contains the arguments.
         identity = identity or as_str(as_dict(given.get("kwargs")).get("tool_call_id"))
         given = given.get("inputs")
+    elif isinstance(given, dict) and isinstance(given.get("kwargs"), dict) and not given.get("args"):
+        # A decorator's record of how the tool's function was called.
+        given = given["kwargs"]
     arguments, arguments_text = read_arguments(given)
     result = read_result({"content": brought}) if brought is not None else None
     inner = _tool_message(brought)
@@ -534,12 +599,12 @@ def _sources(known: KnownSpan) -> Sequence[Source]:
     return best
 
 
-def _usage(spans: Sequence[Span]) -> Usage | None:
+def _usage(spans: Sequence[Span], tree: _SpanTree) -> Usage | None:
     """The usage of an instrumentation's model calls, without spans inside others."""
     ids = {span.span_id for span in spans}
     total: Usage | None = None
     for span in spans:
-        if span.parent_id in ids:
+        if not ids.isdisjoint(tree.ancestors(span)):
             continue
         given: dict[str, Any] = {}
         for field, names in USAGE.items():

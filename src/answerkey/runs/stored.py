@@ -100,12 +100,14 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
             f"{summary.expecting_nothing} of {summary.questions} questions expect nothing: any reply that is not an "
             "error scores 1.0 there; give them keywords, tools or a reference answer"
         )
-    expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
-    if summary.tools_unobserved and expects_tools:
+    about_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ())) or any(
+        reason.startswith("tool_usage:") for reason in summary.unscored
+    )
+    if summary.tools_unobserved and about_tools:
         lines.append(
-            f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
-            "none used; supply them as 'tools_used' or 'tool_calls' in the reply, map them in the "
-            "configuration, or observe them from outside (--traces, --proxy)"
+            f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies, or only in part: a "
+            "call that was not seen counts as not made; supply them as 'tools_used' or 'tool_calls' in the reply, map "
+            "them in the configuration, or observe them from outside (--traces, --proxy)"
         )
     if cut := summary.finishes.get("length"):
         lines.append(

@@ -116,7 +116,7 @@ def _distinct(scorers: Iterable[Any], registry: ScorerRegistry) -> list[Scorer]:
 def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
     ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
     arguments: dict[str, dict[str, Any]] = {
-        "tool_usage": {"mode": scoring.tool_mode},
+        "tool_usage": {"mode": scoring.tool_mode, "aliases": scoring.tools.aliases},
         "response_quality": {
             "mode": scoring.match,
             "threshold": scoring.match_threshold,

@@ -4,8 +4,9 @@ Order-free values come from an optimal assignment and ordered ones from an align
 that writing the same expectations in another order gives the same value.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -129,6 +130,24 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+# How a tool's name is joined to that of its MCP server or plug-in: mcp__books__query, books__query, books.query, books/query.
+_PREFIX = re.compile(r"^.*(?:__|[./])")
+# Semantic Kernel joins them by a hyphen, which names of tools may have too: there the plug-in is a class, or the tool snake_case.
+_PLUGIN_PREFIX = re.compile(r"^(?:\w*[A-Z]\w*-(?=\w+$)|\w+-(?=\w+_\w+$))")
+
+
+def golden_name(name: str, known: Container[str], aliases: Mapping[str, str]) -> str:
+    """The name of a tool in the golden set: as reported, by an alias, or without the prefix of an MCP server or plug-in.
+
+    >>> golden_name("mcp__books__query_database", {"query_database"}, {})
+    'query_database'
+    """
+    if name in known:
+        return name
+    short = (aliases.get(name), _PREFIX.sub("", name), _PLUGIN_PREFIX.sub("", name))
+    return next((one for one in short if one is not None and one in known), name)
+
+
 _MOST_KNOWN = 20_000
 
 
@@ -145,17 +164,19 @@ class ToolUsage(BaseScorer):
     )
     needs: frozenset[Need] = frozenset()
 
-    def __init__(self, mode: ToolMode = "standard") -> None:
+    def __init__(self, mode: ToolMode = "standard", aliases: Mapping[str, str] | None = None) -> None:
         self.mode = mode
-        self.version = f"tool_usage/1/{mode}"
+        self._aliases = aliases or {}
+        named = "".join(f"/{reported}={name}" for reported, name in sorted(self._aliases.items()))
+        self.version = f"tool_usage/1/{mode}{named}"
         # Few combinations of expected and called tools make up most replies.
         self._known: dict[object, tuple[Score, ...]] = {}
 
     def score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         """The component first, then the metrics."""
-        used, observed = reply.tools_used, reply.evidence.tools_observed
+        used, observed, failed = reply.tools_used, reply.evidence.tools_observed, reply.failure is not None
         try:
-            key = (question.expected_tools, question.forbidden_tools, question.tools, used, observed)
+            key = (question.expected_tools, question.forbidden_tools, question.tools, used, observed, failed)
             known = self._known.get(key)
         except TypeError:
             # Arguments are expected, so the calls themselves decide.
@@ -167,20 +188,32 @@ class ToolUsage(BaseScorer):
         return known
 
     def _score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
-        fit = fit_tools(question.expected_tools, reply.tool_calls)
         expected = dict.fromkeys([tool.name for tool in question.expected_tools])
-        called = dict.fromkeys(reply.tools_used)
+        names = {
+            name: golden_name(name, {*expected, *question.forbidden_tools}, self._aliases)
+            for name in dict.fromkeys(reply.tools_used)
+        }
+        calls = [
+            call if names[call.name] == call.name else msgspec.structs.replace(call, name=names[call.name])
+            for call in reply.tool_calls
+        ]
+        fit = fit_tools(question.expected_tools, calls)
+        called = dict.fromkeys(names.values())
+        observed = reply.evidence.tools_observed
+        forbids = question.tools == "none" or bool(question.forbidden_tools)
         facts = ToolFacts(
             missing=tuple(name for name in expected if name not in called),
             extra=tuple(name for name in called if name not in expected),
             forbidden=tuple(name for name in called if name in question.forbidden_tools),
             unwanted=tuple(called) if question.tools == "none" else (),
             expects_tools=bool(expected),
-            observed=reply.evidence.tools_observed,
+            observed=observed,
+            absence_unproved=forbids and not observed,
+            renamed=tuple((reported, name) for reported, name in names.items() if reported != name),
             mode=self.mode,
         )
         return (
-            Score(self.name, self._value(facts, fit), facts=facts),
+            Score(self.name, self._value(facts, fit, reply), facts=facts),
             Score("tool_partial", fit.partial),
             Score("tool_precision", fit.precision),
             Score("tool_f1", fit.f1),
@@ -188,9 +221,12 @@ class ToolUsage(BaseScorer):
             Score("tool_arguments", fit.arguments),
         )
 
-    def _value(self, facts: ToolFacts, fit: ToolFit) -> float:
+    def _value(self, facts: ToolFacts, fit: ToolFit, reply: Reply) -> float | None:
         if facts.unwanted or facts.forbidden:
             return 0.0
+        if facts.absence_unproved and not facts.missing:
+            # Unscored, unless the reply failed: then failing would pay.
+            return None if reply.failure is None else 0.0
         if not facts.expects_tools:
             return 1.0
         if self.mode == "standard":

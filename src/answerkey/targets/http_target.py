@@ -49,10 +49,12 @@ from answerkey.transcripts.failures import (
 from answerkey.transcripts.formats import streamed
 from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json, read_number, too_large
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
-from answerkey.transcripts.streams import STREAM_KINDS, EventReader, StreamKind, assemble
+from answerkey.transcripts.streams import STREAM_KINDS, EventReader, StreamKind, assemble, ends_in_calls
 
 _LONGEST_REPLY = 1024 * 1024
 _PREFLIGHT_S = 10.0
+# Limit for an agent to forward the next response of its model, after one that asked for tool calls.
+_NEXT_RESPONSE_S = 60.0
 _MEGABYTE = 1024 * 1024
 # What a request may raise because of the server or the network.
 FAILURES = (ReplyTooLargeError, NotHttpError, OSError, EOFError, ValueError)
@@ -305,11 +307,15 @@ async def _from_stream(
     events: list[str] = []
     broken: Failure | None = None
     try:
-        async for chunk in response.chunks():
-            events += reader.feed(chunk)
-            if reader.done:
-                # Some servers keep the connection open after the last event.
-                break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None) as limit:
+                async for chunk in response.chunks():
+                    events += reader.feed(chunk)
+                    # Some servers keep the connection open after the last event; an agent forwards the next response.
+                    if reader.done and not ends_in_calls(kind, events):
+                        break
+                    limit.reschedule(time.monotonic() + _NEXT_RESPONSE_S if reader.done else None)
+                    reader.done = False
     except ConnectionError as error:
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     events += reader.feed(b"", last=True)

@@ -66,8 +66,29 @@ def select_exchange(messages: Sequence[Message], context: QuestionContext) -> Se
     return messages
 
 
-def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "transcript") -> Reply:
-    """The reply of messages: every call in order; the text is the last one of the assistant."""
+def shows_every_call(messages: Iterable[Message]) -> bool:
+    """Whether a conversation would show a tool call if there was one; only then is a call that is not in it not made.
+
+    It does if it has a call or a result anywhere. Without any it must begin with the user, since earlier calls may have been left
+    out, and the assistant's messages must have a place for calls: logs often keep only what was said.
+    """
+    begins_with_user = has_place = False
+    for message in messages:
+        if message.role == "user":
+            begins_with_user = True
+        has_place = has_place or message.has_place_for_calls
+        if any(part.kind in ("call", "result") for part in message.parts):
+            return True
+    return begins_with_user and has_place
+
+
+def reply_of(messages: Sequence[Message], *, shows_calls: bool | None = None) -> Reply:
+    """The reply of messages: every call in order; the text is the last one of the assistant.
+
+    `shows_calls`: whether a call would be in them if there was one; by default the messages themselves decide.
+    """
+    if shows_calls is None:
+        shows_calls = shows_every_call(messages)
     text = response_id = None
     usage: Usage | None = None
     calls = _CallMatcher()
@@ -105,7 +126,7 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
         tool_calls=tuple(calls.made),
         sources=tuple(sources),
         usage=usage,
-        evidence=_evidence(kind, True, bool(sources), unread),
+        evidence=_evidence("transcript", shows_calls, bool(sources), unread),
         response_id=response_id,
         reasoning="\n\n".join(thoughts) or None,
     )
@@ -306,6 +327,8 @@ KEYED_PARTS: dict[str, PartWord] = {
     **dict.fromkeys(("codeExecutionResult", "code_execution_result"), "result"),
     "text": "text",
     "reasoningContent": "thought",
+    # Haystack.
+    "tool_call_result": "result",
     **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), "aside"),
     **dict.fromkeys(("image", "document", "video", "cachePoint", "guardContent", "thought"), "aside"),
     **dict.fromkeys(("thoughtSignature", "thought_signature", "file", "raw", "url"), "aside"),

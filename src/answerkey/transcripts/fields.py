@@ -457,7 +457,9 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
             for field in _DETAILED:
                 if field in told:
                     counts.setdefault(field, told[field])
-    if not _ADDED.isdisjoint(value):
+    included = counts.get("input_tokens", 0) + counts.get("output_tokens", 0) == counts.get("total_tokens")
+    # The total shows whether the input includes the cached tokens.
+    if not _ADDED.isdisjoint(value) and not included:
         for field, given, *apart in _APART:
             if given in value and field in counts:
                 counts[field] += sum(read_count(value.get(name)) or 0 for name in apart)

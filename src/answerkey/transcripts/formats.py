@@ -27,6 +27,7 @@ from answerkey.transcripts.conversation import (
     reply_of,
     response_of,
     select_exchange,
+    shows_every_call,
     with_evidence,
 )
 from answerkey.transcripts.failures import failure_message, not_text, read_failure
@@ -45,6 +46,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
 )
 from answerkey.transcripts.message_reading import looks_like_messages, read_message, read_messages
+from answerkey.transcripts.streams import SEVERAL_RESPONSES
 
 __all__ = ["Format", "Mark", "is_marked"]
 
@@ -135,6 +137,9 @@ def read_items(items: Json) -> list[Message]:
 
 
 def _responses(payload: JsonObject, context: QuestionContext) -> Reply:
+    if any(item.get("role") == "user" for item in as_dicts(payload["output"])):
+        # The whole conversation, as an agent's input list has it.
+        return read_transcript(payload["output"], context) or Reply()
     messages = read_items(payload["output"])
     failure, status = read_failure(payload.get("error")), payload.get("status")
     reason = at(payload, "incomplete_details", "reason")
@@ -186,7 +191,7 @@ def _gemini(payload: JsonObject, context: QuestionContext) -> Reply:
     if not as_list(history):
         return reply
     messages = [*read_messages(history), message]
-    whole = reply_of(select_exchange(messages, context) or messages)
+    whole = reply_of(select_exchange(messages, context) or messages, shows_calls=True)
     carried_over = {name: getattr(reply, name) for name in ("failure", "usage", "response_id", "finish")}
     return msgspec.structs.replace(whole, **carried_over)
 
@@ -217,7 +222,7 @@ def _of_parts(payload: JsonObject, context: QuestionContext) -> Reply:
     message = read_message({"role": "assistant", **payload})
     parts = as_dicts(payload.get("parts"))
     from_sdk = all("type" in part and "content" not in part for part in parts)
-    return reply_of([message]) if from_sdk else response_of([message])
+    return reply_of([message], shows_calls=True) if from_sdk else response_of([message])
 
 
 def _mcp(payload: JsonObject, context: QuestionContext) -> Reply:
@@ -309,7 +314,7 @@ _ANSWERING = "final_answer"
 def _sdk_result(payload: JsonObject, context: QuestionContext) -> Reply:
     """generateText of the AI SDK: its steps."""
     steps: list[Json] = [_sdk_step(step) for step in as_dicts(payload.get("steps")) or [payload]]
-    reply = reply_of(read_messages(steps))
+    reply = reply_of(read_messages(steps), shows_calls=True)
     text = payload.get("text")
     reply = msgspec.structs.replace(
         reply,
@@ -347,15 +352,19 @@ def _smolagents(payload: JsonObject, context: QuestionContext) -> Reply:
             messages.append(
                 {"role": "tool", "id": identity, "output": observed, "error": error, "status": None}
             )
-    return _with_text(reply_of(read_messages(messages)), payload, "output")
+    reply = reply_of(read_messages(messages), shows_calls=True)
+    if any(step.get("code_action") is not None for step in as_dicts(payload.get("steps"))):
+        reply = with_evidence(
+            reply, completeness="partial", tools_observed=False, unread=("tool calls inside code",)
+        )
+    return _with_text(reply, payload, "output")
 
 
 def _crew(payload: JsonObject, context: QuestionContext) -> Reply:
     """A CrewAI result: its text, and its calls if the tasks have their messages."""
     histories = [task.get("messages") for task in as_dicts(payload.get("tasks_output"))]
-    calls = reply_of([message for history in histories for message in read_messages(history)])
-    seen = calls if calls.tool_calls else Reply(evidence=Evidence(tools_observed=False))
-    return _with_text(seen, payload, "raw")
+    reply = reply_of([message for history in histories for message in read_messages(history)])
+    return _with_text(reply if reply.tool_calls else Reply(), payload, "raw")
 
 
 def _llama_index(payload: JsonObject, context: QuestionContext) -> Reply:
@@ -366,7 +375,7 @@ def _llama_index(payload: JsonObject, context: QuestionContext) -> Reply:
         if "tool_output" in item:
             parts.append({**call, "type": "tool_result", "output": item["tool_output"], "status": None})
     calls: JsonObject = {"role": "assistant", "content": parts}
-    return reply_of(read_messages([calls, payload["response"]]))
+    return reply_of(read_messages([calls, payload["response"]]), shows_calls=True)
 
 
 def _a2a_task(payload: JsonObject, context: QuestionContext) -> Reply:
@@ -397,9 +406,11 @@ def _adk(payload: JsonObject, context: QuestionContext) -> Reply:
         cases = as_dicts(either(payload, "evalCases"))
         turns = as_dicts((cases[0] if len(cases) == 1 else payload).get("conversation"))
     messages = read_messages([message for turn in turns for message in _invocation(turn)])
-    reply = reply_of(select_exchange(messages, context) or messages)
-    carried_over = bool(reply.tool_calls) or any(either(turn, "intermediateData") for turn in turns)
-    return with_evidence(reply, tools_observed=carried_over and reply.evidence.tools_observed)
+    records_calls = any(either(turn, "intermediateData") for turn in turns)
+    return reply_of(
+        select_exchange(messages, context) or messages,
+        shows_calls=records_calls or shows_every_call(messages),
+    )
 
 
 def _invocation(turn: JsonObject) -> list[Json]:
@@ -464,7 +475,8 @@ AGENT_FORMATS = (
 def _sample(payload: JsonObject, context: QuestionContext) -> Reply:
     """A sample of Inspect: its messages, with the tool events that time and grade each call."""
     messages = read_messages(payload.get("messages"))
-    reply = reply_of(select_exchange(messages, context) or messages)
+    # A sample has all messages of its solver.
+    reply = reply_of(select_exchange(messages, context) or messages, shows_calls=True)
     said = at(payload, "output", "choices", 0, "message", "content")
     events = [_event(event) for event in as_dicts(payload.get("events")) if event.get("event") == "tool"]
     usages = [read_usage(part) for part in as_dict(payload.get("model_usage")).values()]
@@ -611,15 +623,22 @@ def read_list(items: list[Json], context: QuestionContext) -> Reply | None:
 def streamed(reply: Reply, whole: bool) -> Reply:
     """A reply that came as a stream; `whole` if its end was seen."""
     complete = whole and reply.evidence.completeness == "complete"
-    return with_evidence(reply, kind="stream", completeness="complete" if complete else "partial")
+    return with_evidence(
+        reply,
+        kind="stream",
+        completeness="complete" if complete else "partial",
+        tools_observed=complete and reply.evidence.tools_observed,
+    )
 
 
 def read_transcript(items: Json, context: QuestionContext) -> Reply | None:
     """The reply to what was asked, in a list of messages; None if a recorded one has no such turn."""
-    chosen = select_exchange(read_messages(items), context)
+    messages = read_messages(items)
+    chosen = select_exchange(messages, context)
     if chosen is None:
         return None
-    reply = reply_of(chosen)
+    # A call anywhere in the conversation shows that it records calls.
+    reply = reply_of(chosen, shows_calls=shows_every_call(messages))
     last = as_dict(as_list(items)[-1]) if items else {}
     return _with_result(reply, last) if "total_cost_usd" in last else reply
 
@@ -673,6 +692,31 @@ def _langsmith(payload: JsonObject, context: QuestionContext) -> Reply:
     return read_langsmith(payload, context, read_document)
 
 
+def _several(payload: JsonObject, context: QuestionContext) -> Reply:
+    """The responses of a model in all steps of an agent: their calls in order, and the last one's text."""
+    found = [read_document(response, context) for response in as_dicts(payload["responses"])]
+    replies = [reply for reply in found if reply is not None]
+    if not replies:
+        return Reply()
+    unread = tuple(dict.fromkeys(name for reply in replies for name in reply.evidence.unread))
+    calls = tuple(call for reply in replies for call in reply.tool_calls)
+    thoughts = [reply.reasoning for reply in replies if reply.reasoning]
+    reply = msgspec.structs.replace(
+        replies[-1],
+        tool_calls=calls,
+        sources=tuple(source for reply in replies for source in reply.sources),
+        usage=reduce(add_usage, [reply.usage for reply in replies]),
+        reasoning="\n\n".join(thoughts) or None,
+    )
+    return with_evidence(
+        reply,
+        completeness="partial" if unread else "complete",
+        tools_observed=bool(calls) and not unread,
+        sources_observed=bool(reply.sources),
+        unread=unread,
+    )
+
+
 FORMATS: tuple[Format, ...] = (
     *MODEL_API_FORMATS,
     *AGENT_FORMATS,
@@ -683,6 +727,8 @@ FORMATS: tuple[Format, ...] = (
     Format("Gemini history", {"contents": looks_like_messages}, _messages_at("contents")),
     Format("LangGraph state", {"values": _are_state}, _messages_at("values", "messages")),
     Format("AI SDK response", {"response": _are_state}, _messages_at("response", "messages")),
+    Format("AI SDK 7", {"responseMessages": looks_like_messages}, _messages_at("responseMessages")),
+    Format("several responses", {"object": SEVERAL_RESPONSES, "responses": list}, _several),
     *(Format("OpenTelemetry messages", {name: object}, _otel) for name in _OTEL),
 )
 _BY_MARK: dict[str, list[Format]] = {}

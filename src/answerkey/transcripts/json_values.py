@@ -114,7 +114,7 @@ FORMAT_MARKS = frozenset(
         *("messages", "lc", "response_metadata", "values", "run_type"),
         *("gen_ai.input.messages", "gen_ai.output.messages"),
         # The AI SDK, CrewAI and A2A.
-        *("parts", "steps", "finishReason", "toolInvocations", "tasks_output"),
+        *("parts", "steps", "finishReason", "toolInvocations", "tasks_output", "responseMessages"),
         *("contextId", "context_id"),
         # Inspect and ADK.
         *("samples", "conversation", "eval_cases", "evalCases"),
@@ -274,7 +274,7 @@ class _Plain:
 def _fields(value: Any) -> Mapping[str, object] | None:
     """An object's fields; None if it is not one that has them for others to see."""
     for names, made_of in _RESULTS:
-        if all(hasattr(value, name) for name in names):
+        if all(_has(value, name) for name in names):
             return made_of(value)
     if isinstance(value, msgspec.Struct):
         return {name: getattr(value, name) for name in value.__struct_fields__}
@@ -284,13 +284,18 @@ def _fields(value: Any) -> Mapping[str, object] | None:
         # A pydantic model by its fields: its own dump leaves out what a field's declared type does not have.
         return {**value.__dict__, **(value.__pydantic_extra__ or {})}
     for method in ("model_dump", "to_dict", "_asdict", "dict"):
-        dump = getattr(value, method, None)
+        dump = getattr(type(value), method, None)
         if callable(dump):
-            dumped = dump()
+            dumped = dump(value)
             if isinstance(dumped, Mapping):
                 return dumped
     own = getattr(value, "__dict__", None)
     return own if isinstance(own, dict) and has_reply_names(own) else None
+
+
+def _has(value: object, name: str) -> bool:
+    """Whether an object has a field or its class a method; objects that make up attributes when asked do not count."""
+    return hasattr(type(value), name) or name in getattr(value, "__dict__", ())
 
 
 def as_json(value: object, within: tuple[int, ...] = ()) -> Json:

@@ -1,5 +1,7 @@
 """Messages and parts of every format, read by their own type names."""
 
+import msgspec
+
 from answerkey.model.reply import Json, JsonObject, Message, Part, Role, Source, ToolCall, Usage
 from answerkey.transcripts.conversation import (
     ITEMS,
@@ -25,6 +27,7 @@ _CONTENTS = ("content", "parts", "blocks", "tool_calls", "toolCalls", "toolInvoc
 _KINDS = ("type", "part_kind", "kind", "block_type", "$type")
 _TEXTS = ("text", "content", "refusal", "value")
 _CALL_LISTS = ("tool_calls", "toolCalls", "toolInvocations")
+_CALL_FIELDS = frozenset({*_CALL_LISTS, "function_call"})
 _USAGES = ("usage", "usage_metadata", "models_usage", "metadata", "response_metadata", "cost")
 # Where a message, and a part, has what was thought.
 _MESSAGE_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -51,7 +54,7 @@ def is_message(item: JsonObject) -> bool:
     """Whether an object is a message, or an item of the Responses API that is equivalent to one."""
     if type(item.get("role")) is str:
         return not item.keys().isdisjoint(_CONTENTS)
-    item = _unwrapped(item)
+    item = unwrap_message(item)
     kind = _kind(item)
     if kind in MESSAGE_TYPES:
         return not item.keys().isdisjoint(_CONTENTS) or "role" in item or "total_cost_usd" in item
@@ -67,7 +70,7 @@ def read_message(item: JsonObject) -> Message:
     """One message; what is not understood of it is kept as an unread part."""
     role = _role(item)
     if role is None:
-        item = _unwrapped(item)
+        item = unwrap_message(item)
         role = _role(item)
     return _by_type(item) if role is None else _by_role(item, role, None)
 
@@ -86,7 +89,7 @@ def unread(kind: str, raw: Json) -> Part:
     return Part("unread", text=safe_text(kind[:_MAX_NAME_LENGTH]), raw=raw)
 
 
-def _unwrapped(item: JsonObject) -> JsonObject:
+def unwrap_message(item: JsonObject) -> JsonObject:
     """A message out of its serialisation: LangChain's constructor and {type, data}, Claude's lines, agents' items."""
     kwargs, path = item.get("kwargs"), item.get("id")
     if isinstance(kwargs, dict) and isinstance(path, list) and "lc" in item:
@@ -122,12 +125,13 @@ def _by_type(item: JsonObject) -> Message:
     # An unknown role: most likely the chatbot, but that is not certain.
     message = _spoken_message(item, "assistant", None)
     odd = unread(f"role {given}" if isinstance(given, str) else "a message without a role", item)
-    return Message("assistant", (*message.parts, odd), message.usage, message.id)
+    return msgspec.structs.replace(message, parts=(*message.parts, odd))
 
 
 def _spoken_message(item: JsonObject, role: Role, items: PartWord | None) -> Message:
     content = item.get("content")
-    if type(content) is str and "parts" not in item:
+    only_text = type(content) is str and "parts" not in item
+    if type(content) is str and only_text:
         parts = [Part("text", content if content.isascii() else safe_text(content))]
     else:
         parts = _parts(item, content, items)
@@ -141,7 +145,8 @@ def _spoken_message(item: JsonObject, role: Role, items: PartWord | None) -> Mes
         if "annotations" in item:
             parts += _cited(item["annotations"])
         usage = None if item.keys().isdisjoint(_USAGES) else _usage(item)
-        return Message(role, tuple(parts), usage, as_str(item.get("id")))
+        has_place = not only_text or not item.keys().isdisjoint(_CALL_FIELDS)
+        return Message(role, tuple(parts), usage, as_str(item.get("id")), has_place)
     if role == "user" and any(part.kind == "result" for part in parts):
         # A user message that only brings results is a tool's.
         if not any(part.kind == "text" for part in parts):
@@ -288,6 +293,10 @@ def _keyed_part(name: str, item: JsonObject) -> Part:
                 failed = None if inner.get("outcome") in (None, "OUTCOME_OK") else str(inner["outcome"])
                 ran = {"name": "code_execution", "output": inner.get("output"), "error": failed}
                 return Part("result", None, read_result(ran))
+            if name == "tool_call_result":
+                origin = as_dict(inner.get("origin"))
+                ran = {"name": origin.get("tool_name"), "id": origin.get("id"), "output": inner.get("result")}
+                return Part("result", None, read_result({**ran, "error": inner.get("error") or None}))
             return Part("result", None, read_result(_gemini_result(inner)))
         case _:
             return Part("aside")

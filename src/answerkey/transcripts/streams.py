@@ -18,7 +18,7 @@ from answerkey.transcripts.json_values import (
     either,
     pick,
 )
-from answerkey.transcripts.message_reading import is_message, looks_like_messages
+from answerkey.transcripts.message_reading import is_message, looks_like_messages, unwrap_message
 
 # Text that arrives in pieces: joined by the part that it belongs to, or under the usual names where there is no protocol.
 
@@ -149,7 +149,7 @@ def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             document["usage"] = event["usage"]
         if event.get("error"):
             document["error"] = event["error"]
-        for choice in as_dicts(event.get("choices"))[:1]:
+        for choice in _first_choice(event):
             # Some gateways end with a whole message in place of a delta.
             delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
             for part in _CHAT_TEXTS:
@@ -162,6 +162,11 @@ def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
         message["tool_calls"] = [*made]
     document["choices"] = [{"index": 0, "message": message, "finish_reason": finish}]
     return document, finish is not None
+
+
+def _first_choice(event: JsonObject) -> list[JsonObject]:
+    """The choice of index 0, which gateways may leave out: a model may be asked for several answers."""
+    return [choice for choice in as_dicts(event.get("choices")) if not choice.get("index")][:1]
 
 
 class _Calls:
@@ -338,6 +343,7 @@ _CALL_EVENTS = {
     "tool-error": ("error", "errorText", "output-error"),
     "tool-output-denied": ("errorText", "errorText", "output-denied"),
 }
+_MASTRA_NAMES = {"input": "args", "output": "result"}
 _SOURCES = ("source", "source-url", "source-document")
 
 
@@ -347,8 +353,10 @@ def ai_sdk(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     parts = Growing()
     text = 0
     finished = False
-    for number, event in enumerate(events):
-        kind = event.get("type")
+    for number, given in enumerate(events):
+        # Mastra has the same events with their fields in a payload.
+        event = {**given, **as_dict(given.get("payload"))}
+        kind = given.get("type")
         if kind == "start":
             message["id"] = event.get("messageId")
         elif kind == "start-step":
@@ -361,7 +369,7 @@ def ai_sdk(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             message["error"] = event.get("errorText") or event.get("error") or True
         elif kind == "finish":
             finished = True
-            usage = event.get("totalUsage", event.get("usage"))
+            usage = pick(event, "totalUsage", "usage") or at(event, "output", "usage")
             message["metadata"] = as_dict(event.get("messageMetadata")) or {"usage": usage}
         elif isinstance(kind, str) and kind in _SOURCES:
             parts.part(number, **event)
@@ -383,7 +391,9 @@ def _sdk_call(parts: Growing, kind: str, event: JsonObject) -> None:
     part["toolName"] = as_str(event.get("toolName")) or part["toolName"]
     if kind in _CALL_EVENTS:
         brought, field, part["state"] = _CALL_EVENTS[kind]
-        given = event.get(brought)
+        given = event.get(brought, event.get(_MASTRA_NAMES.get(brought, "")))
+        if kind == "tool-result" and event.get("isError") is True:
+            field, part["state"] = "errorText", "output-error"
         part[field] = as_dict(given).get("message", given) if field == "errorText" else given
 
 
@@ -448,7 +458,7 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     # The calls of messages that have come in chunks only.
     made: dict[Hashable, dict[str, JsonObject]] = {}
     for number, event in enumerate(events):
-        for place, item in enumerate(_event_messages(event)):
+        for place, item in enumerate(map(unwrap_message, _event_messages(event))):
             identity, content = item.get("id"), item.get("content")
             key: Hashable = identity if isinstance(identity, str) else (number, place)
             if not str(item.get("type")).endswith("Chunk"):
@@ -491,6 +501,56 @@ def _event_messages(event: Json) -> list[JsonObject]:
         return [pair[0]] if is_message(pair[0]) else []
     # (mode, event), with the namespace of a subgraph before them.
     return _event_messages(pair[-1]) if pair and isinstance(pair[-1], (dict, list)) else []
+
+
+def adk(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The messages of an ADK run: the contents of its events, without pieces of a text that come whole later."""
+    document: JsonObject = {}
+    messages: list[Json] = []
+    for event in events:
+        content = as_dict(event.get("content"))
+        if event.get("partial") is not True and content:
+            role = "user" if event.get("author") == "user" else content.get("role") or "model"
+            messages.append({**content, "role": role, "usage_metadata": either(event, "usageMetadata")})
+        if message := either(event, "errorMessage"):
+            document["error"] = {"code": either(event, "errorCode"), "message": message}
+    return {**document, "messages": messages}, events[-1].get("partial") is not True
+
+
+def llama_index(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The messages of a LlamaIndex agent: its calls, their results and its outputs; without an output, the pieces of text."""
+    messages: list[Json] = []
+    pieces: list[str] = []
+    finished = False
+    for event in events:
+        if "tool_kwargs" in event:
+            name, identity = event.get("tool_name"), event.get("tool_id")
+            output = as_dict(event.get("tool_output"))
+            if not output:
+                call = {"name": name, "id": identity, "arguments": event["tool_kwargs"]}
+                messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            else:
+                brought = pick(output, "content", "raw_output", "blocks")
+                failed = output.get("is_error") is True
+                messages.append(
+                    {
+                        "role": "tool",
+                        "tool_call_id": identity,
+                        "name": name,
+                        "content": brought,
+                        "is_error": failed,
+                    }
+                )
+            pieces = []
+        elif isinstance(message := event.get("response"), dict):
+            messages.append({"content": None, **message, "role": "assistant", "additional_kwargs": None})
+            pieces, finished = [], True
+        else:
+            # `response` has all of the text so far, `delta` what is new.
+            pieces.append(as_str(event.get("delta")) or "")
+    if text := "".join(pieces):
+        messages.append({"role": "assistant", "content": text})
+    return {"messages": messages}, finished
 
 
 def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -555,6 +615,8 @@ _PROTOCOLS: dict[str, Assembler] = {
     "openai agents": openai_agents,
     "pydantic ai": pydantic_ai,
     "smolagents": smolagents,
+    "adk": adk,
+    "llamaindex": llama_index,
 }
 # The values of an event's `type`, each of which only one protocol has.
 _TYPES: dict[str, str] = {
@@ -573,6 +635,8 @@ _FIELDS: dict[str, str] = {
     "candidates": "gemini",
     "event_kind": "pydantic ai",
     "step_number": "smolagents",
+    **dict.fromkeys(("invocation_id", "invocationId"), "adk"),
+    **dict.fromkeys(("current_agent_name", "tool_kwargs"), "llamaindex"),
     **dict.fromkeys(("messageStart", "contentBlockStart", "contentBlockDelta", "messageStop"), "bedrock"),
 }
 _AG_UI = ("RUN_", "TEXT_MESSAGE_", "TOOL_CALL_", "STATE_", "STEP_", "MESSAGES_SNAPSHOT")
@@ -584,6 +648,7 @@ def protocol_of(event: Json) -> str | None:
         # LangGraph's pairs of a message and its metadata, or of a mode and what it brings.
         pair = as_list(event)
         return "langgraph" if len(pair) in (2, 3) and isinstance(pair[-1], (dict, list)) else None
+    event = unwrap_message(event) if "lc" in event else event
     kind = event.get("type")
     if isinstance(kind, str):
         if kind in _TYPES:
@@ -606,6 +671,52 @@ def protocol_of(event: Json) -> str | None:
     return None
 
 
+SEVERAL_RESPONSES = "several responses"
+
+
+def split_responses(protocol: str, events: list[JsonObject]) -> list[list[JsonObject]]:
+    """The events of each response of a model: the next one begins with the first content after the end of the last."""
+    found: list[list[JsonObject]] = [[]]
+    ended = False
+    for event in events:
+        if ended and _has_content(protocol, event):
+            found.append([])
+            ended = False
+        found[-1].append(event)
+        ended = ended or _is_end(protocol, event)
+    return found
+
+
+def _is_end(protocol: str, event: JsonObject) -> bool:
+    match protocol:
+        case "openai responses":
+            return event.get("type") in _ENDS
+        case "anthropic":
+            return event.get("type") == "message_stop"
+        case "openai chat":
+            return any(choice.get("finish_reason") for choice in _first_choice(event))
+        case "bedrock":
+            return "messageStop" in event
+        case "ollama":
+            return event.get("done") is True
+    return False
+
+
+def _has_content(protocol: str, event: JsonObject) -> bool:
+    match protocol:
+        case "openai responses":
+            return event.get("type") not in _ENDS
+        case "anthropic":
+            return event.get("type") == "message_start"
+        case "openai chat":
+            # The usage after the end may come with an empty delta.
+            deltas = [as_dict(choice.get("delta")) for choice in _first_choice(event)]
+            return any(delta.get(name) for delta in deltas for name in (*_CHAT_TEXTS, "tool_calls"))
+        case "bedrock":
+            return "messageStart" in event
+    return True
+
+
 def assemble(kind: StreamKind, data: list[str], *, done: bool) -> tuple[Json, bool]:
     """The payload that the events make, and whether it is whole (`done`: the stream said that it is over)."""
     if kind == "data-stream":
@@ -624,12 +735,25 @@ def assemble_events(events: list[Json], *, done: bool = False) -> tuple[Json, bo
             if looks_like_messages(last.get("messages")):
                 return last, True
             return langgraph(events)
-        payload, whole = _PROTOCOLS[protocol]([event for event in events if isinstance(event, dict)])
-        return payload, whole or done
+        found = split_responses(protocol, [event for event in events if isinstance(event, dict)])
+        documents = [_PROTOCOLS[protocol](response) for response in found]
+        if len(documents) == 1:
+            payload, whole = documents[0]
+            return payload, whole or done
+        # An agent that forwards the model's responses of all its steps.
+        several: list[Json] = [document for document, _ in documents]
+        return {"object": SEVERAL_RESPONSES, "responses": several}, documents[-1][1] or done
     if len(events) == 1 and isinstance(events[0], (dict, list)):
         return events[0], True
     # Without a protocol nothing says where the stream should have ended.
     return assemble_pieces(events), True
+
+
+def ends_in_calls(kind: StreamKind, data: list[str]) -> bool:
+    """Whether the last response so far asks for tool calls, so that an agent has more to send after it."""
+    payload, _ = assemble(kind, data, done=True)
+    responses = as_dicts(as_dict(payload).get("responses"))
+    return bool(at(responses[-1] if responses else payload, "choices", 0, "message", "tool_calls"))
 
 
 def decode_event(text: str) -> Json:

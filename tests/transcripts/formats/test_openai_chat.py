@@ -166,4 +166,4 @@ def test_a_transcript_that_ends_with_calls_has_no_answer() -> None:
     assert reply_from_payload({"messages": TRANSCRIPT[:2]}).text is None
     no_tools = reply_from_payload({"messages": TRANSCRIPT[-1:]})
     assert no_tools.tool_calls == ()
-    assert no_tools.evidence.tools_observed
+    assert not no_tools.evidence.tools_observed
