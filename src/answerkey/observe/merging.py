@@ -83,7 +83,7 @@ class Gap(NamedTuple):
     # Ids of the model call whose outcome is unknown: of its span, and of its response. Without any, no other observer can make up
     # for it: that it saw as many model calls does not mean that it saw the same.
     ids: frozenset[str] = frozenset()
-    # Spans that were lost on their way; whoever saw them in the chatbot's own process has them.
+    # Spans that did not arrive here; an observer in the chatbot's own process has them.
     is_lost_span: bool = False
 
 
@@ -127,7 +127,7 @@ def join_observations(reply: Reply, observations: Iterable[Observation]) -> Repl
     complete = bool(able) and not gaps
     calls = join_calls(*[one.tool_calls for one in seen], reply.tool_calls)
     sources = reply.sources or next((one.sources for one in seen if one.sources), ())
-    # What the chatbot itself reports is all there is, if nobody saw more.
+    # What the chatbot itself reports counts as complete if no observer saw more.
     reported = own.tools_observed and len(calls) == len(reply.tool_calls) and not (in_process and gaps)
     if reported and not complete:
         evidence = own
@@ -157,7 +157,7 @@ def _is_filled(gap: Gap, observer: Observation, seen: Sequence[Observation], in_
 
 
 def _usage(own: Usage | None, seen: Sequence[Usage], complete: bool) -> Usage | None:
-    """Tokens as they were observed: a chatbot's own count may be that of all its questions so far. Its cost is its own."""
+    """The observed tokens: a chatbot's own count may be that of all its questions so far. Its cost is its own."""
     if not seen or (own is not None and not complete):
         return own
     most = max(seen, key=lambda usage: usage.input_tokens or 0)

@@ -57,7 +57,7 @@ class ModelRequest(NamedTuple):
     messages: list[Message]
     # Ids that it refers to: the previous response, and the calls since the last thing that the user said.
     ids: frozenset[str]
-    # Whether the model is told of tools that it may call.
+    # Whether it lists tools that the model may call.
     offers_tools: bool
     # Whether nothing of the assistant is in it: it begins a conversation.
     is_start: bool

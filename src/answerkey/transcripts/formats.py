@@ -208,7 +208,9 @@ def _ollama(payload: JsonObject, context: QuestionContext) -> Reply:
 def _bedrock(payload: JsonObject, context: QuestionContext) -> Reply:
     message = read_message(as_dict(at(payload, "output", "message")))
     timings = Timings(latency_ms=read_duration(at(payload, "metrics", "latencyMs")))
-    reply = _response(payload, [message], payload.get("stopReason"))
+    # Cached tokens are neither in the input nor in the total here.
+    counts = {name: count for name, count in as_dict(payload.get("usage")).items() if name != "totalTokens"}
+    reply = _response({**payload, "usage": counts}, [message], payload.get("stopReason"))
     return msgspec.structs.replace(reply, timings=timings)
 
 
