@@ -44,6 +44,12 @@ QUALITY_ROWS = [
     ([], "anything at all", 1.0, []),
     (["anything"], None, 0.0, ["anything"]),
 ]
+ESSENTIAL_ROWS: list[tuple[list[Any], str, float]] = [
+    (["August", {"number": 16144, "must": True}], "In August 2024 you took in $16,144.", 1.0),
+    (["August", {"number": 16144, "must": True}], "In August 2024 you took in $16,100.", 0.0),
+    ([{"number": 3960, "tolerance": "1%"}], "about $3,930", 1.0),
+    ([{"date": "2025-03-31"}], "it is due on 31/03/2025", 1.0),
+]
 ERROR_ROWS = [
     ("Your property is located at 900 S 9th St...", None, 1.0, None),
     (None, "DatabaseError: Connection refused", 0.0, "connection"),
@@ -107,6 +113,22 @@ def test_response_quality(
     assert result["components"]["response_quality"]["found"] == [
         word for word in keywords if word not in missing
     ]
+
+
+@pytest.mark.parametrize(("expected", "reply", "score"), ESSENTIAL_ROWS)
+def test_essential_expectations(graded: Any, expected: list[Any], reply: str, score: float) -> None:
+    result = graded(
+        {
+            "question": "Q",
+            "expected_tools": ["query_database"],
+            "expected_keywords": expected,
+            "answer": reply,
+            "tools_used": ["query_database"],
+        }
+    )
+    assert result["components"]["response_quality"]["score"] == score
+    # With the right tool and no error, a reply without an essential value is a D.
+    assert (result["score"], result["grade"]) == ((1.0, "A") if score else (0.6, "D"))
 
 
 @pytest.mark.parametrize(("reply", "error", "score", "kind"), ERROR_ROWS)

@@ -13,6 +13,7 @@ from answerkey.model.expectation import (
     RangeExpectation,
     TextExpectation,
 )
+from answerkey.text.normalise import plain_typography
 
 MODES: list[MatchMode] = ["literal", "standard", "smart"]
 
@@ -264,3 +265,22 @@ def test_a_value_that_was_not_computed_is_never_found() -> None:
     (match,) = find_keywords([ComputedExpectation(method="sql", expression="SELECT 1")], "SELECT 1")
     assert not match.found
     assert match.why == "the expected value has not been computed"
+
+
+@pytest.mark.parametrize("mode", ["literal", "standard", "smart"])
+@pytest.mark.parametrize(
+    ("keyword", "reply"),
+    [
+        ("it's due", "Yes, it’s due."),
+        ("it’s due", "Yes, it's due."),
+        ('"Blue Door"', "the “Blue Door” unit"),
+        ("12-14 May", "on 12–14 May"),
+        ("net\u00a030", "terms: net 30"),
+        ("net 30", "İ terms: net\u202f30"),
+    ],
+)
+def test_typographic_characters_are_the_same_as_plain_ones(mode: MatchMode, keyword: str, reply: str) -> None:
+    (match,) = find_keywords([keyword], reply, mode)
+    assert match.found
+    if mode != "smart":
+        assert plain_typography(match.text) == plain_typography(keyword)

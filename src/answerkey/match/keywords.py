@@ -1,8 +1,10 @@
 """Whether a reply says what a golden set expects, in the three modes of the scoring standard.
 
 `literal` is a case-insensitive substring and nothing else. `standard` also finds a keyword that is a number wherever the
-reply has a number of equal value. `smart` decides what a careful reader would. A keyword that is empty or only white
-space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
+reply has a number of equal value. `smart` decides as a careful reader would. Numbers with a tolerance, ranges, dates and
+patterns are found in the same way in every mode. Typographic quotes, dashes and spaces are the same as plain ones. A keyword
+that is empty or only white space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans
+always index the original reply.
 """
 
 import re
@@ -20,15 +22,24 @@ from answerkey.model.expectation import (
     PatternExpectation,
     RangeExpectation,
     TextExpectation,
+    expected_options,
+    expected_text,
 )
 from answerkey.text import numbers
 from answerkey.text.dates import parse_date
-from answerkey.text.normalise import MatchMode, Threshold, check_pattern, compile_pattern
+from answerkey.text.normalise import (
+    PLAIN_TYPOGRAPHY,
+    MatchMode,
+    Threshold,
+    check_pattern,
+    compile_pattern,
+    plain_typography,
+)
 
-__all__ = ["Match", "MatchMode", "Probability", "check_pattern", "find_keywords", "said_keywords"]
+__all__ = ["Match", "MatchMode", "Probability", "check_pattern", "find_keywords", "is_number"]
 
-# The place of a model of language: the chance that (question, keyword, answer) says the keyword. Where one is given it decides,
-# and the features only show where.
+# Decides in place of the model of `smart`: the probability that (question, keyword, answer) says the keyword. The features
+# then only show where.
 Probability = Callable[[str, str, str], float]
 
 
@@ -36,9 +47,9 @@ class Match(msgspec.Struct, frozen=True, gc=False):
     """Whether and how one keyword was found in a reply."""
 
     found: bool
-    # Which rule decided: "substring", "number", "pattern", "smart:…" or "none".
+    # Which rule decided: "substring", "number", "range", "date", "pattern", "smart:…" or "none".
     rule: str
-    # Span of the matched text in the reply as it was given; None where there is none.
+    # Span of the matched text in the original reply; None where there is none.
     start: int | None = None
     end: int | None = None
     # The matched text itself.
@@ -66,17 +77,60 @@ _NONE = re.compile(
 
 
 @lru_cache(maxsize=65536)
-def _worth(keyword: str) -> tuple[str, str, str] | None:
-    """A number's canonical worth, its digits, and how it is mostly written; nothing longer is one that a person typed."""
-    worth = numbers.parse_number(keyword) if len(keyword) <= 400 else None
-    return None if worth is None else (worth, numbers.significant_digits(worth), numbers.with_commas(worth))
+def _number_forms(keyword: str) -> tuple[str, str, str] | None:
+    """A number's canonical value, its digits, and its usual spelling; None if the keyword is not a number."""
+    # Nothing longer is a number that a person typed.
+    value = numbers.parse_number(keyword) if len(keyword) <= 400 else None
+    return None if value is None else (value, numbers.significant_digits(value), numbers.with_commas(value))
+
+
+@lru_cache(maxsize=65536)
+def _is_numeric(keyword: str) -> bool:
+    """Whether a keyword is digits and signs only: 310, 5%, 5:45, $1,310, 83-4567890."""
+    return any(map(str.isdigit, keyword)) and not any(map(str.isalpha, keyword))
+
+
+@lru_cache(maxsize=65536)
+def _is_amount(text: str) -> bool:
+    """Whether a text is one number, amount of money or percentage and nothing else: 310, USD 5k, 5 percent."""
+    if _number_forms(text) is not None:
+        return True
+    amounts = numbers.find_quantities(text) if any(map(str.isdigit, text)) else []
+    return any(
+        (amount.start, amount.end) == (0, len(text)) and amount.dimension != "clock" for amount in amounts
+    )
+
+
+def is_number(expectation: Expectation) -> bool:
+    """Whether it expects a number: in itself, or as each of its alternatives."""
+    return all(
+        isinstance(option, NumberExpectation | RangeExpectation)
+        or ((text := expected_text(option)) is not None and _is_amount(text.strip()))
+        for option in expected_options(expectation)
+    )
+
+
+@lru_cache(maxsize=65536)
+def _search_form(keyword: str) -> tuple[str, bool]:
+    """A keyword in lower case and plain typography, and whether a reply may write it with other quotes, dashes or spaces."""
+    form = plain_typography(keyword.lower())
+    return form, not PLAIN_TYPOGRAPHY.isdisjoint(form)
+
+
+# What may be between the digits of one number.
+_SEPARATORS = frozenset(",.:'’_\u00a0\u2009\u202f")
 
 
 class ReplyText:
-    """One reply with what several keywords need of it, computed at most once and only if asked for."""
+    """One reply with what several keywords need of it, computed at most once and only when needed."""
 
     def __init__(self, text: str) -> None:
         self.text, self.lowered = text, text.lower()
+
+    @cached_property
+    def _plain(self) -> str:
+        """In lower case with plain quotes, dashes and spaces."""
+        return plain_typography(self.lowered)
 
     @cached_property
     def _numbers(self) -> list[numbers.Number]:
@@ -88,24 +142,21 @@ class ReplyText:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """Where each lower-cased character stands in the text: İ grows to two."""
+        """The index in the text of each lower-cased character: İ becomes two."""
         return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
 
-    def look(self, keyword: Expectation, numeric: bool) -> Match:
-        """A keyword of any kind; `numeric`: a number wherever one of equal value stands."""
+    def look(self, keyword: Expectation, numeric: bool, whole: bool = False) -> Match:
+        """Find an expectation of any kind.
+
+        Args:
+            keyword: What to find.
+            numeric: A text that is a number is also found by its value.
+            whole: A text that is a number is not found inside another number.
+        """
         if isinstance(keyword, str):
-            lower = keyword.lower()
-            at = self.lowered.find(lower)
-            end = at + len(lower)
-            if not lower or lower.isspace():
-                return EMPTY
-            if at < 0:
-                return self.equal(keyword) if numeric and not keyword.isalpha() else _ABSENT
-            if len(self.lowered) != len(self.text):
-                at, end = self._offsets[at], self._offsets[end - 1] + 1
-            return Match(True, "substring", at, end, self.text[at:end], "occurs in the reply, ignoring case")
+            return self.find_text(keyword, numeric, whole)
         if isinstance(keyword, TextExpectation):
-            return self.look(keyword.text, numeric)
+            return self.find_text(keyword.text, numeric, whole)
         if isinstance(keyword, NumberExpectation):
             return self._near(keyword)
         if isinstance(keyword, RangeExpectation):
@@ -119,24 +170,44 @@ class ReplyText:
         # The first alternative that is found; otherwise the reason of the last.
         match = EMPTY
         for option in keyword.options:
-            match = self.look(option, numeric)
+            match = self.look(option, numeric, whole)
             if match.found:
                 break
         return match
 
-    def equal(self, keyword: str) -> Match:
+    def find_text(self, keyword: str, numeric: bool, whole: bool) -> Match:
+        """Find a text."""
+        form, has_typography = _search_form(keyword)
+        if not form or form.isspace():
+            return EMPTY
+        text = self.lowered
+        at = text.find(form)
+        if at < 0 and has_typography and not text.isascii():
+            text = self._plain
+            at = text.find(form)
+        if whole and at >= 0 and _is_numeric(keyword):
+            while at >= 0 and _continues(text, at, at + len(form)):
+                at = text.find(form, at + 1)
+        if at < 0:
+            return self._equal(keyword) if numeric and not keyword.isalpha() else _ABSENT
+        end = at + len(form)
+        if len(self.lowered) != len(self.text):
+            at, end = self._offsets[at], self._offsets[end - 1] + 1
+        return Match(True, "substring", at, end, self.text[at:end], "occurs in the reply, ignoring case")
+
+    def _equal(self, keyword: str) -> Match:
         """A keyword that is a number, wherever the reply has a number of equal value."""
-        known = _worth(keyword)
-        if known is None:
+        forms = _number_forms(keyword)
+        if forms is None:
             return _ABSENT
-        worth, digits, usual = known
+        value, digits, usual = forms
         at = self.text.find(usual)
-        # Mostly it stands there as numbers are written, and not all numbers of the reply need to be read.
+        # The usual spelling needs no reading of all numbers of the reply.
         end = numbers.whole_number_end(self.text, at, at + len(usual)) if at >= 0 else 0
         if end:
-            return Match(True, "number", at, end, self.text[at:end], _EQUAL)
+            return self._match("number", (at, end), _EQUAL)
         for number in self._numbers if digits in self._digits else ():
-            if number.canonical == worth:
+            if number.canonical == value:
                 return self._match("number", (number.start, number.end), _EQUAL)
         return _NO_NUMBER
 
@@ -190,27 +261,21 @@ class ReplyText:
         return Match(True, rule, *span, self.text[slice(*span)], why)
 
 
-# A text that many questions are matched against, as `audit` does, is read once.
+def _continues(text: str, start: int, end: int) -> bool:
+    """Whether a number is part of a longer one."""
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if text[start].isdigit() and (before[-1:].isdigit() or _joins(before)):
+        return True
+    return text[end - 1].isdigit() and (after[:1].isdigit() or _joins(after[::-1]))
+
+
+def _joins(two: str) -> bool:
+    """Whether a digit and a separator precede a number, or follow it in reverse."""
+    return len(two) == 2 and two[0].isdigit() and two[1] in _SEPARATORS
+
+
+# A text that many questions are matched against, as in `audit`, is read once.
 _read_reply = lru_cache(maxsize=4)(ReplyText)
-
-
-_lowered = lru_cache(maxsize=4)(str.lower)
-
-
-def said_keywords(keywords: Sequence[Expectation], text: str | None, mode: MatchMode) -> list[bool]:
-    """Which of the keywords `find_keywords` finds in the modes that only look, `literal` and `standard`, without saying where."""
-    if text is None:
-        return [False] * len(keywords)
-    lowered, numeric = _lowered(text), mode == "standard"
-    said = []
-    for keyword in keywords:
-        if type(keyword) is not str:
-            said.append(_read_reply(text).look(keyword, numeric).found)
-        elif keyword.lower() in lowered:
-            said.append(keyword != "" and not keyword.isspace())
-        else:
-            said.append(numeric and not keyword.isalpha() and _read_reply(text).equal(keyword).found)
-    return said
 
 
 def find_keywords(
@@ -221,16 +286,36 @@ def find_keywords(
     question: str = "",
     threshold: Threshold = "even",
     probability: Probability | None = None,
+    whole_numbers: bool = False,
 ) -> tuple[Match, ...]:
-    """One Match for each keyword, in order. `smart` uses the question to know what a keyword adds to it.
+    """One Match for each expectation, in order.
 
-    `threshold` says how sure `smart` must be: `even`, `strict` or `lenient`; `probability` decides in its place.
+    Args:
+        keywords: What to find.
+        text: The reply; in None nothing is found.
+        mode: `literal`, `standard` or `smart`.
+        question: What was asked, by which `smart` knows what a keyword adds.
+        threshold: How sure `smart` must be.
+        probability: Decides in place of the model of `smart`.
+        whole_numbers: A number is not found inside another: 310 is not in "$1,310"; `smart` always does so.
+
+    >>> [match.text for match in find_keywords(["442300", "land"], "The basis is $442,300.")]
+    ['442,300', '']
     """
     if text is None:
         return (_NO_REPLY,) * len(keywords)
     reply = _read_reply(text)
     if mode != "smart":
-        return tuple([reply.look(keyword, mode == "standard") for keyword in keywords])
+        numeric = mode == "standard"
+        find_text, look = reply.find_text, reply.look
+        return tuple(
+            [
+                find_text(keyword, numeric, whole_numbers)
+                if type(keyword) is str
+                else look(keyword, numeric, whole_numbers)
+                for keyword in keywords
+            ]
+        )
     # The other modes do without the libraries and the weights that this one needs.
     from answerkey.match.smart import find_smart
 

@@ -160,6 +160,10 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     match: MatchMode = "standard"
     # How sure `smart` must be that a keyword is said.
     match_threshold: Threshold = "even"
+    # Which expectations are essential: those marked `must`, or all numbers too.
+    must: Literal["marked", "numbers"] = "marked"
+    # A number keyword is not found inside a longer number: 310 is not in "$1,310".
+    whole_numbers: bool = False
     # What tool usage gives credit for: standard is all or nothing.
     tool_mode: ToolMode = "standard"
     # Retrieval measures, as "nDCG@10" and "P@5"; None: the default ones, where a question has relevant documents.

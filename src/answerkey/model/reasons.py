@@ -7,6 +7,7 @@ import msgspec
 
 from answerkey.model.scorecard import (
     ErrorFacts,
+    ExpectationNote,
     HarnessFacts,
     KeywordFacts,
     Score,
@@ -118,14 +119,21 @@ def _keyword_reason(facts: KeywordFacts) -> str:
     expected = len(facts.found) + len(facts.missing)
     if not expected:
         return "no keyword expected"
+    essential = [note.keyword for note in facts.notes if note.must and note.keyword in facts.missing]
+    if essential:
+        verb = "is" if len(essential) == 1 else "are"
+        return f"missing {_names(essential)}, which {verb} essential"
     words = f"{len(facts.found)} of {expected} keywords found"
     return f"{words}; missing {_names(facts.missing)}" if facts.missing else words
 
 
 def _quality_details(facts: KeywordFacts) -> dict[str, Any]:
+    notes = {note.keyword: note for note in facts.notes}
+    names = [match.keyword for match in facts.matches] or [*facts.found, *facts.missing]
     listed: dict[str, Any] = {
         "found": list(facts.found),
         "missing": list(facts.missing),
+        "expected": [_expected(name, notes.get(name)) for name in names],
         "matches": [msgspec.structs.asdict(match) for match in facts.matches],
     }
     if facts.forbidden:
@@ -133,6 +141,15 @@ def _quality_details(facts: KeywordFacts) -> dict[str, Any]:
         listed["forbidden_matches"] = [msgspec.structs.asdict(match) for match in facts.forbidden]
     if facts.judged is not None:
         listed["keywords"], listed["judge"] = facts.judged.by_keywords, facts.judged.by_judge
+    return listed
+
+
+def _expected(name: str, note: ExpectationNote | None) -> dict[str, Any]:
+    listed: dict[str, Any] = {"keyword": name}
+    if note is not None and note.must:
+        listed["must"] = True
+    if note is not None and note.expression:
+        listed |= {"computed": True, "expression": note.expression}
     return listed
 
 

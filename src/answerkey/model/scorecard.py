@@ -24,7 +24,7 @@ class KeywordMatch(msgspec.Struct, frozen=True, gc=False):
 
     keyword: str
     found: bool
-    # Which rule decided: "substring", "number", "pattern", "smart:…" or "none".
+    # Which rule decided: "substring", "number", "range", "date", "pattern", "smart:…" or "none".
     rule: str
     # Span of the matched text in the reply; None: nothing matched.
     start: int | None = None
@@ -54,6 +54,16 @@ class ToolFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="tools"):
     mode: str = "standard"
 
 
+class ExpectationNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An expectation that is essential or computed."""
+
+    # Its name in `found` and `missing`.
+    keyword: str
+    must: bool = False
+    # What its value was computed from; empty: written by hand.
+    expression: str = ""
+
+
 class KeywordFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="keywords"):
     """What response quality was decided from."""
 
@@ -61,6 +71,8 @@ class KeywordFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="keyword
     missing: tuple[str, ...] = ()
     # Where each keyword is; empty where nobody asked for it.
     matches: tuple[KeywordMatch, ...] = ()
+    # Those that are essential or computed.
+    notes: tuple[ExpectationNote, ...] = ()
     # Forbidden keywords that the reply says.
     forbidden: tuple[KeywordMatch, ...] = ()
     # Whether the reply conveys the reference answer; None: keywords decided.

@@ -120,6 +120,8 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
         "response_quality": {
             "mode": scoring.match,
             "threshold": scoring.match_threshold,
+            "must": scoring.must,
+            "whole_numbers": scoring.whole_numbers,
             "model": scoring.matching.model,
             "folder": settings.folder,
         },

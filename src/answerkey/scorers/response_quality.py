@@ -3,23 +3,24 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords
-from answerkey.model.expectation import ComputedExpectation, Expectation, describe_expectation
+from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords, is_number
+from answerkey.model.expectation import ComputedExpectation, Expectation, describe_expectation, is_essential
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import KeywordFacts, KeywordMatch, Score
+from answerkey.model.scorecard import ExpectationNote, KeywordFacts, KeywordMatch, Score
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import Threshold
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 6}
+_REVISIONS: dict[MatchMode, int] = {"literal": 3, "standard": 3, "smart": 7}
 
 
 class ResponseQuality(BaseScorer):
-    """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
+    """Expectations met ÷ expectations; 0 without an essential one, and with a forbidden keyword."""
 
     name = "response_quality"
     direction: Direction = "higher"
@@ -30,21 +31,25 @@ class ResponseQuality(BaseScorer):
         mode: MatchMode = "standard",
         *,
         threshold: Threshold = "even",
+        must: Literal["marked", "numbers"] = "marked",
+        whole_numbers: bool = False,
         model: str = "",
         folder: Path = Path(),
     ) -> None:
         self.mode: MatchMode = mode
-        # Whether scores say where each keyword is; a log of which only the summary is wanted does without.
+        # Whether scores say where each keyword is; a log of which only the summary is needed does without.
         self.spans = True
         # How sure `smart` must be, of keywords in its mode and of reference answers in every mode.
         self.threshold: Threshold = threshold
-        self.version = f"response_quality/{_REVISIONS[mode]}/{mode}"
-        if threshold != "even":
-            self.version += f"/{threshold}"
+        self._must, self._whole_numbers = must, whole_numbers
         # An entailment model that decides for `smart`; none: its own trees do.
         self._model, self._folder = model, folder
-        if model:
-            self.version += f"/{model}"
+        parts = [f"response_quality/{_REVISIONS[mode]}", mode]
+        parts += [threshold] if threshold != "even" else []
+        parts += [f"must {must}"] if must != "marked" else []
+        parts += ["whole numbers"] if whole_numbers else []
+        parts += [model] if model else []
+        self.version = "/".join(parts)
 
     @cached_property
     def _probability(self) -> Probability | None:
@@ -82,20 +87,36 @@ class ResponseQuality(BaseScorer):
         keywords = question.expected_keywords
         if not keywords:
             return 1.0, _NOTHING_EXPECTED
-        for keyword in keywords:
-            if type(keyword) is ComputedExpectation:
-                # Never a wrong number in silence: the reply stays unscored.
-                raise ValueError(
-                    f"the expected value of {keyword.expression!r} was not computed before scoring"
-                )
         names = keyword_names(keywords)
+        notes = self._notes(keywords, names)
         matches = self.find(keywords, text, question.question)
         found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
         missing: tuple[str, ...] = ()
         if len(found) < len(names):
             missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
         spans = tuple(map(_keyword_match, names, matches)) if self.spans else ()
-        return len(found) / len(names), KeywordFacts(found, missing, spans)
+        value = len(found) / len(names)
+        if missing and notes and any(note.must and note.keyword in missing for note in notes):
+            value = 0.0
+        return value, KeywordFacts(found, missing, spans, notes)
+
+    def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
+        """The essential and computed ones among the expectations."""
+        # A plain text is its own name, and most sets have nothing else.
+        if self._must == "marked" and tuple(names) == keywords:
+            return ()
+        return tuple(
+            note
+            for keyword, name in zip(keywords, names, strict=True)
+            if (note := self._note(keyword, name)).must or note.expression
+        )
+
+    def _note(self, keyword: Expectation, name: str) -> ExpectationNote:
+        if isinstance(keyword, ComputedExpectation):
+            # Never a wrong number in silence: the reply stays unscored.
+            raise ValueError(f"the expected value of {keyword.expression!r} was not computed before scoring")
+        must = is_essential(keyword) or (self._must == "numbers" and is_number(keyword))
+        return ExpectationNote(name, must, "" if isinstance(keyword, str) else keyword.expression)
 
     def find(
         self,
@@ -112,6 +133,7 @@ class ResponseQuality(BaseScorer):
             question=question,
             threshold=self.threshold,
             probability=self._probability,
+            whole_numbers=self._whole_numbers,
         )
 
     def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:

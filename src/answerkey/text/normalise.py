@@ -57,6 +57,34 @@ _MAX_CACHED_LENGTH = 48
 _MAX_CACHED = 300_000
 
 
+# Typographic characters and their plain form, one for one, so that offsets stay.
+_TYPOGRAPHY = {
+    typographic: plain
+    for plain, several in {
+        "'": "‘’ʼ′",
+        '"': "“”„«»″",
+        "-": "‐‑–—−",
+        " ": "\u00a0\u2009\u202f\u3000",
+    }.items()
+    for typographic in several
+}
+
+
+# Plain characters that have typographic forms.
+PLAIN_TYPOGRAPHY = frozenset(_TYPOGRAPHY.values())
+
+
+def plain_typography(text: str) -> str:
+    """The text with plain quotes, dashes and spaces: "it’s – café" gives "it's - café"."""
+    if text.isascii():
+        return text
+    for typographic, plain in _TYPOGRAPHY.items():
+        # Two dozen searches are ten times as fast as `str.translate`.
+        if typographic in text:
+            text = text.replace(typographic, plain)
+    return text
+
+
 def fold_accents(text: str) -> str:
     """Lower case without accents and with plain letters: "Málaga" gives "malaga", "Straße" gives "strasse"."""
     if text.isascii():
