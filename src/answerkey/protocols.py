@@ -277,6 +277,9 @@ class Scorer(Protocol):
 class BaseScorer:
     """Base class of scorers, with a default for what is optional."""
 
+    # A field of the question ("checks", "relevant_documents") or of the reply ("sources") without which it gives no score.
+    silent_without: Literal["checks", "relevant_documents", "sources"] | None = None
+
     def prepare(self) -> None:
         """Load what scoring the first reply would load, before anything is timed."""
 

@@ -105,21 +105,17 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     @property
     def expects_nothing(self) -> bool:
         """Whether any reply that is no error scores 1.0; its checks count only where they have a weight."""
-        return not any(
-            turn.expected_tools
-            or turn.forbidden_tools
-            or turn.tools
-            or turn.expected_keywords
-            or turn.forbidden_keywords
-            or turn.reference_answer
-            or not turn.answerable
-            for turn in self.asks
-        )
+        for turn in self.turns or (self,):
+            expected = turn.expected_tools or turn.expected_keywords or turn.reference_answer
+            forbidden = turn.forbidden_tools or turn.forbidden_keywords or turn.tools
+            if expected or forbidden or not turn.answerable:
+                return False
+        return True
 
     @cached_property
     def ask_hash(self) -> str:
         """Hash of what the chatbot gets to see, under its id: while it stays, a stored reply is still its reply."""
-        return _hash([self.id, [turn.question for turn in self.asks], self.context])
+        return _hash([self.id, [turn.question for turn in self.turns or (self,)], self.context])
 
     @cached_property
     def content_hash(self) -> str:

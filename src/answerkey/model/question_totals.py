@@ -102,8 +102,8 @@ class QuestionSlices(NamedTuple):
 
 
 def _expected_tools(question: Question) -> str:
-    if not question.turns and len(question.expected_tools) == 1:
-        return question.expected_tools[0].name
+    if not question.turns and len(question.expected_tools) <= 1:
+        return question.expected_tools[0].name if question.expected_tools else "(none)"
     tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
     return " + ".join(tools) or "(none)"
 
@@ -120,18 +120,17 @@ def _slice_keys(slices: QuestionSlices) -> tuple[SliceKey, ...]:
     )
 
 
-class ColumnSum:
+class ColumnSum(NamedTuple):
     """The sum of a column over some values, in fixed point, and how many there are."""
 
-    __slots__ = ("size", "total")
+    total: int
+    size: int
 
-    def __init__(self, total: int = 0, size: int = 0) -> None:
-        self.total, self.size = total, size
 
-    def add(self, total: int, size: int) -> None:
-        """Add values with this sum."""
-        self.total += total
-        self.size += size
+def add_to_column(sums: dict[str, ColumnSum], column: str, total: int, size: int) -> None:
+    """Add values with this sum to a column."""
+    known = sums.get(column)
+    sums[column] = ColumnSum(total, size) if known is None else ColumnSum(known[0] + total, known[1] + size)
 
 
 class QuestionTotals:
@@ -177,7 +176,7 @@ class QuestionTotals:
                 (tuple(names), score, values, cost, times)
                 for (names, score, values, cost), times in self.trials.items()
             ],
-            {column: (part.total, part.size) for column, part in self.sums.items()},
+            {column: tuple(part) for column, part in self.sums.items()},
             self.numbers.tobytes(),
             self.places,
         )
@@ -193,7 +192,7 @@ class QuestionTotals:
             TrialValues(MeasureNames._make(names), score, values, cost): times
             for names, score, values, cost, times in trials
         }
-        totals.sums = {column: ColumnSum(total, size) for column, (total, size) in sums.items()}
+        totals.sums = {column: ColumnSum._make(part) for column, part in sums.items()}
         totals.numbers = array("i", numbers)
         return totals
 
@@ -220,20 +219,14 @@ class QuestionTotals:
     def _add_replies(self, trial: Trial) -> None:
         card = trial.scorecard
         errors = sum(turn.error is not None for turn in card.turns) if card.turns else card.error is not None
-        self._sum(ERRORS).add(to_fixed_point(errors), len(trial.replies))
+        add_to_column(self.sums, ERRORS, to_fixed_point(errors), len(trial.replies))
         for reply in trial.replies:
             latency = counted_latency(reply)
             if latency is not None:
-                self._sum(LATENCY).add(to_fixed_point(latency), 1)
+                add_to_column(self.sums, LATENCY, to_fixed_point(latency), 1)
             for call in reply.tool_calls:
                 if call.duration_ms is not None:
-                    self._sum(TOOL + call.name).add(to_fixed_point(call.duration_ms), 1)
-
-    def _sum(self, column: str) -> ColumnSum:
-        found = self.sums.get(column)
-        if found is None:
-            found = self.sums[column] = ColumnSum()
-        return found
+                    add_to_column(self.sums, TOOL + call.name, to_fixed_point(call.duration_ms), 1)
 
     def merge(self, other: "QuestionTotals") -> None:
         """Add what another part of the log has of the same question."""
@@ -243,7 +236,7 @@ class QuestionTotals:
         for values, times in other.trials.items():
             self.trials[values] = self.trials.get(values, 0) + times
         for column, part in other.sums.items():
-            self._sum(column).add(part.total, part.size)
+            add_to_column(self.sums, column, part.total, part.size)
         self.numbers += other.numbers
         self.places += other.places
 
@@ -261,7 +254,7 @@ class QuestionTotals:
             measured = zip((*one.names.components, *one.names.metrics), one.values, strict=True)
             for name, value in ((SCORE, one.score), (COST, one.cost), *measured):
                 if value is not None:
-                    columns.setdefault(name, ColumnSum()).add(to_fixed_point(value) * times, times)
+                    add_to_column(columns, name, to_fixed_point(value) * times, times)
 
         def mean(name: str) -> float | None:
             column = columns.get(name)

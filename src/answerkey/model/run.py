@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, overload
 
 import msgspec
@@ -196,7 +197,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The trials of each question together, in the order of the set or in which a log first answers them."""
         results = self.results
         grouped = results.by_question() if isinstance(results, LoggedResults) else results
-        for _, trials in groupby(grouped, key=lambda trial: trial.question.id):
+        for _, trials in groupby(grouped, key=attrgetter("question.id")):
             yield list(trials)
 
     def table_results(self) -> Iterable[Trial]:

@@ -188,7 +188,7 @@ def round_score(value: float) -> float:
 def round_down(value: float, digits: int = 3) -> float:
     """A score with so many digits, never rounded up into a better grade: 0.899999 is a B and must not read 0.900."""
     scale: int = 10**digits
-    return floor(round_score(value) * scale + 1e-6) / scale
+    return floor(round(value, 9) * scale + 1e-6) / scale
 
 
 def shown_score(score: float | None, digits: int = 3) -> str:
@@ -212,13 +212,13 @@ def passes(score: float | None, pass_mark: float) -> bool:
     >>> passes(0.4 + 0.3, 0.7), passes(0.699999, 0.7), passes(None, 0.7)
     (True, False, False)
     """
-    return score is not None and score >= lowest_score(pass_mark)
+    return score is not None and score >= pass_mark - _HALF_UNIT
 
 
 def letter_grade(score: float) -> str:
     """The letter for a score: 0.4 + 0.3 + 0.2 is an A, 0.899999 a B."""
     for letter, bound in GRADE_BOUNDS:
-        if score >= lowest_score(bound):
+        if score >= bound - _HALF_UNIT:
             return letter
     return "F"
 
@@ -362,8 +362,10 @@ class Trial(msgspec.Struct, frozen=True):
         return fsum(known) if known and not unknown else None
 
 
-def total_latency(replies: Iterable[Reply]) -> float | None:
+def total_latency(replies: Sequence[Reply]) -> float | None:
     """Milliseconds that replies took together; None if none was timed."""
+    if len(replies) == 1:
+        return replies[0].timings.latency_ms
     taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
     return fsum(taken) if taken else None
 

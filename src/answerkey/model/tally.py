@@ -8,7 +8,8 @@ with equal values are counted together: a tally of millions is small.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,6 +30,7 @@ from answerkey.model.question_totals import (
     QuestionTotals,
     SliceKey,
     TrialValues,
+    add_to_column,
     counted_latency,
 )
 from answerkey.model.reasons import reason
@@ -95,9 +97,10 @@ class ReplyCounts:
         for column, part in sums.items():
             if part.size:
                 bounded = column == ERRORS and fixed_point_mean(part.total, part.size) <= 1
-                self.moments.setdefault(column, UnitMoments()).add(
-                    part.total, part.size, times, bounded=bounded
-                )
+                moments = self.moments.get(column)
+                if moments is None:
+                    moments = self.moments[column] = UnitMoments()
+                moments.add(part.total, part.size, times, bounded=bounded)
 
     def interval(self, column: str, replies: int) -> Interval | None:
         """The interval of a mean over this many replies; None where the units of some are not known."""
@@ -250,7 +253,10 @@ class WholeRunCounts:
             self._slowest_limit = min(self._slowest.values())
 
     def _ranked(self) -> list[tuple[str, float]]:
-        return sorted(self._slowest.items(), key=lambda slow: (-slow[1], slow[0]))
+        return [
+            (identity, -slow)
+            for slow, identity in sorted([(-slow, one) for one, slow in self._slowest.items()])
+        ]
 
     def add_unscored(self, why: str, times: int = 1) -> None:
         """Count trials that have no score for a reason."""
@@ -315,6 +321,9 @@ def _unscored_reason(card: Scorecard, problem: str | None) -> str:
     return "not scored"
 
 
+_Counts = TypeVar("_Counts", QuestionCounts, ReplyCounts)
+
+
 class _Cell(NamedTuple):
     """Questions with equal slices and equal means."""
 
@@ -333,9 +342,11 @@ class Tally:
         # Questions that are units themselves: how many are alike. Questions by their group, with their sums over replies.
         self._cells: Counter[_Cell] = Counter()
         self._groups: dict[str, list[tuple[_Cell, Mapping[str, ColumnSum]]]] = {}
-        # What was folded: questions by slice, and the sums over replies of closed groups.
-        self._questions: dict[SliceKey, QuestionCounts] = {}
-        self._closed: dict[SliceKey, ReplyCounts] = {}
+        # Questions that were folded, by their slices.
+        self._questions: dict[QuestionSlices, QuestionCounts] = {}
+        # Of closed groups, whose questions may be in different slices: their questions, and sums over their replies.
+        self._grouped_questions: dict[SliceKey, QuestionCounts] = {}
+        self._grouped_replies: dict[SliceKey, ReplyCounts] = {}
         # Where each list of names, and each combination of slices, was first seen: it gives the order of the summary.
         self._first_names: dict[MeasureNames, int] = {}
         self._first_slices: dict[QuestionSlices, int] = {}
@@ -358,7 +369,11 @@ class Tally:
             self._groups.setdefault(totals.group, []).append((cell, totals.sums))
             return
         self._cells[cell] += 1
-        self._replies.setdefault(cell.slices, ReplyCounts()).add_unit(totals.sums)
+        counts = self._replies.get(cell.slices)
+        if counts is None:
+            # A later part of a log may say that the question is in other slices.
+            counts = self._replies[cell.slices] = ReplyCounts()
+        counts.add_unit(totals.sums)
         if len(self._cells) > _MOST_CELLS:
             self._fold_cells()
 
@@ -370,10 +385,12 @@ class Tally:
         self._cells.update(other._cells)
         for group, questions in other._groups.items():
             self._groups.setdefault(group, []).extend(questions)
-        for key, counts in other._closed.items():
-            self._closed.setdefault(key, ReplyCounts()).merge(counts)
-        for key, sums in other._questions.items():
-            self._slice_counts(key).merge(sums)
+        for slices, questions_counted in other._questions.items():
+            self._questions.setdefault(slices, QuestionCounts()).merge(questions_counted)
+        for key, questions_counted in other._grouped_questions.items():
+            self._grouped_questions.setdefault(key, QuestionCounts()).merge(questions_counted)
+        for key, counts in other._grouped_replies.items():
+            self._grouped_replies.setdefault(key, ReplyCounts()).merge(counts)
         for names, first in other._first_names.items():
             self._first_names[names] = min(self._first_names.get(names, first), first)
         for slices, first in other._first_slices.items():
@@ -390,47 +407,43 @@ class Tally:
                 for key in (OVERALL, *cell.slices.listed()):
                     unit = sums.setdefault(key, {})
                     for column, part in columns.items():
-                        unit.setdefault(column, ColumnSum()).add(part.total, part.size)
+                        add_to_column(unit, column, part.total, part.size)
             for key, unit in sums.items():
-                self._closed.setdefault(key, ReplyCounts()).add_unit(unit)
+                self._grouped_replies.setdefault(key, ReplyCounts()).add_unit(unit)
         self._groups.clear()
 
     def _fold_cells(self) -> None:
         for (slices, values), times in self._cells.items():
-            columns = list(values.columns(self.pass_mark))
-            for key in (OVERALL, *slices.listed()):
-                counts = self._slice_counts(key)
-                counts.add(values, times, self.pass_mark, expects_nothing=slices.expects_nothing)
-                counts.units += times
-                for column, value in columns:
-                    counts.moments(column).add(
-                        to_fixed_point(value), 1, times, bounded=_is_share(column, value)
-                    )
+            counts = self._questions.get(slices)
+            if counts is None:
+                counts = self._questions[slices] = QuestionCounts()
+            counts.add(values, times, self.pass_mark, expects_nothing=slices.expects_nothing)
+            counts.units += times
+            for column, value in values.columns(self.pass_mark):
+                counts.moments(column).add(to_fixed_point(value), 1, times, bounded=_is_share(column, value))
         self._cells.clear()
 
     def _fold_group(self, cells: Sequence[_Cell]) -> None:
         """Add one unit of several questions to every slice that any of them is in."""
-        units: dict[SliceKey, dict[str, tuple[ColumnSum, bool]]] = {}
+        units: dict[SliceKey, dict[str, ColumnSum]] = {}
+        # Columns of a slice with a value that is not a share.
+        unbounded: set[tuple[SliceKey, str]] = set()
         for slices, values in cells:
             columns = list(values.columns(self.pass_mark))
             for key in (OVERALL, *slices.listed()):
-                self._slice_counts(key).add(values, 1, self.pass_mark, expects_nothing=slices.expects_nothing)
+                counts = self._grouped_questions.setdefault(key, QuestionCounts())
+                counts.add(values, 1, self.pass_mark, expects_nothing=slices.expects_nothing)
                 unit = units.setdefault(key, {})
                 for column, value in columns:
-                    part, bounded = unit.get(column) or (ColumnSum(), True)
-                    part.add(to_fixed_point(value), 1)
-                    unit[column] = part, bounded and _is_share(column, value)
+                    add_to_column(unit, column, to_fixed_point(value), 1)
+                    if not _is_share(column, value):
+                        unbounded.add((key, column))
         for key, unit in units.items():
-            counts = self._slice_counts(key)
+            counts = self._grouped_questions[key]
             counts.units += 1
-            for column, (part, bounded) in unit.items():
+            for column, part in unit.items():
+                bounded = (key, column) not in unbounded
                 counts.moments(column).add(part.total, part.size, bounded=bounded)
-
-    def _slice_counts(self, key: SliceKey) -> QuestionCounts:
-        counts = self._questions.get(key)
-        if counts is None:
-            counts = self._questions[key] = QuestionCounts()
-        return counts
 
     def summary(self, planned: int | None, unanswered: int = 0) -> Summary:
         """All of it; without a plan, everything there is was planned, and a reply to each unanswered question."""
@@ -439,9 +452,12 @@ class Tally:
         whole = self.whole
         ordered = sorted(self._first_slices, key=lambda slices: (self._first_slices[slices], repr(slices)))
         listed = list(dict.fromkeys(key for slices in ordered for key in slices.listed()))
-        replies = self._replies_by_slice(listed)
-        slices = {key: self._slice(key, replies[key]) for key in (OVERALL, *listed)}
-        overall = slices.pop(OVERALL)
+        names = self._measure_names()
+        questions, replies = self._whole_run()
+        overall = _slice(OVERALL, questions, replies, names)
+        slices = {key: msgspec.structs.replace(overall, name=key.name) for key in listed}
+        for key, counts in self._parts_of_run(listed).items():
+            slices[key] = _slice(key, *counts, names)
         unscored = whole.unscored_reasons()
         if planned is None:
             planned = overall.trials + sum(unscored.values()) + unanswered
@@ -450,7 +466,7 @@ class Tally:
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
-            expecting_nothing=self._slice_counts(OVERALL).expecting_nothing,
+            expecting_nothing=questions.expecting_nothing,
             tools_unobserved=whole.tools_unobserved,
             finishes=dict(sorted(whole.finishes.items())),
             unscored=unscored,
@@ -463,54 +479,44 @@ class Tally:
                 if kind != "category"
             },
             tool_latency_ms={
-                name: _latency(latency, replies[OVERALL], TOOL + name)
+                name: _latency(latency, replies, TOOL + name)
                 for name, latency in sorted(whole.tool_latency.items())
             },
             phases_ms=whole.phases_ms(),
             slowest=whole.slowest(),
         )
 
-    def _replies_by_slice(self, listed: Sequence[SliceKey]) -> dict[SliceKey, ReplyCounts]:
-        found = {key: ReplyCounts() for key in (OVERALL, *listed)}
-        for slices, counts in self._replies.items():
-            for key in (OVERALL, *slices.listed()):
-                found.setdefault(key, ReplyCounts()).merge(counts)
-        for key, counts in self._closed.items():
-            found.setdefault(key, ReplyCounts()).merge(counts)
-        return found
+    def _whole_run(self) -> tuple[QuestionCounts, ReplyCounts]:
+        questions, replies = QuestionCounts(), ReplyCounts()
+        if len(self._questions) == 1 and not self._grouped_questions:
+            [questions] = self._questions.values()
+        else:
+            for counts in (*self._questions.values(), *_of_key(self._grouped_questions, OVERALL)):
+                questions.merge(counts)
+        for answered in (*self._replies.values(), *_of_key(self._grouped_replies, OVERALL)):
+            replies.merge(answered)
+        return questions, replies
 
-    def _slice(self, key: SliceKey, replies: ReplyCounts) -> Slice:
-        counts = self._slice_counts(key)
-        score, interval = counts.mean(SCORE)
-        components, metrics = self._measure_names()
-        means = {name: counts.mean(name) for name in (*components, *metrics)}
-        scored = sum(counts.grades.values())
-        errors = sum(replies.errors.values())
-        return Slice(
-            name=key.name,
-            questions=counts.questions,
-            units=counts.units,
-            trials=replies.trials,
-            trials_passed=replies.passed,
-            trial_pass_rate=round_score(replies.passed / replies.trials) if replies.trials else None,
-            replies=replies.replies,
-            score=score,
-            grade=None if score is None else letter_grade(score),
-            interval=interval,
-            components={name: means[name][0] for name in components},
-            component_intervals={name: means[name][1] for name in components},
-            passed=counts.passed,
-            pass_rate=round_score(counts.passed / scored) if scored else None,
-            pass_interval=counts.mean(PASSED)[1],
-            grades={letter: counts.grades.get(letter, 0) for letter in GRADES},
-            errors=dict(sorted(replies.errors.items())),
-            error_rate=round_score(errors / replies.replies) if replies.replies else 0.0,
-            error_interval=replies.interval(ERRORS, replies.replies),
-            latency_ms=_latency(replies.latency, replies, LATENCY) if replies.latency.count else None,
-            metrics={name: means[name][0] for name in metrics},
-            metric_intervals={name: means[name][1] for name in metrics},
-            cost=counts.cost(),
-        )
+    def _parts_of_run(self, listed: Sequence[SliceKey]) -> dict[SliceKey, tuple[QuestionCounts, ReplyCounts]]:
+        """The slices that have only some of the questions; the others are the whole run."""
+        combinations = self._first_slices.keys() | self._replies.keys()
+        occurrences: Counter[SliceKey] = Counter()
+        for slices in combinations:
+            occurrences.update(set(slices.listed()))
+        partial = [key for key in listed if occurrences[key] < len(combinations)]
+        found = {key: (QuestionCounts(), ReplyCounts()) for key in partial}
+        for slices, questions in self._questions.items():
+            for key in found.keys() & slices.listed():
+                found[key][0].merge(questions)
+        for slices, replies in self._replies.items():
+            for key in found.keys() & slices.listed():
+                found[key][1].merge(replies)
+        for key, (questions, replies) in found.items():
+            for grouped in _of_key(self._grouped_questions, key):
+                questions.merge(grouped)
+            for answered in _of_key(self._grouped_replies, key):
+                replies.merge(answered)
+        return found
 
     def _measure_names(self) -> MeasureNames:
         """The components and metrics that any question has, in the order in which they were first seen."""
@@ -519,6 +525,45 @@ class Tally:
             tuple(dict.fromkeys(name for names in ordered for name in names.components)),
             tuple(dict.fromkeys(name for names in ordered for name in names.metrics)),
         )
+
+
+def _of_key(counts: Mapping[SliceKey, _Counts], key: SliceKey) -> Sequence[_Counts]:
+    return (counts[key],) if key in counts else ()
+
+
+def _slice(key: SliceKey, counts: QuestionCounts, replies: ReplyCounts, names: MeasureNames) -> Slice:
+    score, interval = counts.mean(SCORE)
+    means = {name: counts.mean(name) for name in (*names.components, *names.metrics)}
+    scored = sum(counts.grades.values())
+    errors = sum(replies.errors.values())
+    return Slice(
+        name=key.name,
+        questions=counts.questions,
+        units=counts.units,
+        trials=replies.trials,
+        trials_passed=replies.passed,
+        trial_pass_rate=round_score(replies.passed / replies.trials) if replies.trials else None,
+        replies=replies.replies,
+        score=score,
+        grade=None if score is None else letter_grade(score),
+        interval=interval,
+        components={name: means[name][0] for name in names.components},
+        component_intervals={name: means[name][1] for name in names.components},
+        passed=counts.passed,
+        pass_rate=round_score(counts.passed / scored) if scored else None,
+        pass_interval=counts.mean(PASSED)[1],
+        grades={letter: counts.grades.get(letter, 0) for letter in GRADES},
+        errors=dict(sorted(replies.errors.items())),
+        error_rate=round_score(errors / replies.replies) if replies.replies else 0.0,
+        error_interval=replies.interval(ERRORS, replies.replies),
+        latency_ms=_latency(replies.latency, replies, LATENCY) if replies.latency.count else None,
+        metrics={name: means[name][0] for name in names.metrics},
+        metric_intervals={name: means[name][1] for name in names.metrics},
+        cost=counts.cost(),
+    )
+
+
+_question_id = attrgetter("question.id")
 
 
 def _latency(durations: Durations, replies: ReplyCounts, column: str) -> Latency:
@@ -551,7 +596,7 @@ def summarise_log(
 def _tally(results: Iterable[Trial], pass_mark: float) -> tuple[Tally, int]:
     """The results added up, and how many questions they belong to."""
     tally, answered = Tally(pass_mark), 0
-    for place, (_, trials) in enumerate(groupby(results, key=lambda trial: trial.question.id)):
+    for place, (_, trials) in enumerate(groupby(results, key=_question_id)):
         totals: QuestionTotals | None = None
         question: Question | None = None
         for trial in trials:

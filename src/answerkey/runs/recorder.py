@@ -59,7 +59,9 @@ class _Batch(msgspec.Struct):
     # Their replies are stored already.
     rescored: list[Trial] = []
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many trials there are."""
         return len(self.unscored) + len(self.scored) + len(self.rescored)
 
 
@@ -166,7 +168,7 @@ class Recorder:
             task = asyncio.create_task(self._judge(self._judging, trial))
             self._judge_tasks.add(task)
             task.add_done_callback(self._after_judging)
-        unwritten = len(self._batch)
+        unwritten = self._batch.size
         if unwritten >= _FLUSH_ROWS:
             self._flush_now.set()
         if unwritten >= _MOST_UNWRITTEN:
@@ -181,7 +183,7 @@ class Recorder:
         store.drop_scorecards(self._info, but=graded)
 
     def _is_stored(self, trial: Trial) -> bool:
-        return bool(self._stored) and (trial.position, trial.number) in self._stored
+        return (trial.position, trial.number) in self._stored
 
     async def _judge(self, judging: "JudgingSession", trial: Trial) -> None:
         await self._grading.put(trial, await judging.judge(trial.question, trial.replies))
@@ -202,13 +204,14 @@ class Recorder:
 
     def _add_scorecard(self, trial: Trial, card: Scorecard) -> None:
         scored = trial.scored(card)
-        if self._judging is not None or self._is_stored(trial):
+        if self._judging is not None or (self._stored and self._is_stored(trial)):
             self._batch.rescored.append(scored)
         else:
             self._batch.scored.append(scored)
         if self._in_memory is not None:
             self._in_memory.append(scored)
-            self._characters += sum([len(reply.text or "") for reply in trial.replies])
+            for reply in trial.replies:
+                self._characters += len(reply.text or "")
             if len(self._in_memory) > _MOST_IN_MEMORY or self._characters > _MOST_CHARACTERS_IN_MEMORY:
                 self._in_memory = None
         self._running.add(card)
@@ -231,7 +234,7 @@ class Recorder:
         return waiting or self._judging.failure is not None
 
     async def _flush(self) -> None:
-        if not len(self._batch) or self._is_deferred():
+        if not self._batch.size or self._is_deferred():
             return
         batch, self._batch = self._batch, _Batch()
         writing = self._executor.submit(self._write, batch)

@@ -351,6 +351,8 @@ class GradingPool:
         # Handed over and not delivered yet.
         self._outstanding = 0
         self._batch: list[_Item] = []
+        # Whether the batch has a reply that a process must grade.
+        self._has_long = False
         self._lanes: list[_Lane] = []
         self._has_processes = False
         self._closed = False
@@ -375,6 +377,9 @@ class GradingPool:
         """Hand a trial over; waits while too many are waiting."""
         self._batch.append((trial, judged))
         self._outstanding += 1
+        for reply in trial.replies:
+            if reply.text is not None and len(reply.text) > _LONG_TEXT:
+                self._has_long = True
         if len(self._batch) >= _BATCH or self._outstanding >= self._most_waiting:
             self._hand_over()
         elif len(self._batch) == 1 and self._loop is not None:
@@ -417,7 +422,9 @@ class GradingPool:
         if batch:
             with self._changed:
                 self._waiting.extend(batch)
-                self._start_processes(at_once=any(_is_long(trial) for trial, _ in batch))
+                if self._has_long:
+                    self._start_processes()
+                self._has_long = False
                 self._changed.notify_all()
 
     def _collect(self) -> None:
@@ -449,19 +456,21 @@ class GradingPool:
             if not lane.in_process and self._started:
                 self._spent += spent
                 self._counted += 1
-                self._start_processes()
+                if self._is_worth_processes():
+                    self._start_processes()
             self._started = True
             notify = len(self._graded) == 1 or not self._waiting
             self._changed.notify_all()
         if notify and self._loop is not None and not self._closed:
             self._loop.call_soon_threadsafe(self._collect)
 
-    def _start_processes(self, *, at_once: bool = False) -> None:
-        """Replace the thread by processes once grading costs more than starting them."""
+    def _is_worth_processes(self) -> bool:
+        """Whether grading what is waiting costs more than starting processes."""
+        return self._spent * len(self._waiting) > _WORTH_PROCESSES_SECONDS * max(1, self._counted)
+
+    def _start_processes(self) -> None:
+        """Replace the thread by processes."""
         if self._has_processes or self._grader.recipe is None:
-            return
-        expected = self._spent / max(1, self._counted) * len(self._waiting)
-        if expected < _WORTH_PROCESSES_SECONDS and not at_once:
             return
         self._has_processes = True
         for lane in self._lanes:
@@ -586,7 +595,3 @@ class _Lane:
             return self._pool.failed(answer)
         self._worker = None
         return self._pool.worker_ended(item, worker)
-
-
-def _is_long(trial: Trial) -> bool:
-    return any(len(reply.text or "") > _LONG_TEXT for reply in trial.replies)

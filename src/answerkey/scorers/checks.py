@@ -130,6 +130,7 @@ class Checks(BaseScorer):
         self._registry = registry
         # As a component, a question without checks has all of them; as a metric, it has none.
         self._without: tuple[Score, ...] = (Score(self.name, 1.0, "no check expected"),) if weighted else ()
+        self.silent_without = None if weighted else "checks"
         # Scorers that checks name, by kind and arguments; or why there is none.
         self._scorers: dict[bytes, OwnScorer | UsageError] = {}
 

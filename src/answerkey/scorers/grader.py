@@ -1,10 +1,10 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from math import fsum
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -31,7 +31,7 @@ from answerkey.model.scorecard import (
 from answerkey.model.summary import Summary
 from answerkey.plugins import ScorerRegistry
 from answerkey.plugins import scorers as scorer_registry
-from answerkey.protocols import Direction, Scorer
+from answerkey.protocols import BaseScorer, Direction, Scorer
 from answerkey.scorers.checks import Checks
 from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
@@ -55,6 +55,25 @@ class JudgeScores(Protocol):
         ...
 
 
+class ScorerCall(NamedTuple):
+    """A scorer, and how it is called."""
+
+    scorer: Scorer
+    score: Callable[..., Score | Sequence[Score]]
+    # Whether it is given the earlier turns, and what the judge said.
+    takes_earlier: bool
+    takes_judged: bool
+    # See `BaseScorer.silent_without`.
+    silent_without: str | None
+
+    @classmethod
+    def of(cls, scorer: Scorer) -> "ScorerCall":
+        """How a scorer is called."""
+        silent = scorer.silent_without if isinstance(scorer, BaseScorer) else None
+        needs = scorer.needs
+        return cls(scorer, scorer.score, "earlier" in needs, "judge" in needs, silent)
+
+
 class Grader:
     """Applies scorers to replies. What is named in the weights is a component, everything else a metric."""
 
@@ -70,8 +89,9 @@ class Grader:
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
         self._scorers = tuple(scorers)
-        # Each with whether it is given the earlier turns, and what the judge said as well.
-        self._called = [(one, one.score, "earlier" in one.needs, "judge" in one.needs) for one in scorers]
+        self._calls = [ScorerCall.of(scorer) for scorer in scorers]
+        # (Has checks, has relevant documents, has sources) → the scorers that give such a reply a score.
+        self._calls_by_reply: dict[tuple[bool, bool, bool], list[ScorerCall]] = {}
         # Every name that a score may have, with the way in which it is better.
         self.directions: dict[str, Direction] = {
             **directions_of(self._scorers),
@@ -83,15 +103,14 @@ class Grader:
         seen: set[str] = set()
         for scorer in self._scorers:
             names = directions_of([scorer])
-            reserved = next((name for name in names if name in Summary.__struct_fields__), None)
-            if reserved is not None:
-                raise UsageError(
-                    f"a scorer cannot be called {reserved!r}, a name that every summary has; give yours another"
-                )
-            twice = next((name for name in names if name in seen), None)
-            if twice is not None:
-                raise UsageError(f"there is a scorer {twice!r} already; give yours another name")
-            seen |= set(names)
+            for name in names:
+                if name in Summary.__struct_fields__:
+                    raise UsageError(
+                        f"a scorer cannot be called {name!r}, a name that every summary has; give yours another"
+                    )
+                if name in seen:
+                    raise UsageError(f"there is a scorer {name!r} already; give yours another name")
+            seen.update(names)
         for name in self.scoring.weights:
             if name not in self.directions:
                 raise ConfigError(
@@ -122,7 +141,7 @@ class Grader:
     @property
     def judged_names(self) -> frozenset[str]:
         """The scores that a judge has a hand in."""
-        takers = [scorer for scorer, _, _, takes_judged in self._called if takes_judged]
+        takers = [call.scorer for call in self._calls if call.takes_judged]
         found = {*directions_of(takers), *(self._judge.direction if self._judge is not None else ())}
         return frozenset(found | ({"response_quality"} if self._blends else set()))
 
@@ -155,9 +174,9 @@ class Grader:
     def check_questions(self, questions: QuestionSet) -> None:
         """Refuse, before anything is asked, a golden set whose checks can never be decided."""
         checks = [scorer for scorer in self._scorers if isinstance(scorer, Checks)]
-        for question in questions:
-            for turn in question.asks if checks else ():
-                problem = checks[0].problem(turn)
+        for question in questions if checks else ():
+            for turn in question.turns or (question,):
+                problem = checks[0].problem(turn) if turn.checks else None
                 if problem:
                     raise InputError(problem, path=questions.path, line=question.line)
 
@@ -202,6 +221,7 @@ class Grader:
             return self.unscored(reply.failure.message, reply.failure.kind)
         weights = self.scoring.weights
         components: dict[str, Score] = {}
+        values: dict[str, float | None] = {}
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
@@ -216,6 +236,7 @@ class Grader:
                 value = score.value
                 if value is not None and not 0.0 <= value <= 1.0:
                     score = _out_of_range(score)  # the same score, unscored
+                values[name] = score.value
                 components[name] = Score(name, score.value, score.reason, weight, score.details, score.facts)
             else:
                 metrics[name] = score.value
@@ -227,7 +248,7 @@ class Grader:
                 for name, weight in weights.items()
                 if name not in components
             }
-        points = total({name: score.value for name, score in components.items()}, weights)
+        points = total(values, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
 
     def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:
@@ -248,7 +269,17 @@ class Grader:
         earlier: Sequence[tuple[Question, Reply]],
     ) -> list[Score]:
         given: list[Score] = []
-        for scorer, score_reply, takes_earlier, takes_judged in self._called:
+        has = (bool(question.checks), bool(question.relevant_documents), bool(reply.sources))
+        calls = self._calls_by_reply.get(has)
+        if calls is None:
+            absent = {
+                name
+                for name, there in zip(("checks", "relevant_documents", "sources"), has, strict=True)
+                if not there
+            }
+            calls = [call for call in self._calls if call.silent_without not in absent]
+            self._calls_by_reply[has] = calls
+        for scorer, score_reply, takes_earlier, takes_judged, _ in calls:
             try:
                 if takes_judged:
                     scores = score_reply(question, reply, earlier=earlier, judged=judged)

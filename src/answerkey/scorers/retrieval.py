@@ -400,6 +400,7 @@ class RetrievalQuality(BaseScorer):
 
     name = "retrieval"
     needs: frozenset[Need] = frozenset({"sources"})
+    silent_without = "relevant_documents"
 
     def __init__(
         self,
@@ -525,6 +526,7 @@ class SourceHygiene(BaseScorer):
         ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
     )
     needs: frozenset[Need] = frozenset({"sources"})
+    silent_without = "sources"
 
     def __init__(self, *, chunk_pattern: str = CHUNK_PATTERN, ranker: Ranker | None = None) -> None:
         self._ranker = ranker or Ranker(chunk_pattern)

@@ -41,7 +41,9 @@ class Durations:
 
     def add(self, value: float) -> None:
         """Add one value."""
-        self.extend((value,))
+        self._values.append(value)
+        if len(self._values) > MAX_EXACT:
+            self._fold()
 
     def extend(self, values: Iterable[float]) -> None:
         """Add several values."""

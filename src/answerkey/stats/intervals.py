@@ -201,9 +201,9 @@ class UnitMoments:
         n, total = self.count, self.total
         # Σ (sum - size·mean)², exact up to the last step.
         squares = n * n * self.squares - 2 * n * total * self.cross + total * total * self.size_squares
-        farthest = max(
-            abs(n * extreme - total * size) for size, pair in self.extremes.items() for extreme in pair
-        )
+        farthest = 0
+        for size, (low, high) in self.extremes.items():
+            farthest = max(farthest, abs(n * low - total * size), abs(n * high - total * size))
         return interval_of_moments(
             self.mean,
             n,

@@ -76,7 +76,7 @@ def _combined(separator: str, conditions: Iterable[Sql]) -> Sql | None:
 
 def in_list(values: Sequence[Any]) -> Sql:
     """The list behind IN; nothing is in an empty one."""
-    return Sql(f"({', '.join('?' for _ in values) or 'NULL'})", tuple(values))
+    return Sql(f"({', '.join(['?'] * len(values)) or 'NULL'})", tuple(values))
 
 
 def now() -> str:

@@ -469,7 +469,7 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
 
 def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
     """A row of the questions table."""
-    asked = storable("\n".join([question.id, *(turn.question for turn in question.asks)]))
+    asked = storable("\n".join([question.id, *[turn.question for turn in question.asks]]))
     named = (storable(question.id), storable(question.category))
     return (
         content,
