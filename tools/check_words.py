@@ -21,7 +21,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = Path(__file__).with_name("words_allowed.toml")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md")
-SOURCES = ("src/**/*.py", "src/**/*.html", "src/**/*.js", "src/**/*.css")
+SOURCES = ("src/**/*.py", "src/**/*.html", "src/**/*.j2", "src/**/*.js", "src/**/*.css")
 
 # Phrase → what to write instead.
 PHRASES = {

@@ -228,7 +228,7 @@ def test_the_first_question_is_seen_without_scrolling_and_the_table_is_sorted_an
     page.get_by_label("from").fill("40%")
     page.get_by_label("to", exact=True).fill("0.6")
     page.locator("details[open]").get_by_role("button", name="Show").click()
-    expect(page.locator(".in-force")).to_contain_text("Quality from 40% to 60%")
+    expect(page.locator(".active-filters")).to_contain_text("Quality from 40% to 60%")
     expect(page.locator("tr[data-row]")).to_have_count(20)
     page.locator("summary", has_text="Export").click()
     with page.expect_download() as loading:

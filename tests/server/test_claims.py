@@ -64,7 +64,9 @@ def test_claims_and_links_of_a_reply(tmp_path):
         page = client.get("/runs/abcd1/questions/income?at=0").text
         figures = html.unescape(client.get("/runs/abcd1").text)
     assert "the judge's scores are unreliable: judge-9 gave the 'confidently wrong' canary 1.00" in figures
-    assert "Judged by judge-9: 1 of 1 reply, 5 calls, UNRELIABLE: canaries failed." in figures
+    assert (
+        "Judged by judge-9: 1 of 1 reply, 5 calls, UNRELIABLE: canaries failed, never calibrated." in figures
+    )
     rows = re.findall(r'<tr>\s*<th scope="row"><bdi>(.*?)</bdi></th>\s*<td class="number">(.*?)</td>', page)
     assert ("by judge-9", "0%") in rows
     assert "not calibrated" in page

@@ -285,7 +285,7 @@ def test_several_runs_are_ranked(client, store_path, command):
     assert shown["ranking"]["questions"] == told["questions"] == 7
     text = client.get("/compare?run=aaaa1&run=bbbb2&run=cccc3").text
     assert "Best first" in text
-    assert "cannot be told apart" in text
+    assert "do not differ clearly" in text
     assert "Each against each" in text
     assert len(shown["rows"]) <= 10
 

@@ -118,7 +118,7 @@ def measure_tables(comparison: Comparison) -> tuple[MeasureTable, ...]:
         MeasureTable("components-title", "What was scored", "Points", components, notes[0], drawn=True),
         MeasureTable("rest-title", "Passed, speed, cost and errors", "Change", tuple(_rest(comparison))),
         MeasureTable("categories-title", "By category", "Points", categories, notes[1], drawn=True),
-        MeasureTable("metrics-title", "Beside the score", "Change", metrics, notes[2]),
+        MeasureTable("metrics-title", "Other metrics", "Change", metrics, notes[2]),
     )
     return tuple(table for table in tables if table.rows)
 
