@@ -74,7 +74,7 @@ def write_workbook(
 
 
 def _row(row: Sequence[str | None], line: int, codes: list[str]) -> str:
-    cells = (_cell(cell, "ABCDEFGH"[column], line, codes) for column, cell in enumerate(row))
+    cells = (_cell(cell, "ABCDEFGHIJKLMN"[column], line, codes) for column, cell in enumerate(row))
     return f'<row r="{line}">{"".join(cells)}</row>'
 
 

@@ -150,7 +150,9 @@ def test_unanswerable_and_critical_questions() -> None:
     assert not question.expects_nothing
     assert parse_question(question_row(question)) == question
     with pytest.raises(ValueError, match="'answerable' must be true or false, not text"):
-        parse_question({"question": "x", "answerable": "no"})
+        parse_question({"question": "x", "answerable": "perhaps"})
+    # As a cell of a table has it.
+    assert not parse_question({"question": "x", "answerable": "no"}).answerable
     with pytest.raises(ValueError, match="'severity' can only be \"critical\""):
         parse_question({"question": "x", "severity": "high"})
 

@@ -75,7 +75,7 @@ def workbook(rows: list[list[str]]) -> bytes:
         ("no_mark.csv", delimited(",", "utf-16-le"), "text in UTF-16"),
         ("tabs.tsv", delimited("\t"), "column 'Keywords' as expected_keywords"),
         ("bars", delimited("|"), "a table with bars between cells"),
-        ("packed.csv.gz", gzip.compress(delimited(",")), "expected_keywords parted at commas"),
+        ("packed.csv.gz", gzip.compress(delimited(",")), "expected_keywords split at commas"),
         ("book.xlsx", workbook(TABLE), "the sheet 'Golden' of a workbook"),
         ("misnamed.csv", workbook(TABLE), "the sheet 'Golden' of a workbook"),
     ],
@@ -86,10 +86,10 @@ def test_a_colleagues_table(tmp_path: Path, name: str, content: bytes, said: str
     first, second = golden
     assert (first.question, first.expected_keywords) == (QUESTION, KEYWORDS)
     assert [tool.name for tool in first.expected_tools] == ["query_database"]
-    # A comma inside a number parts nothing.
+    # A comma inside a number splits nothing.
     assert (second.expected_keywords, second.expected_tools) == (("1,200",), ())
     assert said in golden.read_as
-    assert "expected_keywords parted at commas" in golden.read_as
+    assert "expected_keywords split at commas" in golden.read_as
     assert first.line == (3 if name == "stated.csv" else 2)
 
 

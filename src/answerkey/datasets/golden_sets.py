@@ -3,6 +3,7 @@
 A row that does not fit is refused with file, line, field and remedy.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
@@ -255,13 +256,19 @@ _OTHER_NAMES = {
 # Fields of a reply whose names are similar to a question's.
 _REPLY_FIELDS = frozenset({"contexts", "tool_calls", "tools_used"})
 _MIN_SIMILARITY = 0.85
+_LIKE_EXPECTATION = re.compile(r"(?i:expected|expects?|validation|accept)(?:[_\W]|(?<=[a-z])[A-Z])")
 
 
 def _refuse_near_miss(name: object) -> None:
-    """Refuse a field that is nearly a known one: kept as a note, it would silently expect nothing."""
+    """Refuse a field that is nearly a known one or looks like an expectation: as a note, it would silently expect nothing."""
     meant = intended_field(name) if isinstance(name, str) else None
     if meant is not None and meant != name:
         raise ValueError(f"unknown field {name!r}: did you mean {meant!r}? Any other name is kept as a note")
+    if isinstance(name, str) and _LIKE_EXPECTATION.match(name):
+        raise ValueError(
+            f"unknown field {name!r} looks like an expectation, and would score nothing; "
+            f"map it (--map expected_keywords={name}), or rename it if it is a note"
+        )
 
 
 @lru_cache(maxsize=1000)
@@ -449,8 +456,13 @@ def _reader_of(bare: BareKind) -> Callable[[Any, str], tuple[Expectation, ...]]:
     return read
 
 
+_TRUTH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
 def read_answerable(value: Any, where: str) -> bool:
-    """true or false."""
+    """true or false, also as the text of a cell."""
+    if isinstance(value, str):
+        value = _TRUTH_WORDS.get(value.strip().casefold(), value)
     if not isinstance(value, bool):
         raise ValueError(f"{where} must be true or false, not {_kind(value)}")
     return value

@@ -6,7 +6,7 @@ that writing the same expectations in another order gives the same value.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -148,6 +148,31 @@ def golden_name(name: str, known: Container[str], aliases: Mapping[str, str]) ->
     return next((one for one in short if one is not None and one in known), name)
 
 
+# Between a tool's name and its operation in the name that a chatbot reports; golden sets write a colon.
+_OPERATION_MARKS = (":", ".", "/", "__")
+
+
+def name_operations(names: Iterable[str], calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls, those of an operation in `names` (`tool:operation`) under that name.
+
+    A call is one of the operation if its name says so, or if one of its arguments is the operation.
+    """
+    operations = [name for name in names if ":" in name]
+    if not operations:
+        return tuple(calls)
+    return tuple(_by_operation(call, operations) for call in calls)
+
+
+def _by_operation(call: ToolCall, operations: Sequence[str]) -> ToolCall:
+    for name in operations:
+        tool, _, operation = name.partition(":")
+        reported = {f"{tool}{mark}{operation}" for mark in _OPERATION_MARKS}
+        in_arguments = call.name == tool and operation in (call.arguments or {}).values()
+        if call.name in reported or in_arguments:
+            return msgspec.structs.replace(call, name=name)
+    return call
+
+
 _MOST_KNOWN = 20_000
 
 
@@ -183,22 +208,27 @@ class ToolUsage(BaseScorer):
             return self._score(question, reply)
         if known is None:
             known = self._score(question, reply)
-            if len(self._known) < _MOST_KNOWN:
+            # The operation of a call is in its arguments.
+            by_operation = any(":" in tool.name for tool in question.expected_tools)
+            if len(self._known) < _MOST_KNOWN and not by_operation and ":" not in str(key[1]):
                 self._known[key] = known
         return known
 
     def _score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         expected = dict.fromkeys([tool.name for tool in question.expected_tools])
-        names = {
-            name: golden_name(name, {*expected, *question.forbidden_tools}, self._aliases)
-            for name in dict.fromkeys(reply.tools_used)
-        }
-        calls = [
+        listed = (*expected, *question.forbidden_tools)
+        # The tools of listed operations are known by name as well.
+        known = {*listed, *(name.partition(":")[0] for name in listed)}
+        names = {name: golden_name(name, known, self._aliases) for name in dict.fromkeys(reply.tools_used)}
+        named = [
             call if names[call.name] == call.name else msgspec.structs.replace(call, name=names[call.name])
             for call in reply.tool_calls
         ]
+        calls = name_operations(listed, named)
         fit = fit_tools(question.expected_tools, calls)
-        called = dict.fromkeys(names.values())
+        # A call of an expected operation is also one of its tool, if that is expected too.
+        called = dict.fromkeys(call.name for call in calls)
+        called |= dict.fromkeys(name for name in names.values() if name in expected)
         observed = reply.evidence.tools_observed
         forbids = question.tools == "none" or bool(question.forbidden_tools)
         facts = ToolFacts(

@@ -189,26 +189,26 @@ def _number(tokens: tuple[_Token, ...], number: Decimal) -> str:
 
 
 def _fill_whole(
-    tokens: tuple[_Token, ...], places: list[int], digits: str, *, grouped: bool
+    tokens: tuple[_Token, ...], positions: list[int], digits: str, *, grouped: bool
 ) -> dict[int, str]:
     """Placeholder → what it shows of the whole number, from the right; the first one shows all that remains."""
     filled: dict[int, str] = {}
     rest = digits
-    for index in reversed(places):
-        shown, rest = (rest, "") if index == places[0] else (rest[-1:], rest[:-1])
+    for index in reversed(positions):
+        shown, rest = (rest, "") if index == positions[0] else (rest[-1:], rest[:-1])
         filled[index] = shown or ("0" if tokens[index].text == "0" else "")
     if not grouped:
         return filled
     # Nothing is written between the placeholders of such a format but commas, so that one can show all digits.
-    shown = "".join(filled[index] for index in places)
+    shown = "".join(filled[index] for index in positions)
     first = len(shown) % 3
     groups = [shown[:first], *(shown[start : start + 3] for start in range(first, len(shown), 3))]
-    return {**dict.fromkeys(places, ""), places[-1]: ",".join(filter(None, groups))}
+    return {**dict.fromkeys(positions, ""), positions[-1]: ",".join(filter(None, groups))}
 
 
-def _fill_decimals(tokens: tuple[_Token, ...], places: list[int], digits: str) -> list[tuple[int, str]]:
+def _fill_decimals(tokens: tuple[_Token, ...], positions: list[int], digits: str) -> list[tuple[int, str]]:
     """Placeholder → decimal; zeros at the end are left out where the placeholder is not 0."""
-    shown = list(zip(places, digits, strict=False))
+    shown = list(zip(positions, digits, strict=False))
     while shown and shown[-1][1] == "0" and tokens[shown[-1][0]].text != "0":
         shown.pop()
     return shown

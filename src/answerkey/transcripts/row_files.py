@@ -41,7 +41,7 @@ ROWS = "rows"
 _FIELDS = (*FIELDS_OF["replies"], ROWS)
 # Names under which answerkey itself would read something.
 _READ = NAMES_READ.union(_FIELDS, TEXT_NAMES)
-# A field that none of so many rows has is not there.
+# A field that none of this many first rows has is not there.
 _ENOUGH = 1000
 
 
@@ -266,7 +266,7 @@ def open_rows(
 ) -> RowFile:
     """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say.
 
-    A row that cannot be read ends the reading, or goes to `bad` in the place of the rows.
+    A row that cannot be read ends the reading, or goes to `bad`.
     """
     path, sheet = split_sheet(Path(path))
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
@@ -525,7 +525,7 @@ def _with_lone_surrogates(line: bytes) -> Json:
     fields = as_dict(value)
     for name in _SOUGHT & fields.keys():
         if _SURROGATE.search(json.dumps(fields[name], ensure_ascii=False)):
-            # A replacement character would be sought, or taken for punctuation, in the place of what was meant.
+            # A replacement character would be sought, or taken for punctuation, instead of what was meant.
             raise ValueError(f"'{name}' holds half of a surrogate pair; write the whole character")
     decoded: Json = msgspec.json.decode(_SURROGATE.sub("\ufffd", text))
     return decoded
@@ -547,7 +547,7 @@ def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[
     from answerkey.transcripts.recorded_rows import is_inspect_log, sample_row  # not for JSON Lines
 
     if isinstance(value, dict) and is_inspect_log(value):
-        # What is no sample is told when the rows are read.
+        # Items that are not samples are reported when the rows are read.
         return (), [sample_row(one) if isinstance(one, dict) else one for one in value["samples"]]
     return _find_list(value, path)
 

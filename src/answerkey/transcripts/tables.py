@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from answerkey.errors import InputError
 from answerkey.model.question import Question
-from answerkey.model.reply import JsonObject
+from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 # What the rows of a file are for: a golden set, recorded replies, or something whose fields are not answerkey's.
 Purpose = Literal["questions", "replies", "records"]
 
-_QUESTION_FIELDS = (*Question.__struct_fields__[:-2], "expected_content")
+# Fields with expectations of the text, each by its own kind.
+_EXPECTATION_LISTS = (
+    *("expected_keywords", "expected_content", "forbidden_keywords"),
+    *("expected_numbers", "expected_dates", "expected_entities"),
+)
+_QUESTION_FIELDS = (
+    *Question.__struct_fields__[:-2],
+    *_EXPECTATION_LISTS[3:],
+    *("expected_content", "expected_sources", "accept_regex"),
+)
 _REPLY_FIELDS = (
     *("answer", "tools_used", "tool_calls", "sources", "error", "latency_ms", "usage", "cost", "trial"),
     *("messages", "replies", "conversation_id", "response_id", "trace_id"),
@@ -55,16 +64,17 @@ _OTHER_NAMES: Mapping[Purpose, Mapping[str, str]] = {
 }  # fmt: skip
 # Fields that hold lists.
 LIST_FIELDS = (
-    *("expected_tools", "forbidden_tools", "expected_keywords", "expected_content", "forbidden_keywords"),
-    *("tags", "relevant_documents", "checks", "tools_used"),
+    *_EXPECTATION_LISTS,
+    *("expected_tools", "forbidden_tools", "tags", "relevant_documents", "expected_sources"),
+    *("checks", "tools_used"),
 )
 # Fields that can only be written as JSON.
 _JSON_FIELDS = ("turns", "tool_calls", "usage", "messages", "replies", "sources")
-# The first of these that a column has in a cell parts all its cells; a comma between digits may belong to a number.
-_PARTED_BY = {
+# The first of these that a column has in a cell splits all its cells; a comma between digits may belong to a number.
+_SPLIT_AT = {
     "semicolons": re.compile(";"),
     "line breaks": re.compile(r"\r?\n"),
-    "bars": re.compile(r"\|"),
+    "bars": re.compile(r"(?<!\|)\|(?!\|)"),
     "commas": re.compile(r",(?!\d{3}(?!\d))|(?<!\d),"),
 }
 
@@ -89,24 +99,24 @@ def read_columns(
     path: Path,
     bad: Bad = refuse,
 ) -> tuple[list[tuple[int | None, JsonObject]], list[str]]:
-    """The rows under answerkey's names with their lists parted, and what was guessed; those that cannot be read go to `bad`."""
+    """The rows under answerkey's names with their lists split, and what was guessed; those that cannot be read go to `bad`."""
     names = dict.fromkeys(name for _, row in rows for name in row)
     fields = _fields(names, purpose)
-    said = [f"column {name!r} as {field}" for name, field in fields.items() if name != field]
+    guesses = [f"column {name!r} as {field}" for name, field in fields.items() if name != field]
     renamed = [(line, {fields.get(name, name): cell for name, cell in row.items()}) for line, row in rows]
     separators = {}
     for name in LIST_FIELDS:
         cells = [cell for _, row in renamed if isinstance(cell := row.get(name), str)]
         separators[name] = _separator(cells)
         if separators[name] not in ("", "semicolons"):
-            said.append(f"{name} parted at {separators[name]}")
+            guesses.append(f"{name} split at {separators[name]}")
     read = []
     for line, row in renamed:
         try:
             read.append((line, split_cells(row, separators)))
         except ValueError as error:
             bad(InputError(str(error), path=path, line=line), row)
-    return read, said
+    return read, guesses
 
 
 def _fields(names: Iterable[str], purpose: Purpose) -> dict[str, str]:
@@ -126,9 +136,9 @@ def _fields(names: Iterable[str], purpose: Purpose) -> dict[str, str]:
 
 
 def _separator(cells: Iterable[str]) -> str:
-    """What parts the cells of a column; empty: nothing does."""
+    """What splits the cells of a column; empty: nothing does."""
     plain = [cell for cell in cells if cell.lstrip()[:1] not in ("[", "{")]
-    return next((name for name, pattern in _PARTED_BY.items() if any(map(pattern.search, plain))), "")
+    return next((name for name, pattern in _SPLIT_AT.items() if any(map(pattern.search, plain))), "")
 
 
 def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None = None) -> JsonObject:
@@ -144,7 +154,8 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
             except ValueError as error:
                 raise ValueError(f"'{field}' is not valid JSON: {error}") from None
         elif field in LIST_FIELDS:
-            cells[field] = list(split_cell(cell, (separators or {}).get(field) or "semicolons"))
+            parts: list[Json] = [*split_cell(cell, (separators or {}).get(field) or "semicolons")]
+            cells[field] = [*map(_read_part, parts)] if field in _EXPECTATION_LISTS else parts
     if cells.get("expected_tools") in (["none"], ["None"]):
         # "none" is how a table says that no tool is to be used.
         del cells["expected_tools"]
@@ -154,7 +165,36 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
 
 def split_cell(cell: str, separator: str) -> list[str]:
     """The values in one cell."""
-    return [part.strip() for part in _PARTED_BY[separator].split(cell) if part.strip()]
+    return [part.strip() for part in _SPLIT_AT[separator].split(cell) if part.strip()]
+
+
+# What a part of a cell may say beside its value: must: 16144, land || plot, 3960 ± 1%, 3900..4000.
+_MUST = re.compile(r"must:\s*(?=\S)", re.IGNORECASE)
+_FIGURE = r"\s*([^\w\s.±]?\d[\d.,]*\s*%?)\s*"
+_TOLERANCE = re.compile(rf"{_FIGURE}(?:±|\+/-|\+-){_FIGURE}")
+_RANGE = re.compile(rf"{_FIGURE}\.\.{_FIGURE}")
+
+
+def _read_part(part: Json) -> Json:
+    """One expectation in a cell, as the value that JSON would have."""
+    text = str(part)
+    marked = _MUST.match(text)
+    value = _read_unmarked(text[marked.end() :] if marked else text)
+    if marked is None:
+        return value
+    if isinstance(value, list):
+        return {"any": value, "must": True}
+    return {**(value if isinstance(value, dict) else {"text": value}), "must": True}
+
+
+def _read_unmarked(text: str) -> Json:
+    if "||" in text:
+        return [_read_unmarked(option) for option in map(str.strip, text.split("||")) if option]
+    if found := _TOLERANCE.fullmatch(text):
+        return {"number": found[1].strip(), "tolerance": found[2].strip()}
+    if found := _RANGE.fullmatch(text):
+        return {"range": [found[1].strip(), found[2].strip()]}
+    return text
 
 
 # Tables as people save them: CSV with any separator, and titles above the header.

@@ -64,14 +64,14 @@ def read_workbook(
 
 
 def _choose_sheet(
-    workbook: "_Workbook", header: HeaderNames, path: Path, wanted: str | None
+    workbook: "_Workbook", header: HeaderNames, path: Path, requested: str | None
 ) -> tuple["_Sheet", int]:
     """A sheet and the index of its header row."""
     names = list(workbook.sheets)
-    if wanted is not None:
-        match = next((name for name in names if name.casefold() == wanted.casefold()), None)
+    if requested is not None:
+        match = next((name for name in names if name.casefold() == requested.casefold()), None)
         if match is None:
-            raise InputError(f"has no sheet {wanted!r}; it has {', '.join(names)}", path=path)
+            raise InputError(f"has no sheet {requested!r}; it has {', '.join(names)}", path=path)
         names = [match]
     elif len(names) > 1:
         names = [name for name in names if name not in workbook.hidden] or names
