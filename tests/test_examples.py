@@ -90,7 +90,7 @@ def test_the_action_stops_a_chatbot_that_a_change_broke(project: Path) -> None:
         environment = {
             name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: given[found[1]], value)
             for name, value in steps[step].get("env", {}).items()
-        }
+        } | {"MAY_BE_FIRST": "true"}
         return shell(steps[step]["run"], project, GITHUB_ACTIONS="true", **environment)
 
     assert set(used["with"]) <= set(action["inputs"])
@@ -100,10 +100,10 @@ def test_the_action_stops_a_chatbot_that_a_change_broke(project: Path) -> None:
     (project / "bot.py").write_text(reworded)
     assert run("Grade").returncode == 0
     break_a_policy(project)
-    # The score is above the gate's still: the broken question stops it.
+    # The score is still above its gate: the worse question stops it.
     stopped = run("Grade")
     assert stopped.returncode == 1
-    assert "broken == 0" in stopped.stdout + stopped.stderr
+    assert "✗ worse == 0" in stopped.stdout
     assert (project / "answerkey-report.html").exists()
     assert (project / "answerkey.junit.xml").exists()
     # The first push makes the comment, later ones write the same anew.
@@ -114,7 +114,7 @@ def test_the_action_stops_a_chatbot_that_a_change_broke(project: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
     assert (project / "asked").read_text().splitlines() == ["--method POST c", "--method PATCH e/7"]
     made = (project / "made").read_text()
-    assert "❌ broken == 0 failed: " in made
+    assert "❌ worse == 0 failed: " in made
     assert "14 days" in made
     (project / "made").unlink()
     (project / "gh").write_text("#!/bin/sh\nexit 1\n")

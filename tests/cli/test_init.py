@@ -139,7 +139,7 @@ def test_the_ci_job_stops_a_chatbot_that_breaks_a_question(
         done = subprocess.run(
             ["bash", "-ec", script],
             cwd=tmp_path,
-            env={**os.environ, "PATH": path},
+            env={**os.environ, "PATH": path, "ON_DEFAULT_BRANCH": "true"},
             capture_output=True,
             check=False,
             timeout=300,

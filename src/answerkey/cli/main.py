@@ -190,5 +190,9 @@ def _silence_stdout() -> None:
 def _fail(message: str, code: int) -> int:
     from answerkey.text.normalise import for_terminal
 
-    click.echo(f"answerkey: {for_terminal(' '.join(message.split()))}", err=True)
+    line = for_terminal(" ".join(message.split()))
+    click.echo(f"answerkey: {line}", err=True)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        # Shown at the top of the job's page.
+        click.echo(f"::error title=answerkey::{line.replace('%', '%25')}", err=True)
     return code

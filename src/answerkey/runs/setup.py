@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -246,13 +247,15 @@ _OTHER_CASES = """
 """
 
 _CI = """\
-# Grades the chatbot on every pull request and fails on regressions (exit code 1). With --confirm, a question that passed
-# before and fails now is result five more times, and counts as broken if it never passes.
+# Grades the chatbot on every pull request and push, and compares it with the last graded push to the default branch. The job
+# fails if any question got worse. A question whose score fell is asked five more times: if it recovers, it is flaky, not worse.
+# To accept a worse score as the new baseline, run this workflow by hand on the default branch.
 name: answerkey
 on:
   pull_request:
   push:
     branches: [main, master]
+  workflow_dispatch:
 env:
   # Source of answerkey for pip: a repository (git+https://…@v0.2.0), a wheel in this repository, or a package name.
   ANSWERKEY_INSTALL: %(install)s
@@ -271,24 +274,37 @@ jobs:
           key: answerkey-${{ github.run_id }}
           restore-keys: answerkey-
       - name: Grade
-        run: |
-          baseline=()
-          if answerkey baseline list --json 2>/dev/null | grep -q '"production"'; then
-            baseline=(--baseline production --confirm 5 --gate "no regression" --gate "broken == 0")
-          fi
-          answerkey run "${baseline[@]}" -o report.html -o results.junit.xml
-      - if: github.ref_name == github.event.repository.default_branch
+        env:
+          ON_DEFAULT_BRANCH: ${{ github.ref_name == github.event.repository.default_branch }}
+%(secrets)s        run: |
+          first=()
+          # Only the default branch may run without a baseline: it makes the first one.
+          if [ "$ON_DEFAULT_BRANCH" = "true" ]; then first=(--allow-missing-baseline); fi
+          answerkey run --baseline production "${first[@]}" --confirm 5 \\
+            --gate "error_rate < 2%%" --gate "no regression" --gate "worse == 0" --gate "no regression in latency" \\
+            -o report.html -o results.junit.xml
+      - name: Keep as baseline
+        if: github.ref_name == github.event.repository.default_branch && (success() || github.event_name == 'workflow_dispatch')
         run: answerkey baseline set production latest
-      - if: github.ref_name == github.event.repository.default_branch
+      - if: github.ref_name == github.event.repository.default_branch && (success() || github.event_name == 'workflow_dispatch')
         uses: actions/cache/save@v4
         with: {path: .answerkey, key: "answerkey-${{ github.run_id }}"}
       - if: always()
         uses: actions/upload-artifact@v4
-        with: {name: answerkey, path: "report.html\nresults.junit.xml"}
+        with:
+          name: answerkey
+          path: |
+            report.html
+            results.junit.xml
 """
 _START = """\
-      # Start the chatbot here, so that the address in answerkey.toml answers; for example:
-      # - run: python app.py &
+      # Start the chatbot in the background, with its packages and secrets, and wait until it listens.
+      - name: Start the chatbot
+        run: |
+          # pip install -r requirements.txt
+          # nohup uvicorn app:app --port %(port)s > chatbot.log 2>&1 &
+          timeout 60 bash -c 'until (exec 3<>/dev/tcp/127.0.0.1/%(port)s) 2>/dev/null; do sleep 1; done' ||
+            { echo "::error::no chatbot listens on port %(port)s; start it in this step"; exit 1; }
 """
 
 
@@ -309,11 +325,23 @@ def installed_from() -> str:
 
 def starter_files(probe: Probe, install: str) -> dict[str, str]:
     """Path → content of each starter file; `install` is the pip requirement of answerkey."""
-    local = re.search(r"://(localhost|127\.|\[::1\])", str(probe.table.get("url", "")))
     return {
         CONFIG: _config(probe),
         GOLDEN: _golden(probe.answered),
-        _WORKFLOW: _CI % {"start": _START if local else "", "install": _yaml(install)},
+        _WORKFLOW: _workflow(probe.table, install),
+    }
+
+
+def _workflow(table: Mapping[str, Any], install: str) -> str:
+    """The CI job: it starts a local chatbot, and passes on the secrets that the target uses."""
+    address = urlsplit(str(table.get("url", "")))
+    local = address.hostname is not None and re.fullmatch(r"localhost|127\..*|::1", address.hostname)
+    port = address.port or (443 if address.scheme in ("https", "wss") else 80)
+    secrets = dict.fromkeys(re.findall(r"\$\{(\w+)\}", json.dumps(dict(table))))
+    return _CI % {
+        "install": _yaml(install),
+        "start": _START % {"port": port} if local else "",
+        "secrets": "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in secrets),
     }
 
 
