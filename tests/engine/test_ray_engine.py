@@ -158,7 +158,7 @@ ROTATED = """
 import sys
 from pathlib import Path
 from answerkey.runs.log_files import LogBlocks
-from answerkey.runs.logs import LogPlan
+from answerkey.runs.log_rows import LogPlan
 from answerkey.runs.ray_pool import RayPool
 from answerkey.scorers.plan import make_grader
 

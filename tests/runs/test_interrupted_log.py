@@ -22,8 +22,9 @@ from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, St
 from answerkey.model.summary import Summary
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block
+from answerkey.runs.log_rows import LogPlan
 from answerkey.runs.log_table import LogTable
-from answerkey.runs.logs import LogPlan, LogScoring
+from answerkey.runs.logs import LogScoring
 from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.plan import make_grader

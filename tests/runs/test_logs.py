@@ -20,8 +20,9 @@ from answerkey.model.tally import Tally, summarise
 from answerkey.report.files import write_report
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block, LogBlocks
+from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import LogTable
-from answerkey.runs.logs import BlockScorer, LogPlan, LogScoring
+from answerkey.runs.logs import LogScoring
 from answerkey.runs.progress import NoProgress, RunningScore
 from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.plan import make_grader
@@ -279,7 +280,7 @@ def test_bad_rows_of_a_table_go_to_the_side_file(command: Any, folder: Path) -> 
     assert done.document["summary"]["coverage"] == 0.5
     # A golden set must be right.
     outcome = command("lint", "log.csv")
-    assert (outcome.code, "log.csv:3: 6 cells" in outcome.err) == (2, True)
+    assert (outcome.code, "log.csv:3: error unreadable 6 cells" in outcome.out) == (2, True)
 
 
 @pytest.mark.parametrize("held", ["%s", '{"replies": %s}'], ids=["list", "under a key"])
@@ -290,7 +291,7 @@ def test_bad_items_of_a_list_go_to_the_side_file(command: Any, folder: Path, hel
     assert (done.code, done.document["summary"]["replies"]) == (0, 3)
     assert told_of(folder) == [(None, "item 2: expected an object, got a number")]
     outcome = command("lint", "log.json")
-    assert (outcome.code, "item 2: expected an object" in outcome.err) == (2, True)
+    assert (outcome.code, "item 2: expected an object" in outcome.out) == (2, True)
 
 
 def test_bad_lines_go_to_the_side_file_with_a_map_too(command: Any, folder: Path, write_rows: Any) -> None:

@@ -38,7 +38,8 @@ from answerkey.runs.progress import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
-    from answerkey.runs.logs import Kept, LogScoring
+    from answerkey.runs.log_rows import Kept
+    from answerkey.runs.logs import LogScoring
     from answerkey.runs.progress import Progress
 
 

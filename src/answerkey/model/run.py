@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 import msgspec
 
@@ -151,9 +151,6 @@ class GateResults(tuple[GateResult, ...]):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""
 
-    # Set by `runs`: the model cannot import the gates.
-    condition_checker: ClassVar[Callable[..., GateResults]]
-
     info: RunInfo
     summary: Summary
     gates: tuple[GateResult, ...] = ()
@@ -224,7 +221,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self, *conditions: str) -> "GateResults":
         """Evaluate conditions such as "score >= 0.9"; the result is false if one fails, and its repr says which."""
-        return self.condition_checker(self, *conditions)
+        from importlib import (
+            import_module,  # by name: the gates are above the model, which must not know them
+        )
+
+        checked: GateResults = import_module("answerkey.runs.verdicts").check(self, *conditions)
+        return checked
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -532,8 +532,8 @@ def print_runs(listed: Sequence[tuple[RunInfo, Summary | None]], total: int) -> 
     widths = [max(len(row[column]) for row in (_HEADS, *rows)) for column in range(len(_HEADS))]
     # Only name and target are shortened on a narrow terminal.
     room = console.width - sum(widths) - gap * len(_HEADS) + widths[_NAME] + widths[_TARGET]
-    widths[_NAME] = min(widths[_NAME], max(6, room - widths[_TARGET], room // 2))
-    widths[_TARGET] = min(widths[_TARGET], max(6, room - widths[_NAME]))
+    widths[_NAME] = min(widths[_NAME], max(4, room - widths[_TARGET], room // 2))
+    widths[_TARGET] = min(widths[_TARGET], max(4, room - widths[_NAME]))
     for head, width in zip(_HEADS, widths, strict=True):
         table.add_column(
             head, no_wrap=True, width=width, justify="right" if head in ("questions", "score") else "left"

@@ -1,16 +1,26 @@
-"""Rows of a log: which question each answers, and the trial that comes of it."""
+"""Rows of a log: which question each answers, the trial that comes of it, and the scored block of many."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import nsmallest
+from itertools import islice
+from typing import Any, Literal
 
 import msgspec
 
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
+from answerkey.model.options import Options
 from answerkey.model.question import Question
+from answerkey.model.question_totals import QuestionSlices, QuestionTotals
 from answerkey.model.reply import Reply
+from answerkey.model.result_rows import row_line
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
+from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
-from answerkey.runs.log_files import Block
+from answerkey.runs.log_files import BadRow, Block
+from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LowScore, pack_questions
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import GraderRecipe
 from answerkey.transcripts.recorded_rows import check_messages, lacks_text, propose_maps, reply_in_row
 from answerkey.transcripts.row_files import decode_line
 
@@ -186,3 +196,183 @@ def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
         reply_in_row(row, turn.question, number, in_turns=True) for number, turn in enumerate(question.turns)
     ]
     return tuple(reply for reply in turns if reply is not None)
+
+
+# Blocks: the rows of a block, scored together and added up.
+
+# What is kept of each result: nothing, the trial, or the row of the run document as a line of JSON.
+Kept = Literal["nothing", "trials", "lines"]
+# The lowest replies, which reports list.
+WORST_LISTED = 20
+# Rows that are scored together; fewer than the texts that error handling remembers.
+_BATCH = 2000
+
+
+class LogPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """All that scoring a block takes, besides the block."""
+
+    # None where the grader exists in this process only.
+    recipe: GraderRecipe | None
+    # The golden set; None: expectations are in the rows.
+    questions: tuple[Question, ...] | None = None
+    pass_mark: float
+    kept: Kept = "nothing"
+    # Columns that results keep.
+    keep: tuple[str, ...] = ()
+    scoring_seconds: float = Options().scoring_seconds
+
+
+class BlockScorer:
+    """Scores blocks, one after the other."""
+
+    def __init__(self, plan: LogPlan, grader: Grader) -> None:
+        self._plan, self._grader = plan, grader
+        # Where a keyword was found is only looked at in results.
+        grader.set_spans(plan.kept != "nothing")
+        self._reader = RowReader(plan.questions, keep=plan.keep, registry=grader.registry)
+
+    def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
+        """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the place of each row."""
+        # Rows make no reference cycles: looking for them in all that a block holds would take a third of the time.
+        collects_garbage = gc.isenabled()
+        gc.disable()
+        try:
+            collector = BlockCollector(self._plan, block)
+            trials = self.trials(block, collector)
+            while rows := list(islice(trials, _BATCH)):
+                for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
+                    collector.add(trial, row.place)
+            return collector.part()
+        finally:
+            if collects_garbage:
+                gc.enable()
+
+    def _scored_batch(
+        self, rows: Sequence[LoggedTrial], block: Block, before_row: Callable[[int], None] | None
+    ) -> list[Trial]:
+        """The trials of some rows, scored step by step: code that does one thing at a time stays in the processor's cache."""
+        for row in rows:
+            if before_row is not None:
+                before_row(row.place)
+            if row.place not in block.too_costly:
+                self._grader.look_ahead(row.trial.replies)
+        scored: list[Trial] = []
+        for row in rows:
+            if before_row is not None:
+                before_row(row.place)
+            scored.append(self._scored(row, block))
+        return scored
+
+    def trials(self, block: Block, collector: "BlockCollector") -> Iterator[LoggedTrial]:
+        """The block's trials, not yet scored; rows that cannot be read go to the collector."""
+        for row in self._reader.read(block):
+            if isinstance(row, UnreadableRow):
+                collector.add_bad(BadRow.of(block.path, row.line, row.reason, row.raw))
+            else:
+                collector.scored_before |= row.scored_before
+                if row.row_without_text is not None:
+                    collector.add_without_text(row)
+                yield row
+
+    def _scored(self, logged: LoggedTrial, block: Block) -> Trial:
+        trial = logged.trial
+        if logged.place in block.too_costly:
+            return trial.scored(
+                self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
+            )
+        return trial.scored(self._grader.grade(trial.question, trial.replies))
+
+
+class BlockCollector:
+    """Collects the scored trials of a block."""
+
+    def __init__(self, plan: LogPlan, block: Block) -> None:
+        self._plan, self._block = plan, block
+        self._tally = Tally(plan.pass_mark)
+        self._questions: dict[str, tuple[Question, QuestionTotals]] = {}
+        self._low: list[tuple[float, int, Trial]] = []
+        self._low_limit = 2.0
+        self._trials = self._errors = self._imperfect = self._failed = 0
+        self._points = 0.0
+        self._bad: list[BadRow] = []
+        self._results: list[BlockResult] = []
+        self.scored_before = False
+        self._columns: set[str] = set()
+        self._without_text = 0
+        self._first_without_text: BadRow | None = None
+
+    def add(self, trial: Trial, place: int) -> None:
+        """Count a scored trial."""
+        card, question = trial.scorecard, trial.question
+        known = self._questions.get(question.id)
+        if known is None:
+            totals, slices = QuestionTotals(question, trial.position), None
+            self._questions[question.id] = question, totals
+        else:
+            first, totals = known
+            # Rows mostly repeat the very same question.
+            slices = None if question is first else QuestionSlices.of(question)
+            totals.has_several_texts |= question.question != first.question
+        totals.add(trial, place if self._plan.kept != "nothing" else None)
+        self._tally.add_reply(trial, slices or totals.slices)
+        if trial.origin is not None and trial.origin.columns:
+            self._columns.update(trial.origin.columns)
+        self._trials += 1
+        self._errors += card.error is not None
+        self._points += card.total or 0.0
+        if card.total is None or card.total < 1:
+            self._imperfect += 1
+            self._failed += not card.passed
+            self._add_low(-1.0 if card.total is None else card.total, place, trial)
+        if self._plan.kept != "nothing":
+            packed = row_line(trial) if self._plan.kept == "lines" else _encode_trial(trial)
+            self._results.append(BlockResult(place, question.id, card.total, packed))
+
+    def _add_low(self, score: float, place: int, trial: Trial) -> None:
+        if score > self._low_limit:
+            return
+        self._low.append((score, place, trial))
+        if len(self._low) >= 2 * WORST_LISTED:
+            self._low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
+            self._low_limit = self._low[-1][0]
+
+    def add_bad(self, row: BadRow) -> None:
+        """Count a row that cannot be scored."""
+        self._bad.append(row)
+        self._tally.whole.add_unscored(row.counted_as)
+
+    def add_without_text(self, logged: LoggedTrial) -> None:
+        """Count a row that has no field for the text of a reply."""
+        self._without_text += 1
+        if self._first_without_text is None and logged.row_without_text is not None:
+            row, origin = logged.row_without_text, logged.trial.origin
+            line = None if origin is None else origin.line
+            self._first_without_text = BadRow(self._block.path, line, without_text_reason(row))
+
+    def part(self) -> BlockPart:
+        """What the block came to."""
+        low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
+        summary = BlockSummary(
+            number=self._block.number,
+            trials=self._trials,
+            errors=self._errors,
+            points=self._points,
+            tally=self._tally,
+            worst=[LowScore(score, place, _encode_trial(trial)) for score, place, trial in low],
+            imperfect=self._imperfect,
+            failed=self._failed,
+            bad=self._bad,
+            scored_before=self._block.path if self.scored_before else "",
+            columns=self._columns,
+            without_text=self._without_text,
+            first_without_text=self._first_without_text,
+        )
+        return BlockPart(
+            summary,
+            pack_questions(totals for _, totals in self._questions.values()),
+            self._results,
+            self._block.row_checksums(),
+        )
+
+
+_encode_trial = msgspec.msgpack.Encoder(enc_hook=repr).encode

@@ -8,8 +8,8 @@ import msgspec
 from answerkey.engine.ray_engine import connect, error_line
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.runs.log_files import Block
+from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import BlockPart
-from answerkey.runs.logs import BlockScorer, LogPlan
 from answerkey.scorers.plan import grader_by
 
 # Blocks in flight per processor: one that is scored, and one that has arrived.

@@ -27,8 +27,8 @@ import msgspec
 from answerkey.errors import AnswerkeyError
 from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.runs.log_files import Block
+from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import BlockPart
-from answerkey.runs.logs import BlockScorer, LogPlan
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import GraderRecipe, grader_by
 from answerkey.text.normalise import one_line
