@@ -1,13 +1,17 @@
 """What reports show: the worst first, means over trials, and as much as was asked for."""
 
+import io
 from collections.abc import Callable
 
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard, Trial, letter_grade
+from answerkey.report.html_file import write_html
+from answerkey.report.markdown_file import markdown_report
+from answerkey.report.terminal import print_report
 from answerkey.report.view import build_view, failures_of, only_failures, story_sentences
-from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
+from answerkey.report.wording import milliseconds, passed_texts, percent, points, score_percent, score_text
 
 
 def result(identity: str, score: float | None, trial: int = 1) -> Trial:
@@ -73,3 +77,31 @@ def test_points_and_times() -> None:
         "61.0 s",
         "3.0 min",
     ]
+
+
+def test_a_key_that_expects_nothing_is_not_praised(run_of: Callable[..., Run]) -> None:
+    run = run_of([result(f"q{number}", 1.0) for number in range(15)])
+    assert (run.summary.grade, run.summary.expecting_nothing) == ("A", 15)
+    words = "but 15 of 15 questions expect nothing of the text"
+    shown = io.StringIO()
+    print_report(run, file=shown)
+    assert words in shown.getvalue()
+    assert "not measured" in shown.getvalue()
+    for text in (shown.getvalue(), markdown_report(run)):
+        assert "xcellent" not in text
+    assert words in markdown_report(run).splitlines()[0]
+    page = io.BytesIO()
+    write_html(run, page)
+    assert f"grade A, {words}" in page.getvalue().decode()
+    assert "no question expects anything" in page.getvalue().decode()
+
+
+def test_the_pass_rate_is_of_the_scored_questions(run_of: Callable[..., Run]) -> None:
+    trials = [result(f"q{number}", 1.0) for number in range(3)]
+    run = run_of([*trials, result("q3", 0.2), result("q4", None), result("q5", None)])
+    (words,) = passed_texts(run.summary)
+    assert words.startswith("3 of 4 scored questions passed (75%")
+    assert words.endswith("; 2 of 6 questions not scored")
+    assert "3 questions passed (scored 70% or more) and 1 failed; 2 were not scored." in story_sentences(
+        build_view(run)
+    )

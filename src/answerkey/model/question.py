@@ -105,10 +105,22 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     @property
     def expects_nothing(self) -> bool:
         """Whether any reply that is no error scores 1.0; its checks count only where they have a weight."""
+        return self.expects_nothing_of_text and self.expects_nothing_of_tools
+
+    @property
+    def expects_nothing_of_text(self) -> bool:
+        """Whether any text gets full response quality; checks count only where they have a weight."""
         for turn in self.turns or (self,):
-            expected = turn.expected_tools or turn.expected_keywords or turn.reference_answer
-            forbidden = turn.forbidden_tools or turn.forbidden_keywords or turn.tools
-            if expected or forbidden or not turn.answerable:
+            expected = turn.expected_keywords or turn.forbidden_keywords or turn.reference_answer
+            if expected or not turn.answerable:
+                return False
+        return True
+
+    @property
+    def expects_nothing_of_tools(self) -> bool:
+        """Whether any tool calls, and none, get full tool usage."""
+        for turn in self.turns or (self,):
+            if turn.expected_tools or turn.forbidden_tools or turn.tools:
                 return False
         return True
 

@@ -74,14 +74,15 @@ OVERALL = SliceKey("overall", "overall")
 
 
 class QuestionSlices(NamedTuple):
-    """The slices that a question is in, and whether it expects nothing of a reply."""
+    """The slices that a question is in, and whether it expects nothing of a reply's text and of its tool calls."""
 
     category: str
     persona: str | None
     tags: tuple[str, ...]
     tools: str
     length: str
-    expects_nothing: bool
+    expects_nothing_of_text: bool
+    expects_nothing_of_tools: bool
 
     @classmethod
     def of(cls, question: Question) -> "QuestionSlices":
@@ -93,7 +94,8 @@ class QuestionSlices(NamedTuple):
             question.tags,
             _expected_tools(question),
             _SHORT_NAME if words <= _SHORT else _MEDIUM_NAME if words <= _MEDIUM else _LONG_NAME,
-            question.expects_nothing,
+            question.expects_nothing_of_text,
+            question.expects_nothing_of_tools,
         )
 
     def listed(self) -> tuple[SliceKey, ...]:

@@ -85,8 +85,10 @@ class Summary(Slice, frozen=True, kw_only=True):
     # Trials that were planned, and trials scored ÷ planned.
     planned: int
     coverage: float
-    # Questions of which nothing is expected: any reply that is no error scores 1.0 there.
+    # Questions that expect nothing of the text, and questions that expect nothing of the tool calls: any reply has 1.0
+    # there for response quality, or for tool usage.
     expecting_nothing: int = 0
+    expecting_no_tools: int = 0
     # Replies in which not every tool call could be observed; a call that was not seen counts as not made.
     tools_unobserved: int
     # Why models stopped early (length, refusal, filter) → in how many replies.
@@ -103,6 +105,17 @@ class Summary(Slice, frozen=True, kw_only=True):
     # Mean milliseconds by phase: first byte, tools, the rest, and the harness's own waits apart.
     phases_ms: dict[str, float]
     slowest: tuple[SlowQuestion, ...]
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Components of which no question expects anything, so that their 1.0 says nothing."""
+        counts = {"tool_usage": self.expecting_no_tools, "response_quality": self.expecting_nothing}
+        return tuple(name for name, number in counts.items() if self.questions and number == self.questions)
+
+    @property
+    def is_weak_key(self) -> bool:
+        """Whether more than a tenth of the questions expect nothing of the text: the headline says so."""
+        return self.expecting_nothing > self.questions / 10
 
     def __repr__(self) -> str:
         score = "unscored" if self.score is None else f"{shown_score(self.score)} {self.grade}"

@@ -127,21 +127,32 @@ class ReplyCounts:
 class QuestionCounts:
     """What the questions of a slice come to."""
 
-    __slots__ = ("_moments", "expecting_nothing", "grades", "passed", "questions", "units")
+    __slots__ = (
+        "_moments",
+        "expecting_no_tools",
+        "expecting_nothing",
+        "grades",
+        "passed",
+        "questions",
+        "units",
+    )
 
     def __init__(self) -> None:
         self.questions = 0
         self.units = 0
         self.passed = 0
-        # Questions that expect nothing of a reply, checks included.
+        # Questions that expect nothing of a reply's text, checks included, and nothing of its tool calls.
         self.expecting_nothing = 0
+        self.expecting_no_tools = 0
         self.grades: Counter[str] = Counter()
         self._moments: dict[str, UnitMoments] = {}
 
-    def add(self, values: TrialValues, times: int, pass_mark: float, *, expects_nothing: bool) -> None:
+    def add(self, values: TrialValues, times: int, pass_mark: float, slices: QuestionSlices) -> None:
         """Count questions with these means."""
         self.questions += times
-        self.expecting_nothing += times * (expects_nothing and "checks" not in values.names.components)
+        checked = "checks" in values.names.components
+        self.expecting_nothing += times * (slices.expects_nothing_of_text and not checked)
+        self.expecting_no_tools += times * slices.expects_nothing_of_tools
         if values.score is not None:
             self.grades[letter_grade(values.score)] += times
             self.passed += times * passes(values.score, pass_mark)
@@ -175,6 +186,7 @@ class QuestionCounts:
         self.units += other.units
         self.passed += other.passed
         self.expecting_nothing += other.expecting_nothing
+        self.expecting_no_tools += other.expecting_no_tools
         self.grades.update(other.grades)
         for column, moments in other._moments.items():
             self.moments(column).merge(moments)
@@ -417,7 +429,7 @@ class Tally:
             counts = self._questions.get(slices)
             if counts is None:
                 counts = self._questions[slices] = QuestionCounts()
-            counts.add(values, times, self.pass_mark, expects_nothing=slices.expects_nothing)
+            counts.add(values, times, self.pass_mark, slices)
             counts.units += times
             for column, value in values.columns(self.pass_mark):
                 counts.moments(column).add(to_fixed_point(value), 1, times, bounded=_is_share(column, value))
@@ -432,7 +444,7 @@ class Tally:
             columns = list(values.columns(self.pass_mark))
             for key in (OVERALL, *slices.listed()):
                 counts = self._grouped_questions.setdefault(key, QuestionCounts())
-                counts.add(values, 1, self.pass_mark, expects_nothing=slices.expects_nothing)
+                counts.add(values, 1, self.pass_mark, slices)
                 unit = units.setdefault(key, {})
                 for column, value in columns:
                     add_to_column(unit, column, to_fixed_point(value), 1)
@@ -467,6 +479,7 @@ class Tally:
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
             expecting_nothing=questions.expecting_nothing,
+            expecting_no_tools=questions.expecting_no_tools,
             tools_unobserved=whole.tools_unobserved,
             finishes=dict(sorted(whole.finishes.items())),
             unscored=unscored,

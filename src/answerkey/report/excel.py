@@ -231,7 +231,9 @@ def _measured_tables(run: Run) -> Iterator[_Table]:
     info, summary = run.info, run.summary
     parts, ends = summary.components, summary.component_intervals
     components = (
-        (name_words(name), _score(parts.get(name)), *_ends(ends.get(name)), Figure(weight, "score"))
+        (name_words(name), "not measured", None, None, Figure(weight, "score"))
+        if name in summary.unmeasured
+        else (name_words(name), _score(parts.get(name)), *_ends(ends.get(name)), Figure(weight, "score"))
         for name, weight in info.weights.items()
     )
     yield _Table("Components", ("component", "score", *_ENDS, "weight"), components)

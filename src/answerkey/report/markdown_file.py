@@ -28,6 +28,7 @@ from answerkey.report.wording import (
     cost_line,
     gate_value,
     gate_words,
+    grade_words,
     judge_line,
     metric_range_text,
     metric_text,
@@ -70,7 +71,8 @@ def _lines(view: ReportView) -> Iterator[str]:
     interval = (
         f" ({summary.interval.level:.0%} interval {range_text(summary.interval)})" if summary.interval else ""
     )
-    yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}"
+    weak = f" — {grade_words(summary)}" if summary.is_weak_key else ""
+    yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     yield ""
     yield _safe(" ".join(story_sentences(view)), 2000)
     if view.warnings:
@@ -88,8 +90,8 @@ def _lines(view: ReportView) -> Iterator[str]:
             (
                 name_words(part.name),
                 percent(part.weight, 0),
-                score_text(part.score),
-                range_text(part.interval),
+                score_text(part.score) if part.measured else "not measured",
+                range_text(part.interval) if part.measured else "",
             )
             for part in view.components
         ),
@@ -291,7 +293,8 @@ def _comment_lines(run: Run) -> Iterator[str]:
     yield f"<!-- answerkey {marker} -->"
     interval = f" ({range_text(summary.interval)})" if summary.interval else ""
     name = for_markdown(one_line(info.name or info.id, 60))
-    result = f"{summary.grade or '–'} · {score_text(summary.score)}{interval}"
+    weak = f" — {grade_words(summary)}" if summary.is_weak_key else ""
+    result = f"{summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     passed = "; ".join(passed_texts(summary))
     sheet = None if comparison is None else comparison_sheet(comparison)
     yield f"### {name}: {result}" if sheet is None else sheet_heading(sheet)

@@ -16,10 +16,10 @@ from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
 from answerkey.report.view import QuestionView, ReportView, build_view, loss_shares
 from answerkey.report.wording import (
-    GRADE_MEANINGS,
     cost_line,
     count,
     gate_value,
+    grade_words,
     judge_line,
     list_words,
     metric_range_text,
@@ -140,9 +140,13 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
     head.append(f"  {score_text(summary.score)}", style=f"bold {colour}")
     if summary.interval is not None:
         head.append(f"   {summary.interval.level:.0%} interval {range_text(summary.interval)}")
-    if letter in GRADE_MEANINGS:
-        head.append(f"   {GRADE_MEANINGS[letter]}", style=colour)
+    words = grade_words(summary)
+    if not summary.is_weak_key:
+        head.append(f"   {words}", style=colour)
     yield head
+    if summary.is_weak_key:
+        # On a line of its own, so that it is not wrapped.
+        yield Text(f"       {letter} — {words}", style="bold yellow")
     for passed in passed_texts(summary):
         yield Text(f"       {passed}")
     line = Text("       ")
@@ -221,6 +225,9 @@ def _bar_width(console: Console) -> int:
 def _components(view: ReportView, console: Console) -> Table:
     table = _grid("<><><")
     for part in view.components:
+        if not part.measured:
+            table.add_row("", name_words(part.name), percent(part.weight, 0), Text("not measured", "yellow"))
+            continue
         table.add_row(
             "",
             name_words(part.name),

@@ -12,8 +12,8 @@ from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
 from answerkey.model.summary import BAD_ROW, QuestionFigures, QuestionRow, Slice, Summary
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
-    GRADE_MEANINGS,
     count,
+    grade_words,
     list_words,
     milliseconds,
     name_words,
@@ -40,6 +40,8 @@ class ComponentView(msgspec.Struct, frozen=True):
     weight: float
     score: float | None
     interval: Interval | None
+    # False: no question expects anything of it, so that its 1.0 says nothing.
+    measured: bool = True
 
 
 class QuestionView(QuestionFigures, frozen=True, kw_only=True):
@@ -112,7 +114,13 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         gates=run.gates,
         warnings=tuple(one_line(warning, 400) for warning in run.warnings),
         components=tuple(
-            ComponentView(name, weight, summary.components.get(name), summary.component_intervals.get(name))
+            ComponentView(
+                name,
+                weight,
+                summary.components.get(name),
+                summary.component_intervals.get(name),
+                name not in summary.unmeasured,
+            )
             for name, weight in run.info.weights.items()
         ),
         categories=worst_first(summary.categories),
@@ -351,8 +359,9 @@ def _sentences(view: ReportView) -> Iterator[str]:
     if summary.score is None:
         yield f"{asked}{times} but nothing could be scored."
         return
-    meaning = GRADE_MEANINGS[summary.grade or "F"].lower()
-    yield f"{asked}{times} and scored {score_percent(summary.score)}, grade {summary.grade}: {meaning}."
+    words, sign = grade_words(summary), "," if summary.is_weak_key else ":"
+    meaning = f"{sign} {words[:1].lower()}{words[1:]}"
+    yield f"{asked}{times} and scored {score_percent(summary.score)}, grade {summary.grade}{meaning}."
     if summary.interval is not None and summary.questions > 1:
         low, high = score_percent(summary.interval.low), score_percent(summary.interval.high)
         yield f"With this many questions, the true score is probably between {low} and {high}."

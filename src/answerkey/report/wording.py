@@ -24,6 +24,13 @@ GRADE_MEANINGS = {
 }
 
 
+def grade_words(summary: Summary) -> str:
+    """What a run's grade means; if the key expects too little of the text, that instead of praise."""
+    if summary.is_weak_key:
+        return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} expect nothing of the text"
+    return GRADE_MEANINGS.get(summary.grade or "", "")
+
+
 def score_text(score: float | None, digits: int = 3) -> str:
     """A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900."""
     return shown_score(score, digits)

@@ -97,8 +97,8 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
         )
     if summary.expecting_nothing:
         lines.append(
-            f"{summary.expecting_nothing} of {summary.questions} questions expect nothing: any reply that is not an "
-            "error scores 1.0 there; give them keywords, tools or a reference answer"
+            f"{summary.expecting_nothing} of {summary.questions} questions expect nothing of the text: any text has full "
+            "response quality there; give them keywords or a reference answer"
         )
     about_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ())) or any(
         reason.startswith("tool_usage:") for reason in summary.unscored

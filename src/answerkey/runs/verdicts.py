@@ -16,6 +16,7 @@ from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, lowest_score
 from answerkey.runs.stored import load_stored_run
+from answerkey.stats.intervals import chance_of_no_success
 
 if TYPE_CHECKING:
     from answerkey.protocols import BaseTarget
@@ -176,10 +177,10 @@ async def confirm_changes(
     One failure instead of one pass may be chance in a chatbot whose replies vary. Each question that flipped or whose
     score fell is asked a few more times, of the candidate, and of the base if that is another target that still answers.
     A reply succeeds if it passes or, where the question did not flip, if it reaches the base's score. If no question ever
-    changes, the chatbot is taken as deterministic, and a question that never succeeds is broken or worse. Otherwise, the
-    unstable questions estimate how often an unstable question succeeds; one that never does is broken or worse if that
-    would be rarer than 1 in 20 by instability alone. A question that the base fails too is not broken by the candidate.
-    The further replies are not part of the run.
+    changes, the chatbot is taken as deterministic, and a question that never succeeds is broken or worse. Otherwise, a
+    distribution of pass rates is fitted to the unstable questions (`chance_of_no_success`); questions that never succeed
+    are broken or worse if one such among all would be rarer than 1 in 20 by instability alone. A question that the base
+    fails too is not broken by the candidate. The further replies are not part of the run.
     """
     comparison, times = run.comparison, context.options.confirm
     if comparison is None or not times:
@@ -246,9 +247,12 @@ def _confirmation(
         for change, count, _ in again
         if count is not None and count != (times if change.kind == "fixed" else 0)
     ]
-    # Probability that an unstable question succeeds, with one pseudo-success and one pseudo-failure (Laplace).
-    passing = (sum(unstable) + 1) / (times * len(unstable) + 2)
-    by_chance = (1.0 - passing) ** times * len(again) if unstable else 0.0
+    by_chance = 0.0
+    if unstable:
+        known = [(change.kind, count) for change, count, _ in again if count is not None]
+        broken = [count for kind, count in known if kind != "fixed"]
+        fixed = [count for kind, count in known if kind == "fixed"]
+        by_chance = chance_of_no_success(broken, fixed, times) * len(broken)
     return Confirmation(
         times=times,
         deterministic=not unstable,

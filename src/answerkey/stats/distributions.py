@@ -23,7 +23,7 @@ def normal_quantile(p: float) -> float:
     return _STANDARD_NORMAL.inv_cdf(p)
 
 
-def _log_beta(a: float, b: float) -> float:
+def log_beta(a: float, b: float) -> float:
     """log B(a, b), without the cancellation of three large lgammas where a and b are large."""
     low, high = min(a, b), max(a, b)
     if low < 10.0:
@@ -89,7 +89,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
         return 0.0
     if x >= 1.0:
         return 1.0
-    front = math.exp(a * math.log(x) + b * math.log1p(-x) - _log_beta(a, b))
+    front = math.exp(a * math.log(x) + b * math.log1p(-x) - log_beta(a, b))
     if x <= (a + 1.0) / (a + b + 2.0):
         return front * _beta_fraction(a, b, x) / a
     return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
@@ -103,7 +103,7 @@ def binomial_pmf(k: int, n: int, p: float) -> float:
         return 1.0 if k == 0 else 0.0
     if p >= 1.0:
         return 1.0 if k == n else 0.0
-    log_choose = -math.log(n + 1.0) - _log_beta(n - k + 1.0, k + 1.0)
+    log_choose = -math.log(n + 1.0) - log_beta(n - k + 1.0, k + 1.0)
     return math.exp(log_choose + k * math.log(p) + (n - k) * math.log1p(-p))
 
 
@@ -157,7 +157,7 @@ def t_quantile(p: float, df: float) -> float:
     while t_cdf(low, df) > p:
         low *= 2.0
     x = high
-    scale = math.exp(-_log_beta(df / 2.0, 0.5)) / math.sqrt(df)
+    scale = math.exp(-log_beta(df / 2.0, 0.5)) / math.sqrt(df)
     for _ in range(100):
         gap = t_cdf(x, df) - p
         if gap > 0.0:

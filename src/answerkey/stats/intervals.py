@@ -9,12 +9,13 @@ mean. docs/measurements/statistics.md has the simulated coverage.
 """
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from operator import mul
 
 import msgspec
 
-from answerkey.stats.distributions import binomial_cdf, binomial_pmf, normal_quantile, t_quantile
+from answerkey.stats.distributions import binomial_cdf, binomial_pmf, log_beta, normal_quantile, t_quantile
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -213,6 +214,48 @@ class UnitMoments:
             farthest=farthest / (n << _SHIFT),
             bounded=self.bounded,
         )
+
+
+# Repeats of questions whose outcome changed.
+
+# Populations of pass rates: beta distributions with these means and concentrations (small: questions differ widely in
+# difficulty; large: all are alike). All are equally likely before the repeats are seen.
+_RATE_MEANS = tuple(step / 20 for step in range(1, 20))
+_CONCENTRATIONS = tuple(2.0**power for power in range(-3, 10))
+
+
+def chance_of_no_success(broken: Sequence[int], fixed: Sequence[int], times: int) -> float:
+    """Return the probability that an unstable question that went from pass to fail never succeeds in `times` repeats.
+
+    `broken` and `fixed` are the successes of questions that changed in either direction; a beta-binomial distribution is
+    fitted to both. Broken ones without a success and fixed ones without a failure may be no chance, so they do not count
+    for the fit. A question that changed passed once and failed once, which is part of the evidence on its pass rate.
+    """
+    counted = Counter((count, 0) for count in broken if count) + Counter(
+        (count, times) for count in fixed if count < times
+    )
+    weights, chances = [], []
+    for mean in _RATE_MEANS:
+        for concentration in _CONCENTRATIONS:
+            a, b = mean * concentration + 1.0, (1.0 - mean) * concentration + 1.0
+            ends = {count: math.exp(_log_beta_binomial(count, times, a, b)) for count in (0, times)}
+            weights.append(
+                math.fsum(
+                    number
+                    * (_log_beta_binomial(count, times, a, b) - math.log1p(-min(ends[left_out], 1.0 - 1e-12)))
+                    for (count, left_out), number in counted.items()
+                )
+            )
+            chances.append(ends[0])
+    top = max(weights)
+    likely = [math.exp(weight - top) for weight in weights]
+    return math.fsum(w * chance for w, chance in zip(likely, chances, strict=True)) / math.fsum(likely)
+
+
+def _log_beta_binomial(count: int, times: int, a: float, b: float) -> float:
+    """log P(count successes of `times`) if the rate has a beta distribution."""
+    choose = math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
+    return choose + log_beta(a + count, b + times - count) - log_beta(a, b)
 
 
 # Two pass rates over the same questions.
