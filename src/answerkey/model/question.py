@@ -119,10 +119,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     @property
     def expects_nothing_of_tools(self) -> bool:
         """Whether any tool calls, and none, get full tool usage."""
-        for turn in self.turns or (self,):
-            if turn.expected_tools or turn.forbidden_tools or turn.tools:
-                return False
-        return True
+        return not any(
+            turn.expected_tools or turn.forbidden_tools or turn.tools for turn in self.turns or (self,)
+        )
 
     @cached_property
     def ask_hash(self) -> str:
