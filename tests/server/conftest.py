@@ -17,12 +17,12 @@ def stopped_clock(monkeypatch):
 
 @pytest.fixture(scope="module")
 def store_path(tmp_path_factory):
-    """A store with two finished runs, one under way, and nothing else; tests add to it."""
+    """A store with two finished runs, one running, and nothing else; tests add to it."""
     path = str(tmp_path_factory.mktemp("server") / "s.db")
     with open_store(path) as store:
         add_run(store, "aaaa1", questions=golden(60), day=0, name="before")
         add_run(store, "bbbb2", good_reply, questions=golden(60), day=1, name="after")
-        add_run(store, "cccc3", questions=golden(60), day=2, finish=False, asked=7, name="under way")
+        add_run(store, "cccc3", questions=golden(60), day=2, finish=False, asked=7, name="third run")
         store.set_baseline("production", "aaaa1")
     return path
 

@@ -51,7 +51,7 @@ expect.set_options(timeout=120_000)
 
 
 def press(page, key):
-    """Press a key once the page's script listens; before that nobody would hear it."""
+    """Press a key once the page's script listens; earlier keys are lost."""
     page.wait_for_load_state("load")
     page.keyboard.press(key)
 
@@ -64,7 +64,7 @@ def path(tmp_path_factory):
             add_run(store, f"old{day}", questions=golden(60), day=day, name=f"nightly {day}")
         add_run(store, "aaaa1", questions=golden(60), day=5, name="before")
         add_run(store, "bbbb2", good_reply, questions=golden(60), day=6, name="after")
-        add_run(store, "cccc3", questions=golden(60), day=7, finish=False, asked=7, name="under way")
+        add_run(store, "cccc3", questions=golden(60), day=7, finish=False, asked=7, name="running")
         store.set_baseline("production", "aaaa1")
         book = FeedbackStore(store)
         for number in range(12):
@@ -173,7 +173,7 @@ def test_everything_can_be_read_without_javascript(chromium, client, name):
     context.close()
 
 
-def test_a_reply_is_formatted_or_as_written_and_its_calls_stand_at_their_times(page):
+def test_a_reply_is_rendered_or_raw_and_its_calls_are_on_a_time_line(page):
     page.goto("/replies/prod-1")
     expect(page.locator(".formatted li")).to_have_text(["it is fact1", "the file (example.com)"])
     page.locator("summary", has_text="as written").click()
@@ -264,7 +264,7 @@ def test_a_dot_of_the_trend_is_followed_by_keyboard(page):
     page.wait_for_url("**/runs/old1")
 
 
-def test_the_pane_shows_the_whole_case_while_rows_go_by(page):
+def test_the_pane_follows_the_selected_row(page):
     page.goto("/runs/aaaa1")
     press(page, "v")
     expect(page.locator("#pane h1")).to_have_text("What is fact 2 of the documents file?")
@@ -310,7 +310,7 @@ def test_heads_stay_and_texts_are_wide(page):
     assert min(widths) >= 200
 
 
-def test_the_rows_of_a_run_under_way_come_by_themselves(page, tmp_path):
+def test_new_rows_of_a_running_run_appear(page, tmp_path):
     path = str(tmp_path / "live.db")
     with open_store(path) as store:
         info = add_run(store, "live", questions=golden(20), finish=False, asked=3)
@@ -480,7 +480,7 @@ def test_the_theme_can_be_forced(page):
     expect(page.locator("body")).not_to_have_css("background-color", light)
 
 
-def test_a_run_under_way_moves_on_by_itself(page, path):
+def test_the_progress_of_a_running_run_is_updated(page, path):
     page.goto("/runs/cccc3")
     expect(page.locator("[data-done]")).to_have_text("7")
     with open_store(path) as store:

@@ -145,8 +145,8 @@ def test_regressions_only(client):
     assert len(worse["rows"]) == 20
 
 
-def test_a_run_under_way_tells_how_far_it_is(client):
-    assert "under way" in client.get("/runs/cccc3").text
+def test_a_running_run_reports_its_progress(client):
+    assert "third run" in client.get("/runs/cccc3").text
     progress = client.get("/api/runs/cccc3/progress").json
     assert (progress["done"], progress["planned"], progress["status"]) == (7, 60, "running")
 

@@ -1,4 +1,4 @@
-"""The tables of runs and of production replies: order, ranges, columns and files; and pages that are kept under a name."""
+"""The tables of runs and of production replies: order, ranges, columns and files; and saved views."""
 
 import csv
 import io
@@ -111,7 +111,7 @@ def test_files_have_whole_texts_where_pages_have_excerpts(tmp_path):
     assert shown == long[:600]
 
 
-def test_what_users_said_of_a_reply_is_in_its_row(client):
+def test_feedback_on_a_reply_is_in_its_row(client):
     lines = [json.loads(line) for line in client.get("/replies.jsonl?text=what").body.splitlines()]
     said = {line["id"]: (line["disliked"], line["comment"]) for line in lines}
     assert said["p2"] == (1, "=not so")
@@ -133,7 +133,7 @@ def save(client, **form):
     return client.post("/views", urlencode(form), **head)
 
 
-def test_a_page_is_kept_under_a_name_and_forgotten(client):
+def test_a_view_is_saved_and_deleted(client):
     address = "/replies?error=error_text&sort=-latency_ms"
     kept = save(client, name="slow <b>errors</b>", address=address)
     assert (kept.status, kept.headers["location"]) == (303, address)
@@ -145,7 +145,7 @@ def test_a_page_is_kept_under_a_name_and_forgotten(client):
     assert save(client, name="gone", action="delete").status == 404
 
 
-def test_a_view_leads_nowhere_else(client):
+def test_a_view_stays_on_this_server(client):
     for away in ("https://evil.example/", "//evil.example", "javascript:alert(1)"):
         save(client, name="away", address=away)
         assert "evil.example" not in client.get("/").text
@@ -153,7 +153,7 @@ def test_a_view_leads_nowhere_else(client):
     save(client, name="away", action="delete")
 
 
-def test_everybody_has_their_own_views(tmp_path):
+def test_views_belong_to_a_user(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
         tokens = {name: Users(store).add(name, "viewer") for name in ("ann", "bob")}

@@ -66,7 +66,7 @@ def test_three_runs_side_by_side_and_words_in_any_reply(store):
 
 
 @pytest.mark.parametrize("repeat", [1, 2])
-def test_what_is_measured_of_both_runs_sorts_and_limits(store, repeat):
+def test_measures_of_both_runs_sort_and_filter(store, repeat):
     base = add_run(store, "old", good_reply)
     candidate = add_run(store, "new", day=1, repeat=repeat)
     pairs = PairTable(store, base, [candidate])
@@ -90,7 +90,7 @@ def test_what_is_measured_of_both_runs_sorts_and_limits(store, repeat):
 
 
 @pytest.mark.parametrize("name", ["nonsense", "change.nonsense", "other.response_quality"])
-def test_what_no_run_measures_is_refused(store, name):
+def test_unknown_measures_are_refused(store, name):
     base, candidate = add_run(store, "old"), add_run(store, "new", day=1)
     with pytest.raises(UsageError, match="to sort or filter by"):
         PairTable(store, base, [candidate]).page(PairFilter(sort=name))

@@ -84,7 +84,7 @@ def test_filters_and_orders(store, wanted, expected, repeat):
         (QuestionFilter(range=("category:1..2",)), "only numbers have ranges"),
     ],
 )
-def test_what_cannot_be_sorted_or_filtered_by_is_said(store, wanted, message):
+def test_unknown_sort_and_range_columns_are_refused(store, wanted, message):
     with pytest.raises(UsageError, match=message):
         QuestionTable(store, add_run(store, "r1")).page(wanted)
 
