@@ -75,8 +75,9 @@ def test_words_of_the_set_itself_count() -> None:
 
 
 def test_echoes_are_numbers_too() -> None:
+    essential = {"text": "depreciation", "must": True}
     (finding,) = lint(
-        {**GOOD, "question": "Is the basis $442,300?", "expected_keywords": ["442300", "depreciation"]}
+        {**GOOD, "question": "Is the basis $442,300?", "expected_keywords": ["442300", essential]}
     )
     assert finding.code == "echo"
     assert "442300" in finding.message
@@ -115,7 +116,7 @@ def test_a_turn_is_checked_against_its_own_question() -> None:
         ),
         ({"forbidden_keywords": ["EIN"]}, "forbidden-in-question", "info"),
         ({"forbidden_tools": ["query_database"]}, "forbidden-tool-expected", "error"),
-        ({"expected_tools": [], "expected_keywords": []}, "no-expectations", "warning"),
+        ({"expected_tools": [], "expected_keywords": []}, "expects-nothing", "warning"),
     ],
 )
 def test_expectations_against_each_other(changes: dict[str, Any], code: str, severity: str) -> None:
@@ -125,7 +126,7 @@ def test_expectations_against_each_other(changes: dict[str, Any], code: str, sev
 
 def test_checks_alone_change_no_score_unless_they_have_a_weight() -> None:
     (found,) = lint({"question": "Hello there", "checks": [{"contains": "hi"}]})
-    assert found.code == "no-expectations"
+    assert found.code == "expects-nothing"
     assert "checks alone do not change the score" in found.message
     assert "where [scoring.weights] gives them a weight" in found.message
 
@@ -183,7 +184,11 @@ def test_a_tool_that_nobody_else_uses() -> None:
 def test_thin_and_mistyped_categories() -> None:
     rows = [{**GOOD, "question": f"Question {number}?", "category": "taxation"} for number in range(3)]
     assert codes(*rows) == set()
-    assert codes(*rows, {**GOOD, "category": "leases"}) == {"thin-category"}
+    # In the beginning of a set, every category is small.
+    assert codes(*rows, {**GOOD, "category": "leases"}) == set()
+    more = [{**GOOD, "question": f"More {number}?", "category": "taxation"} for number in range(9)]
+    unknown = {"question": "Who knows?", "category": "taxation", "answerable": False}
+    assert codes(*rows, *more, unknown, {**GOOD, "category": "leases"}) == {"thin-category"}
     assert codes(*rows, {**GOOD, "category": "Taxation"}) == {"category-typo"}
     assert codes(*rows, GOOD) == {"uncategorised"}
 
@@ -220,3 +225,64 @@ def test_any_text_can_be_checked(question: str, keywords: list[str], answer: str
     for finding in lint(row, {**row, "forbidden_keywords": [f"{word}k" for word in keywords]}):
         finding.message.encode("utf-8")
         assert finding.remedy
+
+
+def codes_of(*rows: dict[str, Any]) -> list[str]:
+    questions = [parse_question({"id": f"q{number}", **row}) for number, row in enumerate(rows)]
+    return [finding.code for finding in lint_questions(QuestionSet(questions=tuple(questions)))]
+
+
+ADDRESS = {"question": "Where?", "expected_keywords": ["Montrose", "81401"], "expected_tools": ["query"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (ADDRESS, "passes-without-answer"),
+        ({"question": "How much?", "expected_keywords": ["310"], "reference_answer": "310 of 1,310"}, "number-inside-number"),
+        ({"question": "How much?", "expected_keywords": ["5%"]}, "number-inside-number"),
+        ({"question": "When?", "expected_keywords": ["5:45"]}, "number-inside-number"),
+        ({"question": "When?", "expected_dates": ["03/04/2025"]}, "ambiguous-date"),
+        ({"question": "When?", "expected_keywords": ["03/04"]}, "ambiguous-date"),
+        ({"question": "When?", "expected_keywords": ["“Ann”"]}, "smart-quotes"),
+        ({"question": "Who?", "gold_label": "Ann"}, "unscored-field"),
+        ({"question": "Who?"}, "expects-nothing"),
+    ],
+)  # fmt: skip
+def test_weak_keys_are_found(row: dict[str, Any], code: str) -> None:
+    assert code in codes_of(row)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {**ADDRESS, "expected_keywords": ["Montrose", {"text": "81401", "must": True}]},
+        {**ADDRESS, "expected_keywords": ["81401"]},
+        {"question": "How much?", "expected_keywords": ["442300"], "reference_answer": "$442,300 in 2024"},
+        {"question": "When?", "expected_dates": ["31/03/2025", "2025-03-04"]},
+        {"question": "Who?", "expected_keywords": ["Vasquez"], "split": "test"},
+    ],
+)
+def test_strong_keys_are_not(row: dict[str, Any]) -> None:
+    weak = {
+        "passes-without-answer",
+        "number-inside-number",
+        "ambiguous-date",
+        "smart-quotes",
+        "unscored-field",
+    }
+    assert not weak & set(codes_of(row))
+
+
+def test_a_code_of_most_questions_is_reported_once() -> None:
+    rows = [
+        {**ADDRESS, "question": f"Where is {number}?", "expected_keywords": ["Ann", "442300"]}
+        for number in range(20)
+    ]
+    codes = codes_of(*rows)
+    assert codes.count("passes-without-answer") == codes.count("could-be-computed") == 1
+    assert codes.count("no-unanswerable") == 1
+    assert "no-unanswerable" not in codes_of(*rows, {"question": "Who?", "answerable": False})
+    assert "could-be-computed" not in codes_of(
+        *rows, {"question": "Sum?", "expected_keywords": [{"sql": "SELECT 1"}]}
+    )

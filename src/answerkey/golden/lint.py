@@ -12,12 +12,16 @@ import msgspec
 from answerkey.errors import InputError
 from answerkey.match.keywords import find_keywords
 from answerkey.model.expectation import (
+    Alternatives,
     ComputedExpectation,
+    DateExpectation,
     Expectation,
+    NumberExpectation,
     PatternExpectation,
     describe_expectation,
     expected_options,
     expected_text,
+    is_essential,
 )
 from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
 from answerkey.text.normalise import one_line
@@ -32,6 +36,9 @@ _MAX_KEYWORD_LENGTH = 80
 _SHORT_KEYWORD = 4  # up to this many letters, a keyword is looked for inside other words
 _WORDS_SHOWN = 3
 _MIN_CATEGORY_SIZE = 3  # the score of a smaller category is mostly chance
+_MAX_REPEATED = 5  # a code that more questions than this, and most of them, have is reported once
+_MIN_REAL_SET = 12  # a smaller set is a beginning: what it lacks is not worth a finding yet
+_PASSING_SHARE = 0.25  # with the right tools and no error, this share of the keywords reaches the pass mark
 _MIN_SET_SIZE = 6  # in a smaller set, a tool that only one question uses is normal
 _MIN_NAME_SIMILARITY = 86
 _MAX_TYPO_USES = 2  # a name that more questions use is not a typo
@@ -62,7 +69,24 @@ def lint_questions(questions: QuestionSet) -> list[Finding]:
         for question, values in set_rule.check(questions):
             findings.append(set_rule.finding(question, values))
     findings += _note_findings(questions)
-    return _in_file_order(findings, questions)
+    return _in_file_order(_grouped(findings, len(questions)), questions)
+
+
+def _grouped(findings: list[Finding], questions: int) -> list[Finding]:
+    """One finding for a code that most questions have: the first, with the number of the others."""
+    by_code: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_code[finding.code].append(finding)
+    grouped: list[Finding] = []
+    for found in by_code.values():
+        ids = list(dict.fromkeys(finding.id for finding in found))
+        if len(ids) <= max(_MAX_REPEATED, questions / 2):
+            grouped += found
+            continue
+        others = ", ".join(str(one) for one in ids[1 : _WORDS_SHOWN + 1])
+        message = f"{found[0].message} (so in {len(ids)} of {questions} questions: also {others}, …)"
+        grouped.append(msgspec.structs.replace(found[0], message=message))
+    return grouped
 
 
 def problem_findings(problems: Iterable[InputError]) -> list[Finding]:
@@ -117,6 +141,14 @@ def worst_severity(findings: Iterable[Finding]) -> Severity | None:
 
 _Values = Mapping[str, object]
 _LETTERS = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d[\d,]*")
+_MIN_DIGITS = 3  # of shorter numbers, `short-number` says it
+_SHORT_VALUE = re.compile(r"\d%|\d:\d\d")  # also found in 15% and 15:45
+_NUMERIC_DATE = re.compile(r"(\d{1,2})[/.](\d{1,2})(?:[/.](?:\d{4}|\d\d))?")
+# Names of notes that people give to what they expect.
+_EXPECTING_NAME = re.compile(
+    r"answer|keyword|truth|gold|expect|regex|assert|criteri|validat|must|should", re.I
+)
 
 
 def _word_list(name: str) -> frozenset[str]:
@@ -144,9 +176,23 @@ class Vocabulary:
             for words in (own, GENERIC_TERMS, BUSINESS_WORDS, COMMON_WORDS)
             for word in sorted(words, key=lambda word: (len(word), word))
         ]
+        keywords = [text for one in questions for turn in one.asks for text in _keyword_texts(turn)]
+        written = {figure for text in (*texts, *keywords) for figure in _NUMBER.findall(text)}
+        # Replies write large numbers with separators.
+        figures = {f"{int(one):,}" if one.isdecimal() and 4 < len(one) < 16 else one for one in written}
+        self._numbers = "\n" + "\n".join(sorted(figures, key=lambda figure: (len(figure), figure))) + "\n"
         # One text, so that looking for letters inside all words is one fast search.
         self._text = "\n" + "\n".join(dict.fromkeys(ordered)) + "\n"
         self._cache: dict[str, list[str]] = {}
+
+    def longer_number(self, text: str) -> str:
+        """A number that contains a number keyword as a part: of the set itself, or any for a percentage or a time."""
+        if _SHORT_VALUE.fullmatch(text):
+            return f"1{text}"
+        if not text.isascii() or not text.isdigit() or len(text) < _MIN_DIGITS:
+            return ""
+        found = re.search(rf"\n([\d,]+{text}[\d,]*|{text}[\d,]+)(?=\n)", self._numbers)
+        return found[1] if found else ""
 
     def words_with(self, letters: str) -> list[str]:
         """A few words that contain the letters, except the letters themselves and their plural."""
@@ -308,6 +354,38 @@ def _rubrics(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
         yield {}
 
 
+def _is_figure(expectation: Expectation) -> bool:
+    """Whether it is a value that can be wrong: a number or a date, not a word."""
+    if isinstance(expectation, Alternatives):
+        return all(map(_is_figure, expectation.options))
+    text = expectation.regex if isinstance(expectation, PatternExpectation) else expected_text(expectation)
+    return text is None or any(map(str.isdigit, text))
+
+
+def _passes_without_answer(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    keywords = turn.expected_keywords
+    figures = [keyword for keyword in keywords if _is_figure(keyword)]
+    words = len(keywords) - len(figures)
+    if figures and words / len(keywords) >= _PASSING_SHARE and not any(map(is_essential, keywords)):
+        yield {"figures": ", ".join(map(_quoted, figures[:_WORDS_SHOWN])), "figure": _quoted(figures[0])}
+
+
+def _numbers_inside_numbers(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for text in map(str.strip, _keyword_texts(turn)):
+        longer = vocabulary.longer_number(text)
+        if longer:
+            yield {"keyword": _quoted(text), "longer": longer}
+
+
+def _ambiguous_dates(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for keyword in turn.expected_keywords:
+        for option in expected_options(keyword):
+            text = option.date if isinstance(option, DateExpectation) else expected_text(option) or ""
+            found = _NUMERIC_DATE.fullmatch(text.strip())
+            if found and found[1] != found[2] and int(found[1]) <= 12 >= int(found[2]):
+                yield {"keyword": _quoted(text)}
+
+
 def _no_expectations(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     if turn.expects_nothing:
         unscored = [name for name in ("relevant_documents", "checks") if getattr(turn, name)]
@@ -338,8 +416,43 @@ def _duplicate_questions(questions: QuestionSet) -> _Hits:
             yield question, {"other": _quoted(earlier.id), "line": line}
 
 
+def _unscored_fields(questions: QuestionSet) -> _Hits:
+    for name in questions.unknown_fields:
+        if _EXPECTING_NAME.search(name):
+            users = [question for question in questions if name in question.metadata]
+            yield users[0], {"name": _quoted(name), "count": len(users)}
+
+
+def _could_be_computed(questions: QuestionSet) -> _Hits:
+    expectations = [keyword for one in questions for turn in one.asks for keyword in turn.expected_keywords]
+    if any(isinstance(keyword, ComputedExpectation) for keyword in expectations):
+        return
+    typed = [
+        question
+        for question in questions
+        for turn in question.asks
+        if turn.expected_tools and any(map(_is_amount, turn.expected_keywords))
+    ]
+    if len(questions) >= _MIN_REAL_SET and len(typed) * 2 >= len(questions):
+        yield typed[0], {"count": len(typed), "total": len(questions)}
+
+
+def _is_amount(keyword: Expectation) -> bool:
+    """Whether it is a figure that changes with the data: an amount of four digits or more, not a year."""
+    text = expected_text(keyword)
+    digits = re.sub(r"[,$€£\s]", "", text) if text else ""
+    is_text = re.fullmatch(r"\d{4,}(\.\d+)?", digits) and not re.fullmatch(r"(19|20)\d\d", digits)
+    return bool(is_text) or (isinstance(keyword, NumberExpectation) and abs(keyword.number) >= 1000)
+
+
+def _no_unanswerable(questions: QuestionSet) -> _Hits:
+    answerable = all(turn.answerable for question in questions for turn in question.asks)
+    if len(questions) >= _MIN_REAL_SET and answerable:
+        yield questions.questions[0], {"total": len(questions)}
+
+
 def _unknown_fields(questions: QuestionSet) -> _Hits:
-    names = questions.unknown_fields
+    names = [name for name in questions.unknown_fields if not _EXPECTING_NAME.search(name)]
     if names:
         first = next(question for question in questions if names[0] in question.metadata)
         yield first, {"names": ", ".join(map(_quoted, names))}
@@ -432,7 +545,9 @@ def _mistyped_categories(questions: QuestionSet) -> _Hits:
 def _thin_categories(questions: QuestionSet) -> _Hits:
     categories = _categories(questions)
     for name, members in categories.items():
-        is_small = name != UNCATEGORISED and len(members) < _MIN_CATEGORY_SIZE
+        is_small = (
+            name != UNCATEGORISED and len(members) < _MIN_CATEGORY_SIZE and len(questions) >= _MIN_REAL_SET
+        )
         if is_small and _intended_name(name, categories) is None:
             size = "1 question" if len(members) == 1 else f"{len(members)} questions"
             yield members[0], {"category": _quoted(name), "size": size, "least": _MIN_CATEGORY_SIZE}
@@ -526,7 +641,16 @@ TURN_RULES = (
     TurnRule("rubric-needs-judge", "info", _rubrics,
         "has a check with a rubric, which only a judge can decide",
         "run it with --judge MODEL; without one, its checks are unscored"),
-    TurnRule("no-expectations", "warning", _no_expectations,
+    TurnRule("number-inside-number", "warning", _numbers_inside_numbers,
+        "the keyword {keyword} is also found inside other numbers, such as {longer}",
+        "write it as a number or a date, or set whole_numbers = true under [scoring]"),
+    TurnRule("ambiguous-date", "info", _ambiguous_dates,
+        "the date {keyword} is met with either number as the month",
+        "write it as 2025-04-03 if only one of them is right"),
+    TurnRule("passes-without-answer", "info", _passes_without_answer,
+        "a reply that calls the right tools passes without {figures}: the other keywords are enough",
+        "mark the value that matters as essential: \"must\": true"),
+    TurnRule("expects-nothing", "warning", _no_expectations,
         "expects nothing: any reply that is not an error scores 1.0{note}",
         "add expected_keywords or expected_tools"),
 )  # fmt: skip
@@ -549,6 +673,15 @@ SET_RULES = (
     SetRule("thin-category", "warning", _thin_categories,
         "the category {category} has only {size}: its score is mostly chance",
         "add questions until it has at least {least}, or merge it with another category"),
+    SetRule("unscored-field", "warning", _unscored_fields,
+        "the field {name} of {count} question(s) is kept as a note and scores nothing",
+        "map it (--map expected_keywords=…) if it is expected of the reply, or rename it"),
+    SetRule("could-be-computed", "info", _could_be_computed,
+        "{count} of {total} questions expect amounts that are typed in, and wrong when the data change",
+        "compute them from the data: {{\"sql\": …}}, {{\"fact\": …}} or {{\"python\": …}}"),
+    SetRule("no-unanswerable", "info", _no_unanswerable,
+        "all {total} questions have an answer: inventing one is never tested",
+        "add questions with \"answerable\": false"),
     SetRule("unknown-field", "info", _unknown_fields,
         "fields that are kept as notes and expect nothing: {names}",
         "nothing if they are notes; otherwise rename them to a known field"),
