@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 
 _FIRST_QUESTION = "What can you help me with?"
-_REMEDY = "; use --header for credentials, --reply text=JMESPATH for where the text is"
+_REMEDY = (
+    "; use --header for credentials, --body for another request, --reply text=JMESPATH for where the text is"
+)
 _NEXT = "next: complete golden.yaml, then `answerkey run -o report.html` and `answerkey show --failures`"
 _CI_NEXT = (
     "for CI: this answerkey was installed from a local path; set ANSWERKEY_INSTALL in "
@@ -75,6 +77,9 @@ class InitFlags:
         multiple=True,
         callback=_read_pairs(":", "'Authorization: Bearer ${BOT_TOKEN}'"),
     )
+    body: str | None = option(
+        "--body JSON", 'Request body, e.g. {"input": {"text": "{question}"}}; without it, bodies are tried.'
+    )
     reply: dict[str, str] = option(
         "--reply PART=JMESPATH",
         "Where a part of the reply is, if the guess is wrong (repeatable).",
@@ -102,13 +107,21 @@ def init(flags: InitFlags) -> None:
     Examples:
       answerkey init --target http://localhost:8000/chat --question "What is our address?"
       answerkey init --target https://bot.example.com/ask --header 'Authorization: Bearer ${BOT_TOKEN}'
+      answerkey init --target http://localhost:8000/chat --body '{"input": {"text": "{question}"}}'
       answerkey init --target bot.py:answer --no-run
     """
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
     from answerkey.runs.progress import wait_for
-    from answerkey.runs.setup import CONFIG, installed_from, probe_target, starter_files, write_new
+    from answerkey.runs.setup import (
+        CONFIG,
+        body_from_text,
+        installed_from,
+        probe_target,
+        starter_files,
+        write_new,
+    )
 
     folder = Path.cwd()
     if (folder / CONFIG).exists():
@@ -123,6 +136,7 @@ def init(flags: InitFlags) -> None:
             Settings().options(timeout=flags.timeout),
             headers=flags.headers,
             reply=flags.reply,
+            body=None if flags.body is None else body_from_text(flags.body),
             report=partial(click.echo, err=True),
         )
     )

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,13 @@ class AskResult(msgspec.Struct, frozen=True, kw_only=True):
 def find_case(
     text: str, questions: str | None, settings: Settings, fields: Mapping[str, str]
 ) -> Question | None:
-    """The golden case whose id or question is the text, in the given or configured set."""
-    if questions is None and settings.questions is None:
+    """The golden case whose id or question is the text, in the given or configured set.
+
+    A configured set that is not written yet has no case: one asks a chatbot before one writes its golden set.
+    """
+    if questions is None and (
+        settings.questions is None or not (settings.folder / settings.questions).exists()
+    ):
         return None
     cases = golden_set(questions, settings, fields)
     return next((case for case in cases if text in (case.id, case.question)), None)
@@ -131,6 +137,8 @@ _QUESTION = "{{question}}"
 _CONVERSATION = "{{conversation_id}}"
 # Field names for the question, in the order in which they are tried.
 _NAMES = ("message", "query", "prompt", "input", "text", "content", "q", "user_input")
+# Corrections of the body by what the chatbot says is wrong with it.
+_MOST_CORRECTIONS = 6
 _CONVERSATIONS = ("session", "conversation", "thread", "chat_id", "user")
 
 
@@ -149,23 +157,22 @@ async def probe_target(
     headers: Mapping[str, str],
     reply: Mapping[str, str],
     report: Callable[[str], None],
+    body: Json = None,
 ) -> Probe:
     """Find a request body that the chatbot accepts, propose a reply mapping, and ask the other questions.
 
-    `report` is called with a line for each further attempt. `reply` has expressions from the user, which are kept.
+    `report` is called with a line for each further attempt. `reply` has expressions from the user, which are kept. With
+    a `body` from the user, no other is tried.
     """
     kind, rest = kind_and_rest(spec)
     table: dict[str, Any] = {kind: rest, **({"headers": dict(headers)} if headers else {})}
     if reply:
         table["reply"] = dict(reply)
+    if body is not None:
+        table["body"] = body
     result = await _ask(table, questions[0], options)
-    if kind == "url":
-        for body in _other_bodies(result):
-            if not _is_refused(result):
-                break
-            report(f"{_wrong(result)}; trying again with {msgspec.json.encode(body).decode()}")
-            table["body"] = body
-            result = await _ask(table, questions[0], options)
+    if kind == "url" and body is None:
+        result = await _try_bodies(table, result, questions[0], options, report)
     proposed = {part: where for part, where in result.proposed.items() if part not in reply}
     if proposed and kind not in ("demo", "openai"):
         table["reply"] = {**proposed, **reply}
@@ -188,31 +195,79 @@ def _wrong(result: AskResult) -> str:
     return "" if result.reply.failure is None else result.reply.failure.message
 
 
-def _other_bodies(first: AskResult) -> Iterator[Json]:
-    """Request bodies to try: one with the fields that the error asks for, then one for each usual field name."""
-    wanted = _missing_fields(first.raw)
-    if wanted:
-        yield _body_of(wanted)
-    for name in _NAMES:
-        yield {name: _QUESTION, "conversation_id": _CONVERSATION}
-    yield {"messages": "{{messages}}"}
+async def _try_bodies(
+    table: dict[str, Any],
+    result: AskResult,
+    question: str,
+    options: Options,
+    report: Callable[[str], None],
+) -> AskResult:
+    """Ask with other bodies until one is accepted: first what each refusal asks for, then the usual field names."""
+
+    async def attempt(body: dict[str, Any]) -> AskResult:
+        report(f"{_wrong(result)}; trying again with {msgspec.json.encode(body).decode()}")
+        table["body"] = body
+        return await _ask(table, question, options)
+
+    wanted: dict[str, Any] = {}
+    for _ in range(_MOST_CORRECTIONS):
+        corrected = _corrected_body(wanted, result.raw)
+        if not _is_refused(result) or corrected == wanted:
+            break
+        wanted = corrected
+        result = await attempt(wanted)
+    for body in (
+        *({name: _QUESTION, "conversation_id": _CONVERSATION} for name in _NAMES),
+        {"messages": "{{messages}}"},
+    ):
+        if not _is_refused(result):
+            break
+        result = await attempt(body)
+    return result
 
 
-def _missing_fields(refusal: Json) -> list[str]:
-    """The missing body fields that a FastAPI error lists."""
-    named = [item.get("loc") for item in as_dicts(as_dict(refusal).get("detail"))]
-    inside = (path for path in named if isinstance(path, list) and len(path) > 1 and path[0] == "body")
-    return [str(path[1]) for path in inside]
+def _corrected_body(body: Mapping[str, Any], refusal: Json) -> dict[str, Any]:
+    """The body with what a FastAPI error asks for: missing fields, and objects where it had a text."""
+    corrected: dict[str, Any] = deepcopy(dict(body))
+    named = [
+        (item.get("loc"), f"{item.get('type')} {item.get('msg')}")
+        for item in as_dicts(as_dict(refusal).get("detail"))
+    ]
+    paths = [
+        ([str(part) for part in path[1:]], "dict" in problem or "object" in problem)
+        for path, problem in named
+        if isinstance(path, list) and len(path) > 1 and path[0] == "body"
+    ]
+    for path, wants_object in paths:
+        inside: dict[str, Any] = corrected
+        for part in path[:-1]:
+            if not isinstance(inside.get(part), dict):
+                inside[part] = {}
+            inside = inside[part]
+        inside[path[-1]] = {} if wants_object else _filler(path[-1], alone=len(paths) == 1)
+    return corrected
 
 
-def _body_of(fields: list[str]) -> Json:
-    """A body with every field filled: with the conversation id where the name suggests it, else with the question."""
-    body: dict[str, Json] = {}
-    for field in fields:
-        is_id = any(name in field.lower() for name in _CONVERSATIONS)
-        body[field] = _CONVERSATION if is_id and len(fields) > 1 else _QUESTION
-        if field == "messages":
-            body[field] = "{{messages}}"
+def _filler(field: str, *, alone: bool) -> str:
+    """What fills a field: the conversation's id where its name suggests that, else the question."""
+    if field == "messages":
+        return "{{messages}}"
+    is_id = any(name in field.lower() for name in _CONVERSATIONS)
+    return _CONVERSATION if is_id and not alone else _QUESTION
+
+
+def body_from_text(text: str) -> Json:
+    """A request body from JSON of the command line, in which `{question}` and `{conversation_id}` are filled in."""
+    for name in ("question", "conversation_id", "messages"):
+        text = re.sub(rf"(?<!{{){{{name}}}(?!}})", f"{{{{{name}}}}}", text)
+    try:
+        body: Json = decode_json(text)
+    except ValueError as error:
+        raise UsageError(f"--body is not valid JSON: {error}") from None
+    if "{{question}}" not in text and "{{messages}}" not in text:
+        raise UsageError(
+            '--body has no place for the question; write {question}, e.g. {"input": {"text": "{question}"}}'
+        )
     return body
 
 
