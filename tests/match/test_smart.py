@@ -194,3 +194,39 @@ def test_agreement_on_authors_that_were_not_fitted_to(files: str) -> None:
     rows = fit_smart.business_rows(f"not_fitted/{files}")
     right = [says(row.options[0], row.answer, row.question) == row.said for row in rows]
     assert sum(right) / len(right) >= 0.70
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply"),
+    [
+        ("17:45", "We close at a quarter to six."),
+        ("12:00", "Pick-up is at noon."),
+        ("30 September", "It is due on 30/09."),
+        ("-3100", "The result was (3,100)."),
+        ("5400 EUR", "Es sind 5 400,00 €."),
+        ("$0.40", "It costs 40 cents."),
+        ("purchase order", "Please send the PO first."),
+        ("HR", "Ask human resources."),
+        ("first quarter", "Sales rose in Q1."),
+        ("TX", "The office is in Austin, Texas."),
+    ],
+)
+def test_values_and_abbreviations_are_the_same_in_other_forms(keyword: str, reply: str) -> None:
+    assert says(keyword, reply, "What is it?")
+
+
+def test_users_add_abbreviations() -> None:
+    reply = "Please send the MSA."
+    known = (("MSA", "master service agreement"),)
+    assert find_keywords(["master service agreement"], reply, "smart", abbreviations=known)[0].found
+
+
+def test_what_is_there_word_for_word_is_rejected_for_a_named_reason() -> None:
+    for reply, reason in [
+        ("Is it in Denver?", "asked back"),
+        ("It is not in Denver.", "denied"),
+        ("Previously it was Denver.", "outdated"),
+    ]:
+        (match,) = find_keywords(["Denver"], reply, "smart", question="Where is the office?")
+        assert not match.found
+        assert match.why.startswith(reason), match.why

@@ -287,6 +287,7 @@ def find_keywords(
     threshold: Threshold = "even",
     probability: Probability | None = None,
     whole_numbers: bool = False,
+    abbreviations: tuple[tuple[str, str], ...] = (),
 ) -> tuple[Match, ...]:
     """One Match for each expectation, in order.
 
@@ -298,6 +299,7 @@ def find_keywords(
         threshold: How sure `smart` must be.
         probability: Decides in place of the model of `smart`.
         whole_numbers: A number is not found inside another: 310 is not in "$1,310"; `smart` always does so.
+        abbreviations: Pairs of an abbreviation and its meaning that `smart` knows beside its own.
 
     >>> [match.text for match in find_keywords(["442300", "land"], "The basis is $442,300.")]
     ['442,300', '']
@@ -319,4 +321,4 @@ def find_keywords(
     # The other modes do without the libraries and the weights that this one needs.
     from answerkey.match.smart import find_smart
 
-    return find_smart(keywords, reply, question, threshold, probability)
+    return find_smart(keywords, reply, question, threshold, probability, abbreviations)

@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import accumulate, repeat
@@ -22,7 +22,7 @@ from rapidfuzz.process import extractOne
 
 from answerkey.match.keywords import EMPTY, Match, Probability, ReplyText
 from answerkey.model.expectation import Expectation, expected_options, expected_text
-from answerkey.text.dates import Date, find_dates
+from answerkey.text.dates import Date, find_dates, find_short_dates, is_same_date, parse_date
 from answerkey.text.normalise import (
     FUNCTION_WORDS,
     Remembered,
@@ -43,11 +43,29 @@ for _one, *_others in map(str.split, _READ["lists"]["abbreviations"].strip().spl
     for _other in _others:
         EQUIVALENTS.setdefault(_one, []).append(_other)
         EQUIVALENTS.setdefault(_other, []).append(_one)
+# Pairs of an abbreviation and its meaning.
+Abbreviations = tuple[tuple[str, str], ...]
+
+
+def read_abbreviations(pairs: Iterable[tuple[str, str]]) -> Abbreviations:
+    """The pairs in the form in which they are compared: " po " and " purchase order "."""
+    return tuple((folded_text(short), folded_text(meaning)) for short, meaning in pairs)
+
+
+_ABBREVIATIONS = read_abbreviations(
+    (short, meaning)
+    for short, _, meaning in (
+        line.partition(" = ") for line in _READ["lists"]["phrases"].strip().splitlines()
+    )
+)
 # A word to those that it is never a misspelling of: "employer" and "employee", "Tuesday" and "Thursday".
 EXCLUSIVE = {word: line for line in _READ["lists"]["exclusive"].splitlines() for word in line.split()}
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
 DIRECTIONS: dict[str, int] = tomllib.loads(_FOLDER.joinpath("features.toml").read_text("utf-8"))
 Values = tuple[float, ...]
+_SAID_INDEX = list(DIRECTIONS).index("said")
+_OTHER_NAME_INDEX = list(DIRECTIONS).index("other_name")
+_BETTER_ELSEWHERE_INDEX = list(DIRECTIONS).index("better_elsewhere")
 
 
 class Trees(msgspec.Struct, frozen=True):
@@ -225,6 +243,10 @@ def _mark(chunk: str) -> str:
 _marked = Remembered(_mark).__getitem__
 
 
+# Log-odds by the words around a hit below which it is not taken at its word.
+_LEAST_SAID = 0.0
+
+
 class Reply:
     """Places are numbers of words. What not every keyword needs is worked out when first asked for, and kept."""
 
@@ -309,6 +331,23 @@ class Reply:
         said = shipped_around().log_odds(self.surroundings(place, size, number))
         return said, self._better_elsewhere[number], self._not_found
 
+    def objection(self, candidate: "Candidate") -> str:
+        """Why what is in the reply may not be said by it: asked back, denied, outdated, of another entity; or nothing."""
+        values, _, place, _ = candidate
+        sentence = self.sentence_of(place)
+        if self._sentences[sentence][-1:] == "?":
+            return "asked back: "
+        if self._has("denies", sentence):
+            return "denied: "
+        if self._has("past", sentence):
+            return "outdated: "
+        if self._has("doubts", sentence) or self._not_found:
+            return "in doubt: "
+        if values[_OTHER_NAME_INDEX] or values[_BETTER_ELSEWHERE_INDEX]:
+            return "of another entity: "
+        # The words around it speak against it, by the model of them.
+        return "" if values[_SAID_INDEX] >= _LEAST_SAID else "not stated as a fact: "
+
     def _has(self, cue: str, sentence: int) -> float:
         first, last = self._starts[sentence : sentence + 2]
         return float(not WORDS[cue].isdisjoint(self.words[first:last]))
@@ -383,7 +422,7 @@ prepare_asked = lru_cache(maxsize=8192)(Asked)
 class Wanted:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
-    def __init__(self, text: str, asked: Asked) -> None:
+    def __init__(self, text: str, asked: Asked, abbreviations: Abbreviations = ()) -> None:
         self.text = text
         words = folded_words(text)
         self.phrase, self.size = f" {' '.join(words)} ", len(words)
@@ -396,8 +435,13 @@ class Wanted:
         # Whether it tells an amount that is more than its digits.
         figure = self.terms[0].value if len(self.terms) == 1 else None
         self.signed = isinstance(figure, Quantity) and (figure.dimension != "" or figure.numbers[0] < 0)
-        # "W9" for W-9, "dot" for Department of Transportation; and the other way round.
-        self.short = _short_forms(words, asked)
+        # "po" for purchase order, "W9" for W-9, "dot" for Department of Transportation; and the other way round.
+        self.short = _short_forms(words, asked) + [
+            self.phrase.replace(one, other)
+            for pair in (*_ABBREVIATIONS, *read_abbreviations(abbreviations))
+            for one, other in (pair, pair[::-1])
+            if one in self.phrase
+        ]
         self.acronym = text.strip().lower() if re.fullmatch(r"\s*[A-Z]{3,6}\s*", text) else ""
 
 
@@ -413,7 +457,9 @@ def _short_forms(words: list[str], asked: Asked) -> list[str]:
 
 def _read_terms(text: str, asked: Asked) -> list[Term]:
     """Dates first, then codes and amounts, then the words around them."""
-    found: list[tuple[int, int, Value]] = [(date.start, date.end, date) for date in find_dates(text)]
+    whole = parse_date(text)
+    dates = [whole.date] if whole is not None and whole.date is not None else list(find_dates(text))
+    found: list[tuple[int, int, Value]] = [(date.start, date.end, date) for date in dates]
     found += [(*code.span(), _code_pattern(code[0])) for code in _CODE.finditer(text)]
     found += [(amount.start, amount.end, amount) for amount in find_quantities(text)]
     taken: list[tuple[int, int, Value]] = []
@@ -449,16 +495,20 @@ def _weight(word: str, asked: Asked) -> float:
     return 0.3 if word in WORDS["light"] else min(1.2, 0.5 + 0.1 * len(word))
 
 
-def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
+def prepare_wanted(text: str, asked: Asked, abbreviations: Abbreviations = ()) -> list[Wanted]:
     """A text ready for comparison without what it has in parentheses, and the ways to say it that it names."""
     text = text[:_TOO_LONG]
     bare = _PARENTHESES.sub(" ", text)
-    full = Wanted(bare if folded_words(bare) else text, asked)
+    full = Wanted(bare if folded_words(bare) else text, asked, abbreviations)
     parts = _ALTERNATIVE.split(text)
     # A list is one thing, and so is a date or a figure: "April 15" is not April 15, 2024.
     if not _LIST.search(text) and all(term.value is None for term in full.terms):
         parts = [_REMARK.split(part.lstrip("(["), maxsplit=1)[0] for part in parts]
-    others = [Wanted(_PARENTHESES.sub(" ", part).strip("()[] "), asked) for part in parts if part != text]
+    others = [
+        Wanted(_PARENTHESES.sub(" ", part).strip("()[] "), asked, abbreviations)
+        for part in parts
+        if part != text
+    ]
     return [way for way in (full, *others) if way.total >= _TELLING or (way is full and way.terms)]
 
 
@@ -470,7 +520,7 @@ _MOST_WAYS, _MOST_PLACES_SMART = 100, 4
 # How alike a misspelt, shortened or lengthened word is at least; how much that tells the model decides.
 _SIMILAR = 0.85
 # Read once for all keywords of a reply.
-_dates = lru_cache(maxsize=2)(lambda text: list(find_dates(text)))
+_dates = lru_cache(maxsize=2)(lambda text: [*find_dates(text), *find_short_dates(text)])
 _quantities = lru_cache(maxsize=2)(find_quantities)
 _AGAINST = [(index, name) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
 # The features of one way to say a keyword at one place of a reply; that way, the number of its first word, how it was recognised.
@@ -486,12 +536,17 @@ class SmartKeyword:
         question: str,
         threshold: Threshold = "even",
         probability: Probability | None = None,
+        abbreviations: Abbreviations = (),
     ) -> None:
         options = expected_options(keyword)
         self._others = [one for one in options if expected_text(one) is None]
         texts = [text.strip() for text in map(expected_text, options) if text and text.strip()]
         self._texts, self._question, self._probability = texts[:_MOST_WAYS], question, probability
-        ways = [way for text in self._texts for way in prepare_wanted(text, prepare_asked(question))]
+        ways = [
+            way
+            for text in self._texts
+            for way in prepare_wanted(text, prepare_asked(question), abbreviations)
+        ]
         self._wanted = list({way.phrase: way for way in ways}.values())[:_MOST_WAYS]
         # Punctuation is found as it stands, an article ("A", "The") as a word of its own and in its own case.
         odd = [rf"\b{one}\b" if one.isalnum() else re.escape(one) for one in texts if not folded_words(one)]
@@ -511,12 +566,18 @@ class SmartKeyword:
 
     def _by_model(self, reply: Reply) -> Match:
         best, highest = None, -math.inf
+        objection = ""
         for candidate in self.candidates(reply):
             log_odds = score(candidate[0])
             if log_odds > highest:
                 best, highest = candidate, log_odds
                 if log_odds > self._surest:
                     break
+        if best is not None and highest <= self._threshold and _is_whole(best):
+            objection = reply.objection(best)
+            if not objection and self._probability is None:
+                # Word for word or by value, and nothing speaks against it.
+                highest = self._surest
         if self._probability is not None and reply.words:
             chance = max(self._probability(self._question, text, reply.text) for text in self._texts)
             highest = math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
@@ -525,7 +586,9 @@ class SmartKeyword:
             if odd:
                 return Match(True, "smart:literal", *odd.span(), odd[0], "it stands in the reply as it is")
             return Match(
-                False, "none", why=_because(best, highest) if best else "nothing of it is in the reply"
+                False,
+                "none",
+                why=objection + _because(best, highest) if best else "nothing of it is in the reply",
             )
         if best is None:
             return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
@@ -547,11 +610,17 @@ _prepare = lru_cache(maxsize=16384)(SmartKeyword)
 
 
 def find_smart(
-    keywords: Sequence[Expectation], said: ReplyText, question: str, *how: Threshold | Probability | None
+    keywords: Sequence[Expectation],
+    said: ReplyText,
+    question: str,
+    threshold: Threshold,
+    probability: Probability | None,
+    abbreviations: Abbreviations = (),
 ) -> tuple[Match, ...]:
     """One Match for each keyword, in order."""
     reply = Reply(said, prepare_asked(question))
-    return tuple([_prepare(keyword, question, *how).match(reply) for keyword in keywords])
+    how = (question, threshold, probability, abbreviations)
+    return tuple([_prepare(keyword, *how).match(reply) for keyword in keywords])
 
 
 def _because(best: Candidate, log_odds: float) -> str:
@@ -559,6 +628,11 @@ def _because(best: Candidate, log_odds: float) -> str:
     values, text = best[0], best[1].text
     against = "".join([f", {name} {values[index]:g}" for index, name in _AGAINST if values[index]])
     return f"“{text if len(text) <= 60 else text[:57] + '…'}” {log_odds:+.1f}: recall {values[0]:g}{against}"
+
+
+def _is_whole(candidate: Candidate) -> bool:
+    """Whether all of it is in the reply word for word or by value."""
+    return candidate[0][0] >= 1 and candidate[3] in ("phrase", "number", "word")
 
 
 class _Presence(NamedTuple):
@@ -622,8 +696,7 @@ def _value(value: Value, reply: Reply) -> _Presence:
     if isinstance(value, Date):
         dates = _dates(reply.text)
         clash = len(dates) > 0
-        # The year may be left unsaid.
-        same = [one.start for one in dates if value.agrees(one) or (one.day and one.agrees(value))]
+        same = [one.start for one in dates if is_same_date(value, one)]
     else:
         fitting = [one for one in _quantities(reply.text) if value.fits(one) >= 0]
         same = [one.start for one in fitting if value.equals(one) or value.rounds(one)]

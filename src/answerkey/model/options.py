@@ -141,6 +141,8 @@ class MatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     # A folder with an entailment model in ONNX form, or its name on the hub: replaces the fitted trees of `smart`.
     model: str = ""
+    # Abbreviations that `smart` knows beside its own, each with its meaning: {PO = "purchase order"}.
+    abbreviations: dict[str, str] = {}
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -123,6 +123,7 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
             "must": scoring.must,
             "whole_numbers": scoring.whole_numbers,
             "model": scoring.matching.model,
+            "abbreviations": scoring.matching.abbreviations,
             "folder": settings.folder,
         },
         "error_handling": {},

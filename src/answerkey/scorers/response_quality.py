@@ -1,6 +1,6 @@
 """Component 2: does the reply say what it should, and nothing that it must not?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,7 @@ class ResponseQuality(BaseScorer):
         must: Literal["marked", "numbers"] = "marked",
         whole_numbers: bool = False,
         model: str = "",
+        abbreviations: Mapping[str, str] | None = None,
         folder: Path = Path(),
     ) -> None:
         self.mode: MatchMode = mode
@@ -44,11 +45,14 @@ class ResponseQuality(BaseScorer):
         self._must, self._whole_numbers = must, whole_numbers
         # An entailment model that decides for `smart`; none: its own trees do.
         self._model, self._folder = model, folder
+        # Abbreviations of `smart` beside its own.
+        self._abbreviations = tuple(sorted((abbreviations or {}).items()))
         parts = [f"response_quality/{_REVISIONS[mode]}", mode]
         parts += [threshold] if threshold != "even" else []
         parts += [f"must {must}"] if must != "marked" else []
         parts += ["whole numbers"] if whole_numbers else []
         parts += [model] if model else []
+        parts += [f"{short}={meaning}" for short, meaning in self._abbreviations]
         self.version = "/".join(parts)
 
     @cached_property
@@ -134,6 +138,7 @@ class ResponseQuality(BaseScorer):
             threshold=self.threshold,
             probability=self._probability,
             whole_numbers=self._whole_numbers,
+            abbreviations=self._abbreviations,
         )
 
     def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:

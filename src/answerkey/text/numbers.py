@@ -345,6 +345,7 @@ DIMENSIONS: dict[str, tuple[str, float]] = {
 _CURRENCIES = {
     "$": "$", "US$": "$", "USD": "$", "€": "€", "EUR": "€", "£": "£", "GBP": "£", "¥": "¥", "₹": "₹", "CHF": "chf", "R$": "r$",
 }  # fmt: skip
+_MONEY = frozenset(_CURRENCIES.values())
 # A number without a word character before it, except a currency: as others are written here, or with a decimal comma. Its first
 # digit comes first, so that the engine can skip to it.
 _AMOUNT = re.compile(
@@ -396,12 +397,18 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     def equals(self, other: "Quantity") -> bool:
         """Whether both may have the same value, units aside; "71%" is also 0.71."""
         both = self.dimension and other.dimension
-        others = other.values if both else other.readings()
-        for one in self.values if both else self.readings():
+        others = other._in_money(self) if both else other.readings()
+        for one in self._in_money(other) if both else self.readings():
             for two in others:
                 if abs(one - two) <= 1e-9 * max(abs(one), abs(two)):
                     return True
         return False
+
+    def _in_money(self, other: "Quantity") -> tuple[float, ...]:
+        """Its values; those of cents beside an amount of money in the unit of that."""
+        if self.dimension == "cent" and other.dimension in _MONEY:
+            return tuple(value / 100 for value in self.values)
+        return self.values
 
     def readings(self) -> tuple[float, ...]:
         """Every number that it may be, its unit aside: "71%" is 71 and 0.71, "40 cents" 40 and 0.40."""
@@ -429,6 +436,8 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
             return 1
         if not self.dimension or not other.dimension:
             return 0
+        if "cent" in (self.dimension, other.dimension):
+            return 1 if _MONEY.intersection((self.dimension, other.dimension)) else -1
         # Pounds are money or weight.
         return 1 if {self.dimension, other.dimension} in ({"pounds", "£"}, {"pounds", "pound"}) else -1
 
@@ -439,15 +448,15 @@ def find_quantities(text: str) -> list[Quantity]:
     said = _TELLING.intersection(words)
     if not said and ":" not in text:
         return [_in_digits(text, match) for match in _AMOUNT.finditer(text)]
-    timed = ":" in text or not _TIMES_QUANTITIES.isdisjoint(said)
-    found = list(find_times(text)) if timed and _CLOCK_SIGN.search(text) else []
+    timed = ":" in text or not _TIMES_QUANTITIES.isdisjoint(said) or b"to" in words
+    found = list(find_times(text)) if timed else []
     taken = {place for clock in found for place in range(clock.start, clock.end)}
     found += [_in_digits(text, match) for match in _AMOUNT.finditer(text) if match.start() not in taken]
     if not _NUMBER_WORDS.isdisjoint(said):
         ends = {quantity.end for quantity in found}
         for value, start, end in spelled_numbers(text):
             # What ends a number in digits is its scale.
-            if end not in ends:
+            if end not in ends and start not in taken:
                 found.append(_with_tail(text, start, end, (float(value),), None))
     if not _SINGLES.isdisjoint(said) and not _ARTICLES.isdisjoint(words):
         for single in _ONE_OF_THEM.finditer(text):
@@ -492,16 +501,55 @@ _ARTICLES = frozenset(b"a an un une ein eine einen una".split())
 _SINGLES = frozenset("hour day week month quarter year half third heure an année".encode().split())
 _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("", "s"))
 # Without any of these and without a colon, a text has only numbers in digits; the last ones are for times of day.
-_TIMES_QUANTITIES = frozenset("am pm m uhr h clock o’clock".encode().split())
+_TIMES_QUANTITIES = frozenset("am pm m uhr h clock o’clock past noon midday midnight".encode().split())
 _TELLING = _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES_QUANTITIES
 _CLOCK_SIGN = re.compile(
     r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
 )
 
 
+_HOURS = {name: hour for hour, name in enumerate(_CARDINALS.split()[1:13], 1)}
+_HOUR = "|".join((*_HOURS, "1[0-2]", "[1-9]"))
+# "quarter past six", "half past 6 pm", "ten to five in the morning", "six pm", "noon".
+_SPOKEN_TIME = re.compile(
+    rf"\b(?:(?:(?P<part>half|(?:a )?quarter|five|ten|twenty(?:[ -]five)?) (?P<side>past|after|to|before) (?P<hour>{_HOUR})"
+    rf"|(?P<alone>{'|'.join(_HOURS)})(?= ?[ap]\.?m\b| o['’]clock))\b(?: o['’]clock)?"
+    r"(?: ?(?P<half>[ap])\.?m\b\.?| in the (?P<day>morning|afternoon|evening))?|(?P<named>noon|midday|midnight)\b)",
+    re.IGNORECASE,
+)
+_NAMED_TIMES = {"noon": 720.0, "midday": 720.0, "midnight": 0.0}
+_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty five": 25}
+# A text without any of these has no time in words.
+_SPOKEN_SIGN = re.compile(
+    r"past|after|o['’]clock|[a-z] ?[ap]\.?m\b|noon|mid|(?:half|quarter|ten|five|twenty) (?:to|before)",
+    re.IGNORECASE,
+)
+
+
+def _spoken_times(text: str) -> Iterator[Quantity]:
+    for match in _SPOKEN_TIME.finditer(text) if _SPOKEN_SIGN.search(text) else ():
+        if match["named"]:
+            minutes: tuple[float, ...] = (_NAMED_TIMES[match["named"].lower()],)
+            yield Quantity(minutes, minutes, "clock", *match.span())
+            continue
+        name = (match["hour"] or match["alone"]).lower()
+        hour = _HOURS.get(name) or int(name)
+        half = (
+            match["half"] or {"morning": "a"}.get((match["day"] or "").lower(), match["day"] and "p")
+        ) or ""
+        hours = [hour % 12, hour % 12 + 12]
+        if half:
+            hours = [hour % 12 + (12 if half in "pP" else 0)]
+        part = (match["part"] or "").lower().removeprefix("a ").replace("-", " ")
+        shift = _MINUTES.get(part, 0) * (-1 if (match["side"] or "").lower() in ("to", "before") else 1)
+        minutes = tuple(float((60 * one + shift) % 1440) for one in hours)
+        yield Quantity(minutes, minutes, "clock", *match.span())
+
+
 def find_times(text: str) -> Iterator[Quantity]:
-    """Every time of day, in minutes after midnight."""
-    for match in _CLOCK.finditer(text):
+    """Every time of day, in digits or words, in minutes after midnight."""
+    yield from _spoken_times(text)
+    for match in _CLOCK.finditer(text) if _CLOCK_SIGN.search(text) else ():
         half, minute = match["half"], match["m"]
         if not (half or match["mark"] or (minute and text[match.start("m") - 1] != ".")):
             continue
