@@ -37,7 +37,7 @@ from answerkey.text.numbers import Quantity, find_quantities
 _FOLDER = resources.files("answerkey.match")
 _READ = tomllib.loads(_FOLDER.joinpath("vocabulary.toml").read_text("utf-8"))
 WORDS = {name: frozenset(words.split()) for name, words in _READ["words"].items()}
-# An abbreviation to what it can stand for, and back.
+# An abbreviation to its possible meanings, and back.
 EQUIVALENTS: dict[str, list[str]] = {}
 for _one, *_others in map(str.split, _READ["lists"]["abbreviations"].strip().splitlines()):
     for _other in _others:
@@ -74,7 +74,7 @@ class Trees(msgspec.Struct, frozen=True):
     # Log-odds before any tree.
     base: float
     trees: list[list[tuple[int, float, int, int, float]]]
-    # Log-odds above which a keyword counts as said; what each name promises stands in docs/measurements/matching.md.
+    # Log-odds above which a keyword counts as said; what each name promises is in docs/measurements/matching.md.
     thresholds: dict[Threshold, float] = {}
 
     def score(self, values: Values) -> float:
@@ -113,7 +113,7 @@ NEAR, BESIDE = 6, 8
 # A word's weights are by side, distance (1, 2, 3 or 4, 5 or 6) and whether a break lies between.
 _BEFORE, _BEHIND = (6, 6, 4, 4, 2, 0), (8, 10, 12, 12, 14, 14)
 SLOTS = 16
-# The weights of the words around a keyword, by how many of them on either side stand nearer than the first break.
+# The weights of the words around a keyword, by how many of them on either side are nearer than the first break.
 _PLACES = [
     [
         tuple(slot + (index < NEAR - before) for index, slot in enumerate(_BEFORE))
@@ -124,16 +124,16 @@ _PLACES = [
 ]
 # Before the first and behind the last word of a sentence.
 _START, _END = ["<"] * NEAR, [">"] * NEAR
-# Steps in one unit of log-odds, and their limit: finer ones tell the trees nothing.
+# Steps in one unit of log-odds, and their limit: finer ones do not help the trees.
 _STEP, _LIMIT = 2.0, 3.0
 _MOST_REMEMBERED = 100_000
 _token = Remembered(lambda word: "#" if word[0].isdigit() else word).__getitem__
 
 
 class Surroundings(NamedTuple):
-    """Where a keyword stands."""
+    """The words around a keyword."""
 
-    # The tokens before it and behind it, and how many of each stand nearer than the first break.
+    # The tokens before it and behind it, and how many of each are nearer than the first break.
     tokens: list[str]
     before: int
     behind: int
@@ -231,7 +231,7 @@ _MOST_PLACES = 4
 
 
 def _mark(chunk: str) -> str:
-    """What stands between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks; with ","
+    """A chunk between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks; with ","
     on the side where it is parted from the rest of its sentence.
     """
     last = chunk.rstrip(_CLOSING)[-1:]
@@ -275,12 +275,12 @@ class Reply:
         return found
 
     def sentence_of(self, place: int) -> int:
-        """The number of the sentence that a word stands in."""
+        """The number of the sentence that a word is in."""
         return bisect_right(self._starts, place) - 1
 
     @cached_property
     def _chunks(self) -> tuple[list[re.Match[str]], list[int]]:
-        """What stands between spaces, and how many words there are up to the end of each."""
+        """The chunks between spaces, and how many words there are up to the end of each."""
         passed = accumulate(map(str.count, self._folded, repeat(" ")))
         return list(_CHUNK.finditer(self.text)), list(passed)
 
@@ -298,7 +298,7 @@ class Reply:
 
     @cached_property
     def initials(self) -> str:
-        """The first letters of all words, and of those that are no function words."""
+        """The first letters of all words, and of those that are not function words."""
         telling = [word[0] for word in self.words if word not in FUNCTION_WORDS]
         return f"{''.join([word[0] for word in self.words])} {''.join(telling)}"
 
@@ -308,7 +308,7 @@ class Reply:
         return list(accumulate(map(str.count, self._parted.split(","), repeat(" "))))[:-1]
 
     def surroundings(self, place: int, size: int, sentence: int) -> Surroundings:
-        """Where a hit of so many words in the sentence of that number stands."""
+        """The words around a hit of `size` words in a sentence."""
         words, breaks = self.words, self._breaks
         first, end = self._starts[sentence : sentence + 2]
         stop = min(place + size, end)
@@ -326,7 +326,7 @@ class Reply:
         )
 
     def around(self, place: int, size: int) -> tuple[float, ...]:
-        """What stands around a hit of so many words, from `said` to `not_found`."""
+        """The features of the words around a hit of `size` words, from `said` to `not_found`."""
         number = self.sentence_of(place)
         said = shipped_around().log_odds(self.surroundings(place, size, number))
         return said, self._better_elsewhere[number], self._not_found
@@ -369,13 +369,13 @@ class Reply:
         return min(2.0, sum([self._has("denies", one) * self._has("unknowns", one) for one in numbers]))
 
 
-# A question and one way to say a keyword, prepared once: its terms (words, amounts, dates, codes) and what each tells.
+# A question and one way to say a keyword, prepared once: its terms (words, amounts, dates, codes) and the weight of each.
 
 
 _PARENTHESES = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 # What follows is another way to say it ("Gurkha or Nepalese", "(accept Duke of Cambridge)").
 _ALTERNATIVE = re.compile(r"\s*[,;(]?\s*\b(?:or|accept|also known as|aka)\b:?\s*|\s+/\s+", re.IGNORECASE)
-# What follows is a remark on what stands before ("Cher, in 1998, with the song Believe").
+# What follows is a remark on what precedes it ("Cher, in 1998, with the song Believe").
 _REMARK = re.compile(
     r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|because|when|while|after|for)\b", re.IGNORECASE
 )
@@ -387,7 +387,7 @@ _CODE = re.compile(
 )
 _GAP = r"[\s().\-\u2010-\u2013/_#:]{0,2}"
 _TOO_LONG = 4000
-# The weight from which a word tells something on its own.
+# The weight from which a word is informative on its own.
 _TELLING = 0.5
 # A part of a name beside another capitalised word: Neil Sedaka, or Paul Young, for Neil Young.
 _OTHER_NAME = r"\b{0} (?!{1}\b)[A-Z]\w|\b(?!{0}\b)[A-Z]\w+ {1}\b"
@@ -399,13 +399,13 @@ class Term(NamedTuple):
     """One word, folded, or one value of what is wanted."""
 
     word: str
-    # How much it tells, from 0.1 for a word of the question to 2 for a date.
+    # How informative it is, from 0.1 for a word of the question to 2 for a date.
     weight: float
     value: Value | None = None
 
 
 class Asked:
-    """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
+    """A question's words: what a reply repeats of them is not an answer, and the answer is looked for near them."""
 
     def __init__(self, question: str) -> None:
         self.folded = folded_text(question[:_TOO_LONG])
@@ -427,12 +427,12 @@ class Wanted:
         words = folded_words(text)
         self.phrase, self.size = f" {' '.join(words)} ", len(words)
         terms = _read_terms(text, asked)
-        # What tells something; if nothing does, all of it.
+        # What is informative; if nothing is, all of it.
         self.terms = [term for term in terms if term.weight >= _TELLING] or terms
         self.total = sum(term.weight for term in self.terms)
         pairs = re.findall(r"(?=\b([A-Z]\w+) ([A-Z]\w+))", text)
         self.other_name = "|".join(_OTHER_NAME.format(*pair) for pair in pairs)
-        # Whether it tells an amount that is more than its digits.
+        # Whether it is an amount that is more than its digits.
         figure = self.terms[0].value if len(self.terms) == 1 else None
         self.signed = isinstance(figure, Quantity) and (figure.dimension != "" or figure.numbers[0] < 0)
         # "po" for purchase order, "W9" for W-9, "dot" for Department of Transportation; and the other way round.
@@ -446,7 +446,7 @@ class Wanted:
 
 
 def _short_forms(words: list[str], asked: Asked) -> list[str]:
-    """The words run together, and their first letters, as they would stand in a folded reply."""
+    """The words run together, and their first letters, as they would be in a folded reply."""
     forms = [f" {''.join(words)}"] if len(words) > 1 else []
     for some in (words, [word for word in words if word not in FUNCTION_WORDS]):
         letters = "".join(word[0] for word in some)
@@ -487,7 +487,7 @@ def _code_pattern(code: str) -> re.Pattern[str]:
 
 
 def _weight(word: str, asked: Asked) -> float:
-    """What a word tells: little if it is a function word, a title, or already in the question."""
+    """How informative a word is: little if it is a function word, a title, or already in the question."""
     if word in WORDS["denies"]:
         return 0.6
     if stem(word) in asked.stems or word in FUNCTION_WORDS:
@@ -517,7 +517,7 @@ def prepare_wanted(text: str, asked: Asked, abbreviations: Abbreviations = ()) -
 
 # A golden set's alternatives beyond this many are not looked at, nor further places of an amount.
 _MOST_WAYS, _MOST_PLACES_SMART = 100, 4
-# How alike a misspelt, shortened or lengthened word is at least; how much that tells the model decides.
+# How alike a misspelt, shortened or lengthened word is at least; the model decides how much that counts.
 _SIMILAR = 0.85
 # Read once for all keywords of a reply.
 _dates = lru_cache(maxsize=2)(lambda text: [*find_dates(text), *find_short_dates(text)])
@@ -548,7 +548,7 @@ class SmartKeyword:
             for way in prepare_wanted(text, prepare_asked(question), abbreviations)
         ]
         self._wanted = list({way.phrase: way for way in ways}.values())[:_MOST_WAYS]
-        # Punctuation is found as it stands, an article ("A", "The") as a word of its own and in its own case.
+        # Punctuation is found unchanged, an article ("A", "The") as a word of its own and in its own case.
         odd = [rf"\b{one}\b" if one.isalnum() else re.escape(one) for one in texts if not folded_words(one)]
         self._odd = re.compile("|".join(odd)) if odd else None
         self._choices = round(math.log(max(1, len(texts))), 1)
@@ -584,7 +584,7 @@ class SmartKeyword:
         if highest <= self._threshold:
             odd = self._odd.search(reply.text) if self._odd else None
             if odd:
-                return Match(True, "smart:literal", *odd.span(), odd[0], "it stands in the reply as it is")
+                return Match(True, "smart:literal", *odd.span(), odd[0], "it is in the reply unchanged")
             return Match(
                 False,
                 "none",
@@ -597,7 +597,7 @@ class SmartKeyword:
         return Match(True, f"smart:{way}", start, end, reply.text[start:end], _because(best, highest))
 
     def candidates(self, reply: Reply) -> Iterator[Candidate]:
-        """Each way to say it at each place of the reply where it may stand, with its features."""
+        """Each way to say it at each place of the reply where it may be, with its features."""
         for wanted in self._wanted if reply.words else ():
             places, way, values = _align(wanted, reply)
             size = wanted.size if way == "phrase" else 1
@@ -649,7 +649,7 @@ _OTHER = _Presence(0.0, "other", [])
 
 
 def _align(wanted: Wanted, reply: Reply) -> tuple[list[int], str, tuple[float, ...]]:
-    """The places where it may stand, how its weakest term was recognised, and the features from `recall` to `other_name`."""
+    """The places where it may be, how its weakest term was recognised, and the features from `recall` to `other_name`."""
     in_a_row = reply.places(wanted.phrase)
     times = float(min(3, len(in_a_row)))
     # An amount with a sign or unit is found by its value: they are not in the folded words.
@@ -669,7 +669,7 @@ def _align(wanted: Wanted, reply: Reply) -> tuple[list[int], str, tuple[float, .
 
 
 def _short(wanted: Wanted, reply: Reply) -> list[int]:
-    """Where the words stand run together or abbreviated by their first letters, or an abbreviation is written out."""
+    """Where the words are run together or abbreviated by their first letters, or an abbreviation is written out."""
     for short in wanted.short:
         if short in reply.joined:
             return reply.places(short)

@@ -159,7 +159,7 @@ def _chunk_words(chunk: str) -> Iterator[str]:
     """The folded words of a chunk; articles and "and" are left out."""
     if "." in chunk:
         # U.S. and J.R.R. are one word each.
-        chunk = _DOTTED.sub(lambda found: found[0].replace(".", ""), chunk)
+        chunk = _DOTTED.sub(lambda match: match[0].replace(".", ""), chunk)
     for found in _WORD.finditer(chunk):
         glued = _GLUED.fullmatch(found[0])
         if glued and glued[2].lower() in _GLUED_UNITS:
@@ -401,7 +401,7 @@ def _cut(text: str, width: int) -> str:
 def for_markdown(text: str) -> str:
     """Text for one Markdown line or table cell: no HTML, link, mention, emphasis or column comes out of it."""
     flat = _SPACE.sub(" ", for_terminal(text)).strip()
-    safe = re.sub(_MARKDOWN, lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", flat)
+    safe = re.sub(_MARKDOWN, lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", flat)
     safe = safe.translate(_ENTITIES)
     # Bare addresses would become links, and @name would notify a user.
     safe = re.sub(r"://", ":&#47;&#47;", safe)

@@ -121,7 +121,7 @@ _INSIDE = frozenset(",." + _SPACES + "'’_")
 
 
 def bare_digits(text: str) -> str:
-    """The text without anything that may stand between a number's digits: a quick test before `find_numbers`.
+    """The text without anything that may be between a number's digits: a quick test before `find_numbers`.
 
     A text can only hold a number of some value if its bare form holds `significant_digits(value)`.
     """
@@ -139,7 +139,7 @@ def significant_digits(canonical: str) -> str:
 
 
 def _sign_start(text: str, start: int) -> int | None:
-    """Where a minus sign before the digits stands ("-5", "-$5", "$-5"), not a hyphen or range ("10-5")."""
+    """The index of a minus sign before the digits ("-5", "-$5", "$-5"), not a hyphen or range ("10-5")."""
     at = start - 1
     if at >= 0 and text[at] in CURRENCY_SIGNS:
         at -= 1
