@@ -65,3 +65,27 @@ def test_ask_works_before_the_golden_set_is_written(command: Any) -> None:
     assert "It costs 310." in done.out
     # A golden set that was named on the command line must exist.
     assert command("ask", "x", "--questions", "nowhere.jsonl").code == 2
+
+
+@pytest.mark.parametrize("golden", ["golden.yaml", "golden.jsonl"])
+def test_init_adds_what_an_existing_configuration_lacks(command: Any, golden: str) -> None:
+    Path("bot.py").write_text(
+        "def answer(question):\n    return {'answer': 'Bike 3 costs 310.', 'tools_used': ['find']}\n"
+    )
+    named = "" if golden == "golden.yaml" else f'questions = "{golden}"\n'
+    own = f"{named}target = 'bot.py:answer'\n\n[scoring]\nmatch = 'smart'\n"
+    Path("answerkey.toml").write_text(own)
+    done = command("init", "--question", "What does it cost?", "--no-run")
+    assert done.code == 0, done.err
+    assert golden in done.out
+    assert Path(".github/workflows/answerkey.yml").exists()
+    text = Path("answerkey.toml").read_text()
+    assert text.endswith(own)
+    assert ("+questions = " in done.out) == (not named)
+    assert command("lint").code in (0, 1)
+    graded = command("run", "--json").document
+    assert graded["results"][0]["components"]["tool_usage"]["score"] == 1.0
+    # Once more: nothing is missing.
+    again = command("init", "--no-run")
+    assert "wrote: nothing" in again.out
+    assert Path("answerkey.toml").read_text() == text

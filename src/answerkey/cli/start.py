@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from difflib import unified_diff
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,7 +102,8 @@ def init(flags: InitFlags) -> None:
     """Set up a project: probe a chatbot, show how its reply is read, write the files, run.
 
     Writes answerkey.toml, golden.yaml, .github/workflows/answerkey.yml and a line of .gitignore into the current
-    folder. Existing files are not overwritten. Without a terminal, --target is required.
+    folder. Existing files are not overwritten: with an answerkey.toml that names a target, only what is missing is added.
+    Without a terminal, --target is required.
 
     \b
     Examples:
@@ -118,40 +120,64 @@ def init(flags: InitFlags) -> None:
         CONFIG,
         body_from_text,
         installed_from,
+        missing_files,
+        probe_configured,
         probe_target,
         starter_files,
         write_new,
     )
 
     folder = Path.cwd()
-    if (folder / CONFIG).exists():
-        raise UsageError(
-            f"{CONFIG} already exists; `answerkey ask` shows how replies are read, `answerkey run` grades them"
+    settings = load_settings() if (folder / CONFIG).exists() else None
+    if settings is not None and (flags.target or settings.target is None):
+        remedy = "leave --target out to add what is missing" if settings.target else "add target = ... to it"
+        raise UsageError(f"{CONFIG} already exists; {remedy}")
+    options = (settings or Settings()).options(timeout=flags.timeout, gates=())
+    if settings is not None:
+        probe = wait_for(probe_configured(settings, flags.questions or (_FIRST_QUESTION,), options))
+    else:
+        target, questions = _target_and_questions(flags)
+        probe = wait_for(
+            probe_target(
+                target,
+                questions,
+                options,
+                headers=flags.headers,
+                reply=flags.reply,
+                body=None if flags.body is None else body_from_text(flags.body),
+                report=partial(click.echo, err=True),
+            )
         )
-    target, questions = _target_and_questions(flags)
-    probe = wait_for(
-        probe_target(
-            target,
-            questions,
-            Settings().options(timeout=flags.timeout),
-            headers=flags.headers,
-            reply=flags.reply,
-            body=None if flags.body is None else body_from_text(flags.body),
-            report=partial(click.echo, err=True),
-        )
-    )
     first = probe.answered[0]
     print_asked(first, make_console())
     if first.misconfigured is not None:
         raise TargetUnreachableError(f"{first.misconfigured} (no file was written{_REMEDY})")
     source = installed_from() if flags.install is None else flags.install
-    written, existing = write_new(starter_files(probe, source), folder)
+    if settings is None:
+        files = starter_files(probe, source)
+    else:
+        files = missing_files(settings, probe, source)
+        _complete_config(folder / CONFIG, settings)
+    written, existing = write_new(files, folder)
     unchanged = f"; already there, unchanged: {', '.join(existing)}" if existing else ""
-    click.echo(f"\nwrote: {', '.join(written)}{unchanged}")
+    click.echo(f"\nwrote: {', '.join(written) or 'nothing'}{unchanged}")
     if flags.with_run:
         progress = progress_for_terminal()
         conclude(lambda: evaluate(settings=load_settings(), name="first", progress=progress))
     click.echo(_NEXT if source else f"{_NEXT}\n{_CI_NEXT}")
+
+
+def _complete_config(path: Path, settings: Settings) -> None:
+    """Add the missing settings to an existing configuration, and show the difference."""
+    from answerkey.runs.setup import completed_config
+
+    before = path.read_text(encoding="utf-8")
+    after = completed_config(before, settings)
+    if after == before:
+        return
+    lines = unified_diff(before.splitlines(), after.splitlines(), path.name, path.name, lineterm="")
+    click.echo("\n" + "\n".join(lines))
+    path.write_text(after, encoding="utf-8")
 
 
 def _target_and_questions(flags: InitFlags) -> tuple[str, tuple[str, ...]]:

@@ -387,6 +387,48 @@ def starter_files(probe: Probe, install: str) -> dict[str, str]:
     }
 
 
+async def probe_configured(settings: Settings, questions: Sequence[str], options: Options) -> Probe:
+    """Ask the configured chatbot the questions, with its own table of the configuration."""
+    target = str(settings.target)
+    kind, rest = kind_and_rest(target) if target not in settings.targets else ("", "")
+    table = settings.targets.get(target, {kind: rest})
+    return Probe(table, tuple([await ask_once(text, target, options, settings) for text in questions]))
+
+
+def missing_files(settings: Settings, probe: Probe, install: str) -> dict[str, str]:
+    """Path → content of the starter files that a configured project lacks; the configuration is only completed."""
+    files = {_WORKFLOW: _workflow(probe.table, install)}
+    golden = settings.questions or GOLDEN
+    if Path(golden).suffix.lower() in (".yaml", ".yml"):
+        files[golden] = _golden(probe.answered)
+    elif Path(golden).suffix.lower() in (".jsonl", ".ndjson"):
+        files[golden] = _golden_lines(probe.answered)
+    return files
+
+
+def completed_config(text: str, settings: Settings) -> str:
+    """The text of a configuration with the golden set's name before everything else, if it names none."""
+    if settings.questions is not None:
+        return text
+    return f'questions = "{GOLDEN}"\n{text}'
+
+
+def _golden_lines(answered: Sequence[AskResult]) -> str:
+    """The probed questions as JSON Lines, with what the replies propose."""
+    names: set[str] = set()
+    rows = []
+    for result in answered:
+        question = result.question.question
+        row: dict[str, Any] = {"id": _unique_id(question, names), "question": question}
+        if result.reply.failure is None:
+            if tools := list(dict.fromkeys(result.reply.tools_used)):
+                row["expected_tools"] = tools
+            if facts := _facts(result.reply.text or "", question):
+                row["expected_keywords"] = facts
+        rows.append(row)
+    return "".join(_yaml(row) + "\n" for row in rows)
+
+
 def _workflow(table: Mapping[str, Any], install: str) -> str:
     """The CI job: it starts a local chatbot, and passes on the secrets that the target uses."""
     address = urlsplit(str(table.get("url", "")))
