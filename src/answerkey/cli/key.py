@@ -112,13 +112,15 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
     """Convert another tool's files to JSON Lines that answerkey reads, and list what was not converted.
 
     FORMAT is promptfoo, deepeval, ragas, inspect, langsmith, langfuse, openai-evals, bfcl, tau2, hf (any table), beir
-    (a dataset's folder or its files) or trec (qrels, a run, queries, told apart by their content). Files that contain
+    (a dataset's folder or its files), list (Markdown or text, a question a bullet or line) or trec (qrels, a run,
+    queries, recognised by their content). Files that contain
     replies become recorded replies with their expectations.
 
     \b
     Examples:
       answerkey import promptfoo promptfooconfig.yaml -o golden.jsonl
       answerkey import langsmith examples.jsonl --map question=inputs.text -o golden.jsonl
+      answerkey import list questions.md -o golden.jsonl
       answerkey import beir scifact/ -o golden.jsonl
       answerkey import trec qrels.txt topics.txt -o golden.jsonl
       answerkey import trec qrels.txt results.txt -o replies.jsonl

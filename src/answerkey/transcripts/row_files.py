@@ -395,6 +395,8 @@ class _FileReader(NamedTuple):
             raise InputError(f"not valid JSON: {error}", path=self.shown) from None
         keys, items = _listed(value, self.shown, self.mapping)
         guesses = (*(("JSON",) if lines else ()), *_named_keys(keys))
+        if self.purpose == "replies" and self.mapping is None:
+            items = [_from_harness_report(item) for item in items]
         if self.purpose != "questions":
             return RowFile(rows=self._items(items), guesses=guesses)
         outline = outline_json(text, keys)
@@ -550,6 +552,38 @@ def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[
         # Items that are not samples are reported when the rows are read.
         return (), [sample_row(one) if isinstance(one, dict) else one for one in value["samples"]]
     return _find_list(value, path)
+
+
+# Names in `expected` of a report {"results": [{"question", "response", "expected": {…}, "checks": {…}}]} → fields.
+_HARNESS_NAMES = {
+    "tools": "expected_tools",
+    "keywords": "expected_keywords",
+    "content": "expected_keywords",
+    "sources": "expected_sources",
+    "answer": "reference_answer",
+}
+
+
+def _from_harness_report(row: Any) -> Any:
+    """A result of such a report as a recorded reply with its expectations; any other row unchanged.
+
+    The tools that were used are those that its check of tools lists under `actual`.
+    """
+    expected, checks = (row.get("expected"), row.get("checks")) if isinstance(row, dict) else (None, None)
+    if not isinstance(expected, dict) or not isinstance(checks, dict):
+        return row
+    reply = {name: value for name, value in row.items() if name not in ("expected", "checks")}
+    for name, value in expected.items():
+        field = _HARNESS_NAMES.get(name, name)
+        if field in FIELDS_OF["questions"]:
+            reply.setdefault(field, value)
+    used = [
+        check.get("actual") for name, check in checks.items() if "tool" in name and isinstance(check, dict)
+    ]
+    for tools in used:
+        if isinstance(tools, list):
+            reply.setdefault("tools_used", tools)
+    return reply
 
 
 def _find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
