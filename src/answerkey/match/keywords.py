@@ -114,6 +114,8 @@ def is_number(expectation: Expectation) -> bool:
 def _search_form(keyword: str) -> tuple[str, bool]:
     """A keyword in lower case and plain typography, and whether a reply may write it with other quotes, dashes or spaces."""
     form = plain_typography(keyword.lower())
+    if form.isspace():
+        return "", False
     return form, not PLAIN_TYPOGRAPHY.isdisjoint(form)
 
 
@@ -178,7 +180,7 @@ class ReplyText:
     def find_text(self, keyword: str, numeric: bool, whole: bool) -> Match:
         """Find a text."""
         form, has_typography = _search_form(keyword)
-        if not form or form.isspace():
+        if not form:
             return EMPTY
         text = self.lowered
         at = text.find(form)
@@ -205,7 +207,7 @@ class ReplyText:
         # The usual spelling needs no reading of all numbers of the reply.
         end = numbers.whole_number_end(self.text, at, at + len(usual)) if at >= 0 else 0
         if end:
-            return self._match("number", (at, end), _EQUAL)
+            return Match(True, "number", at, end, self.text[at:end], _EQUAL)
         for number in self._numbers if digits in self._digits else ():
             if number.canonical == value:
                 return self._match("number", (number.start, number.end), _EQUAL)

@@ -92,7 +92,9 @@ class ResponseQuality(BaseScorer):
         if not keywords:
             return 1.0, _NOTHING_EXPECTED
         names = keyword_names(keywords)
-        notes = self._notes(keywords, names)
+        # A plain text is its own name, and most sets have nothing else.
+        plain = self._must == "marked" and tuple(names) == keywords
+        notes = () if plain else self._notes(keywords, names)
         matches = self.find(keywords, text, question.question)
         found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
         missing: tuple[str, ...] = ()
@@ -106,9 +108,6 @@ class ResponseQuality(BaseScorer):
 
     def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
         """The essential and computed ones among the expectations."""
-        # A plain text is its own name, and most sets have nothing else.
-        if self._must == "marked" and tuple(names) == keywords:
-            return ()
         return tuple(
             note
             for keyword, name in zip(keywords, names, strict=True)
