@@ -48,7 +48,31 @@ def test_more_units_than_are_enumerated_are_right_to_a_few_percent() -> None:
 def test_rows_are_judged_as_each_alone() -> None:
     source = np.random.default_rng(5)
     rows = np.round(source.choice([0.0, 0.0, 0.4, -0.2], (20, 60)), 9)
-    assert rows_at_most_zero(rows) == pytest.approx([at_most_zero(row) for row in rows], rel=1e-6)
+    alone = [rows_at_most_zero(row[None, :])[0] for row in rows]
+    assert rows_at_most_zero(rows) == pytest.approx(alone, rel=1e-6)
+    # Simulations approximate what a comparison computes exactly.
+    for share, row in zip(alone, rows, strict=True):
+        assert 0.7 < min(share, 1 - share) / min(at_most_zero(row), 1 - at_most_zero(row)) < 1.5
+
+
+@given(st.lists(st.integers(-60, 60).filter(bool).map(lambda n: round(n / 60, 9)), min_size=2, max_size=12))
+def test_the_convolution_is_the_enumeration(values: list[float]) -> None:
+    steps = sign_flip._lattice(np.array(values))
+    assert steps is not None
+    assert sign_flip._lattice_share(steps) == pytest.approx(at_most_zero(np.array(values)), rel=1e-12)
+
+
+def test_a_further_gain_weakens_no_verdict_where_enumeration_ends() -> None:
+    source = np.random.default_rng(3)
+    borderline = 0
+    while borderline < 200:
+        values = np.round(source.integers(1, 21, 15) * source.choice([1, 1, 1, -1], 15) / 20, 9)
+        share = at_most_zero(values)
+        if not 0.015 < share < 0.025:
+            continue
+        borderline += 1
+        for gain in (0.001, 0.05, 1.0):
+            assert at_most_zero(np.append(values, gain)) <= share
 
 
 def test_every_gain_more_strengthens_the_verdict_on_all_patterns_of_fifteen_questions() -> None:

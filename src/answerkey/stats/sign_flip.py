@@ -19,9 +19,13 @@ from answerkey.stats.distributions import binomial_cdf, binomial_pmf, normal_qua
 
 Floats = npt.NDArray[np.float64]
 
-# All sets are enumerated up to this many units; above, Lugannani and Rice's (1980) approximation is used, with a relative
-# error of a few percent.
+# All sets are enumerated up to this many units. Above, scores on a lattice (three decimals; shares of up to ten keywords
+# with weights of two decimals) are convolved, which is exact too. Only what is on none, or too fine for its number of
+# units, has Lugannani and Rice's (1980) approximation: 0.8 to 1.4 times the exact p-value.
 _ENUMERATE_TO = 15
+_LATTICES = (1_000.0, 252_000.0)
+# Units times points of the lattice: about a tenth of a second.
+_MOST_STEPS = 100_000_000
 # Sums closer than this are equal: scores are rounded to nine decimals.
 _SAME = 1e-8
 # With more distinct units, the normal approximation is accurate to three decimals of the p-value.
@@ -40,12 +44,39 @@ def at_most_zero(sums: Floats) -> float:
         # One absolute value, e.g. pass/fail: the share is binomial.
         falls = int(np.count_nonzero(sums < 0.0))
         return binomial_cdf(falls, len(sums), 0.5) - binomial_pmf(falls, len(sums), 0.5) / 2.0
+    if len(sums) < _NORMAL_FROM and (steps := _lattice(sums)) is not None:
+        return _lattice_share(steps)
     values, counts = _counted(sums)
     return float(_shares(values[None, :], counts)[0])
 
 
+def _lattice(sums: Floats) -> npt.NDArray[np.int64] | None:
+    """Return the sums as whole steps; None if they are not on a lattice, or if it has too many points to be walked."""
+    for lattice in _LATTICES:
+        steps = np.rint(sums * lattice).astype(np.int64)
+        if float(abs(sums * lattice - steps).max()) <= lattice * _SAME:
+            steps //= np.gcd.reduce(steps)
+            return steps if len(steps) * int(abs(steps).sum()) <= _MOST_STEPS else None
+    return None
+
+
+def _lattice_share(steps: npt.NDArray[np.int64]) -> float:
+    """Return the share of sets below zero, plus half of those at zero, exactly: units are added one by one."""
+    falls = -int(steps[steps < 0].sum())
+    # Index: the sum of a set, counted from the lowest possible one. Choosing a fall or not is symmetric, so every unit
+    # may be added with its size.
+    shares = np.zeros(int(abs(steps).sum()) + 1)
+    shares[0], reach = 1.0, 0
+    for step in sorted(abs(steps).tolist()):
+        shares[: reach + 1] *= 0.5
+        added = shares[: reach + 1].copy()
+        shares[step : reach + step + 1] += added
+        reach += step
+    return float(shares[:falls].sum() + shares[falls] / 2.0)
+
+
 def rows_at_most_zero(rows: Floats) -> Floats:
-    """Return `at_most_zero` of each row, for simulations."""
+    """Return `at_most_zero` of each row, for simulations: approximate where rows have more units than are enumerated."""
     shares = np.empty(len(rows))
     few = np.count_nonzero(rows, axis=1) <= _ENUMERATE_TO
     shares[few] = [at_most_zero(row) for row in rows[few]]
