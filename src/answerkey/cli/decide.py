@@ -123,7 +123,7 @@ def compare(runs: tuple[str, ...], flags: CompareFlags, judge: JudgeFlags) -> An
 class _Outcome(msgspec.Struct, frozen=True):
     """A comparison of two runs or a ranking of several."""
 
-    found: "Comparison | Ranking"
+    result: "Comparison | Ranking"
     # What `--json` prints.
     document: Any
     verdict: str
@@ -137,9 +137,9 @@ class _Outcome(msgspec.Struct, frozen=True):
         from answerkey.model.comparison import Comparison
         from answerkey.report.sheets import comparison_sheet, ranking_sheet
 
-        if isinstance(self.found, Comparison):
-            return comparison_sheet(self.found)
-        return ranking_sheet(self.found)
+        if isinstance(self.result, Comparison):
+            return comparison_sheet(self.result)
+        return ranking_sheet(self.result)
 
     def write(self, outputs: Sequence[Path]) -> None:
         """Write the outcome to files."""
@@ -156,10 +156,10 @@ class _Outcome(msgspec.Struct, frozen=True):
 
         if markdown:
             sys.stdout.buffer.write(sheet_markdown(self.sheet).encode())
-        elif not isinstance(self.found, Comparison):
-            print_ranking(self.found)
+        elif not isinstance(self.result, Comparison):
+            print_ranking(self.result)
         else:
-            print_comparison(self.found)
+            print_comparison(self.result)
             _print_pairwise(self.judged)
             print_gates(self.gates)
 

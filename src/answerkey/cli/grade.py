@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     ),
     flag(
         "--confirm K",
-        "Ask questions that got worse since the baseline K more times, to tell broken from flaky.",
+        "Ask questions that got worse since the baseline K more times; those that recover are flaky.",
         type=int,
     ),
     flag("--reuse", "Reuse replies from the last run of this target.", is_flag=True, default=None),

@@ -315,7 +315,7 @@ def backup(file: Path, store: "SqlStore") -> Answer:
     """
     from answerkey.store.maintenance import back_up
 
-    return _told(back_up(store, file))
+    return _copy_answer(back_up(store, file))
 
 
 @store.command("copy")
@@ -334,10 +334,10 @@ def copy(to: str, salvage: bool, store: "SqlStore") -> Answer:
     from answerkey.store.maintenance import copy_store
 
     with opened_store(to, create=True) as target:
-        return _told(copy_store(store, target, salvage=salvage))
+        return _copy_answer(copy_store(store, target, salvage=salvage))
 
 
-def _told(copied: "StoreCopy") -> Answer:
-    said = f"{copied.store}: runs: {copied.rows['runs']:,}, replies: {copied.rows['replies']:,}"
+def _copy_answer(copied: "StoreCopy") -> Answer:
+    summary = f"{copied.store}: runs: {copied.rows['runs']:,}, replies: {copied.rows['replies']:,}"
     left_out = [f"left out: {rows:,} damaged rows of {table}" for table, rows in copied.left_out.items()]
-    return Answer(copied, "\n".join([said, *left_out]))
+    return Answer(copied, "\n".join([summary, *left_out]))
