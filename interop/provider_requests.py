@@ -101,10 +101,10 @@ def problem_with(name: str) -> str | None:
     done = [ToolCall(name="t", id=step.calls[0].id, result={"a": 1}, result_seen=True)]
     failed = [ToolCall(name="t", id=step.calls[0].id, error="no")]
     messages = [
-        api.said("user", "Hello"),
-        *step.kept,
+        api.write_message("user", "Hello"),
+        *step.history,
         *api.results(done),
-        *step.kept,
+        *step.history,
         *api.results(failed),
     ]
     prompt = Prompt(

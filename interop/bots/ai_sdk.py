@@ -23,7 +23,7 @@ def main() -> int:
     for name, payload in made["cases"].items():
         streams = name.endswith("stream")
         given = Streamed(payload) if streams else payload
-        problem = problem_with(reply_from_object(given, asked=QuestionContext(QUESTION)), "everything")
+        problem = problem_with(reply_from_object(given, context=QuestionContext(QUESTION)), "everything")
         wrong += problem is not None
         print(f"ai {made['version']} {name}: {problem or 'everything seen'}")
         write("ai", made["version"], name, "everything", streams, payload)

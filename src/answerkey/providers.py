@@ -1,4 +1,4 @@
-"""ModelApi: what tells one provider's API from another's, as a row of small functions; nothing here sends anything.
+"""ModelApi: the differences between providers' APIs, as a row of small functions; nothing here sends anything.
 
 One step is `address`, `headers` and `body` on the way there; on the way back the payload (or the document that a stream
 makes, `transcripts.streams`) goes through `read_step`. Histories stay in the API's own form, so that what a provider
@@ -52,11 +52,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     likeliest: int | None = None
 
 
-class SaidToken(msgspec.Struct, frozen=True):
+class AnswerToken(msgspec.Struct, frozen=True):
     """One token of an answer."""
 
     # Its bytes in the answer; a character may be split.
-    said: bytes
+    octets: bytes
     # The token and its alternatives → probability.
     probabilities: dict[str, float]
 
@@ -69,7 +69,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     # The calls that the caller must run; those that the provider ran are in the reply only.
     calls: tuple[ToolCall, ...] = ()
     # The part that is sent back in the next step, in the API's own format.
-    kept: tuple[JsonObject, ...] = ()
+    history: tuple[JsonObject, ...] = ()
     # It paused, and continues when its message is sent back.
     paused: bool = False
 
@@ -79,7 +79,7 @@ def bearer(key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _said(speaker: Speaker, text: str) -> JsonObject:
+def _plain_message(speaker: Speaker, text: str) -> JsonObject:
     return {"role": speaker, "content": text}
 
 
@@ -97,7 +97,7 @@ class ModelApi(NamedTuple):
     # Whether a payload is an answer of this API.
     answers: Callable[[JsonObject], bool]
     # The calls of an answer that we must run, and the part that is sent back.
-    taken: Callable[[JsonObject], Taken]
+    read_calls: Callable[[JsonObject], Taken]
     # Results of calls, as messages.
     results: Callable[[Sequence[ToolCall]], tuple[JsonObject, ...]]
     # Whether an event of a stream contains text of the answer.
@@ -105,11 +105,11 @@ class ModelApi(NamedTuple):
     # Key, if any → headers.
     headers: Callable[[str | None], dict[str, str]] = bearer
     # Role and text → message.
-    said: Callable[[Speaker, str], JsonObject] = _said
+    write_message: Callable[[Speaker, str], JsonObject] = _plain_message
     # The usual parameters that it does not support.
     without: frozenset[str] = frozenset()
     # The tokens of an answer with probabilities; None: the API has none.
-    tokens: Callable[[JsonObject], tuple[SaidToken, ...]] | None = None
+    tokens: Callable[[JsonObject], tuple[AnswerToken, ...]] | None = None
 
 
 def read_step(api: ModelApi, payload: Json) -> Step:
@@ -124,11 +124,11 @@ def read_step(api: ModelApi, payload: Json) -> Step:
     reply = reply_from_payload(document)
     if reply.failure is None and document.get("error"):
         reply = msgspec.structs.replace(reply, failure=read_failure(document["error"]))
-    calls, kept = api.taken(document)
-    return Step(reply=reply, calls=calls, kept=kept, paused=document.get("stop_reason") == "pause_turn")
+    calls, history = api.read_calls(document)
+    return Step(reply=reply, calls=calls, history=history, paused=document.get("stop_reason") == "pause_turn")
 
 
-def said_token(token: JsonObject, likeliest: Sequence[JsonObject], *, logarithm: str) -> SaidToken:
+def answer_token(token: JsonObject, likeliest: Sequence[JsonObject], *, logarithm: str) -> AnswerToken:
     """A token with its alternatives; `logarithm` is the API's name of the log probability."""
     octets = token.get("bytes")
     try:
@@ -141,15 +141,15 @@ def said_token(token: JsonObject, likeliest: Sequence[JsonObject], *, logarithm:
         for one in (token, *likeliest)
         if (power := read_number(one.get(logarithm))) is not None
     }
-    return SaidToken(text.encode("utf-8", "replace") if said is None else said, told)
+    return AnswerToken(text.encode("utf-8", "replace") if said is None else said, told)
 
 
 def with_parameters(
-    body: JsonObject, parameters: Mapping[str, Json], places: Mapping[str, Place]
+    body: JsonObject, parameters: Mapping[str, Json], paths: Mapping[str, Place]
 ) -> JsonObject:
     """Add parameters to a body; a table is merged into one that exists."""
     for name, value in parameters.items():
-        *outer, last = places.get(name, (name,))
+        *outer, last = paths.get(name, (name,))
         holder = body
         for part in outer:
             inner = holder.setdefault(part, {})
@@ -196,7 +196,7 @@ def _body(prompt: Prompt) -> JsonObject:
     return with_parameters(body, given, {"stop": ("stop_sequences",)})
 
 
-def _taken(payload: JsonObject) -> Taken:
+def _read_calls(payload: JsonObject) -> Taken:
     calls: list[ToolCall] = []
     blocks: list[Json] = []
     for place, block in enumerate(as_dicts(payload.get("content"))):
@@ -232,7 +232,7 @@ ANTHROPIC = ModelApi(
     headers=lambda key: {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {}),
     body=_body,
     answers=lambda payload: isinstance(payload.get("content"), list),
-    taken=_taken,
+    read_calls=_read_calls,
     results=_results,
     speaks=lambda event: bool(as_str(as_dict(event.get("delta")).get("text"))),
     without=_WITHOUT,
@@ -279,18 +279,18 @@ def _body_gemini(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
-def _taken_gemini(payload: JsonObject) -> Taken:
+def _read_gemini_calls(payload: JsonObject) -> Taken:
     parts = as_dicts(at(payload, "candidates", 0, "content", "parts"))
     calls = [read_call(as_dict(part["functionCall"])) for part in parts if "functionCall" in part]
     # Unchanged: the signature of a thought belongs to its part.
     return tuple(calls), ({"role": "model", "parts": [*parts]},) if parts else ()
 
 
-def _tokens(payload: JsonObject) -> tuple[SaidToken, ...]:
+def _tokens(payload: JsonObject) -> tuple[AnswerToken, ...]:
     told = at(payload, "candidates", 0, "logprobsResult")
     likeliest = as_dicts(at(told, "topCandidates"))
     return tuple(
-        said_token(
+        answer_token(
             chosen,
             as_dicts(likeliest[place].get("candidates")) if place < len(likeliest) else (),
             logarithm="logProbability",
@@ -316,12 +316,12 @@ GEMINI = ModelApi(
     path=_path,
     headers=lambda key: {"x-goog-api-key": key} if key else {},
     body=_body_gemini,
-    said=lambda speaker, text: {
+    write_message=lambda speaker, text: {
         "role": "model" if speaker == "assistant" else "user",
         "parts": [{"text": text}],
     },
     answers=lambda payload: bool(as_dicts(payload.get("candidates"))) or "promptFeedback" in payload,
-    taken=_taken_gemini,
+    read_calls=_read_gemini_calls,
     results=_results_gemini,
     speaks=lambda event: any(
         as_str(part.get("text")) and part.get("thought") is not True
@@ -354,7 +354,7 @@ def _body_ollama_chat(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, _PLACES_OLLAMA_CHAT)
 
 
-def _taken_ollama_chat(payload: JsonObject) -> Taken:
+def _read_ollama_chat_calls(payload: JsonObject) -> Taken:
     message = as_dict(payload.get("message"))
     made = as_dicts(message.get("tool_calls"))
     kept: JsonObject = {"role": "assistant", "content": message.get("content") or ""}
@@ -383,10 +383,10 @@ OLLAMA = ModelApi(
     path=lambda model, stream: "/api/chat",
     body=_body_ollama_chat,
     answers=lambda payload: isinstance(payload.get("message"), dict),
-    taken=_taken_ollama_chat,
+    read_calls=_read_ollama_chat_calls,
     results=_results_ollama_chat,
     speaks=lambda event: bool(as_str(at(event, "message", "content"))),
-    tokens=lambda payload: tokens_told(payload.get("logprobs")),
+    tokens=lambda payload: read_logprobs(payload.get("logprobs")),
 )
 
 
@@ -402,10 +402,10 @@ def function_tool(tool: ToolSpec) -> JsonObject:
     return {"type": "function", "function": msgspec.structs.asdict(tool)}
 
 
-def tokens_told(listed: Json) -> tuple[SaidToken, ...]:
+def read_logprobs(listed: Json) -> tuple[AnswerToken, ...]:
     """Tokens in the format of Chat Completions and Ollama."""
     return tuple(
-        said_token(one, as_dicts(one.get("top_logprobs")), logarithm="logprob") for one in as_dicts(listed)
+        answer_token(one, as_dicts(one.get("top_logprobs")), logarithm="logprob") for one in as_dicts(listed)
     )
 
 
@@ -426,7 +426,7 @@ def _body_openai_chat(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, {})
 
 
-def _taken_openai_chat(payload: JsonObject) -> Taken:
+def _read_openai_chat_calls(payload: JsonObject) -> Taken:
     message = as_dict(at(payload, "choices", 0, "message"))
     calls: list[ToolCall] = []
     sent_back: list[Json] = []
@@ -462,10 +462,10 @@ OPENAI_CHAT = ModelApi(
     path=lambda model, stream: "/chat/completions",
     body=_body_openai_chat,
     answers=lambda payload: bool(as_dicts(payload.get("choices"))),
-    taken=_taken_openai_chat,
+    read_calls=_read_openai_chat_calls,
     results=_results_openai_chat,
     speaks=lambda event: bool(as_str(at(event, "choices", 0, "delta", "content"))),
-    tokens=lambda payload: tokens_told(at(payload, "choices", 0, "logprobs", "content")),
+    tokens=lambda payload: read_logprobs(at(payload, "choices", 0, "logprobs", "content")),
 )
 
 
@@ -494,7 +494,7 @@ def _body_openai_responses(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, {"max_tokens": ("max_output_tokens",)})
 
 
-def _taken_openai_responses(payload: JsonObject) -> Taken:
+def _read_openai_responses_calls(payload: JsonObject) -> Taken:
     items = as_dicts(payload.get("output"))
     for place, item in enumerate(items):
         if item.get("type") in _OURS and not as_str(item.get("call_id")):
@@ -516,7 +516,7 @@ OPENAI_RESPONSES = ModelApi(
     path=lambda model, stream: "/responses",
     body=_body_openai_responses,
     answers=lambda payload: isinstance(payload.get("output"), list),
-    taken=_taken_openai_responses,
+    read_calls=_read_openai_responses_calls,
     results=_results_openai_responses,
     speaks=lambda event: event.get("type") == "response.output_text.delta",
 )

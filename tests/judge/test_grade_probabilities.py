@@ -14,7 +14,7 @@ from answerkey.model.judgement import ProbabilityCounts
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Check, Question
 from answerkey.model.reply import Json, Reply, Source
-from answerkey.providers import OLLAMA, Prompt, SaidToken
+from answerkey.providers import OLLAMA, AnswerToken, Prompt
 from answerkey.store import open_store
 from answerkey.store.feedback import SqlJudgements
 
@@ -72,7 +72,7 @@ def test_ollamas_own_api() -> None:
     likeliest: list[Json] = [{"token": "5", "logprob": 0.0}, {"token": "4", "logprob": -1000.0}]
     told: Json = {"token": "5", "logprob": 0.0, "bytes": [53], "top_logprobs": likeliest}
     assert OLLAMA.tokens is not None
-    assert OLLAMA.tokens({"logprobs": [told]}) == (SaidToken(b"5", {"5": 1.0, "4": 0.0}),)
+    assert OLLAMA.tokens({"logprobs": [told]}) == (AnswerToken(b"5", {"5": 1.0, "4": 0.0}),)
     assert OLLAMA.tokens({"logprobs": None}) == ()
 
 
@@ -141,8 +141,8 @@ RUBRIC = rubric_of_check({"question": "Right?", "scale": "pass/fail"})
 TEXT = '{"rubric": {"reason": "the \\"score\\": 0, }", "score": 1}}'
 
 
-def said(text: str, probabilities: dict[str, float]) -> SaidToken:
-    return SaidToken(text.encode(), probabilities)
+def said(text: str, probabilities: dict[str, float]) -> AnswerToken:
+    return AnswerToken(text.encode(), probabilities)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,11 @@ def test_spoilt_answers_are_read_and_what_goes_back_is_json(name: str) -> None:
         step = read_step(api, spoil(ANSWERS[name], chance))
         failure = step.reply.failure
         assert failure is None or failure.kind in ERROR_KINDS
-        messages = [api.said("user", "q"), *step.kept, *(api.results(step.calls) if step.calls else ())]
+        messages = [
+            api.write_message("user", "q"),
+            *step.history,
+            *(api.results(step.calls) if step.calls else ()),
+        ]
         sent = json.loads(json.dumps(api.body(Prompt(model="m", messages=messages))))
         assert len(sent.get("messages") or sent.get("input") or sent.get("contents")) == len(messages)
 
@@ -113,14 +117,14 @@ def test_spoilt_streams_are_put_together_and_read(name: str) -> None:
         for event in events:
             api.speaks(event if isinstance(event, dict) else {})
         step = read_step(api, document)
-        json.dumps([*step.kept, *api.results(step.calls)])
+        json.dumps([*step.history, *api.results(step.calls)])
 
 
 @pytest.mark.parametrize("name", KNOWN_APIS)
 def test_every_call_that_goes_back_has_its_result_beside_it(name: str) -> None:
     api = KNOWN_APIS[name]
     step = read_step(api, ANSWERS[name])
-    sent = json.dumps([*step.kept, *api.results(step.calls)])
+    sent = json.dumps([*step.history, *api.results(step.calls)])
     assert sent.count('"t"') == {"gemini": 2, "ollama": 2}.get(name, 1), (
         "the name, in a result where there is no id"
     )

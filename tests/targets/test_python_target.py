@@ -326,3 +326,36 @@ def test_a_later_turn_is_read_from_its_own_question() -> None:
 
     reply = ask(PythonTarget(bot), "And then?", turn=1)
     assert (reply.text, reply.tools_used, reply.evidence.tools_observed) == ("Second.", (), True)
+
+
+class Dynamic:
+    """An object that makes up any attribute, such as an RPC stub or the tools of Strands' agents."""
+
+    def __init__(self) -> None:
+        self.answer = "It is 1."
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def missing(*_: object) -> None:
+            raise AttributeError(f"Tool '{name}' not found")
+
+        return missing
+
+
+class Unreadable:
+    def to_dict(self) -> dict[str, Any]:
+        raise RuntimeError("not connected")
+
+
+def test_an_object_that_makes_up_attributes_is_read_by_its_fields() -> None:
+    reply = ask(PythonTarget(lambda question: Dynamic()), "q")
+    assert (reply.text, reply.failure) == ("It is 1.", None)
+
+
+def test_an_object_that_cannot_be_read_is_not_charged_to_the_chatbot() -> None:
+    reply = ask(PythonTarget(lambda question: Unreadable()), "q")
+    assert reply.failure is not None
+    assert reply.failure.kind == "mapping"
+    assert "not connected" in reply.failure.message

@@ -92,7 +92,7 @@ def test_200_conversations_are_read_exactly(seed: int) -> None:
         ways = (
             lambda: reply_in_row(row, question),  # noqa: B023  # called at once
             lambda: reply_in_row(row, "the wording was changed", number, in_turns=True),  # noqa: B023
-            lambda: reply_from_payload(row, asked=QuestionContext(question, number, number > 0)),  # noqa: B023
+            lambda: reply_from_payload(row, context=QuestionContext(question, number, number > 0)),  # noqa: B023
         )
         reply = ways[(number + seed) % 3]()
         assert reply is not None
@@ -184,7 +184,7 @@ def test_messages_in_a_row_are_one_thing_said() -> None:
         {"role": "assistant", "content": "Here."},
     ]
     for question in ("Hello.", "Where is it?"):
-        assert reply_from_payload(messages, asked=QuestionContext(question)).text == "Here."
+        assert reply_from_payload(messages, context=QuestionContext(question)).text == "Here."
 
 
 def growth(payload: Any, larger: Any) -> float:

@@ -44,7 +44,7 @@ def check(reply: Reply, seen: str) -> None:
 def test_a_packages_own_objects(name: str) -> None:
     recorded = RECORDED[name]
     payload: Any = Streamed(recorded["payload"]) if recorded["streams"] else recorded["payload"]
-    check(reply_from_object(payload, asked=QuestionContext(recorded["question"])), recorded["seen"])
+    check(reply_from_object(payload, context=QuestionContext(recorded["question"])), recorded["seen"])
     check(reply_from_object(payload), recorded["seen"])
 
 

@@ -50,10 +50,10 @@ def test_a_whole_reply_under_the_usual_names() -> None:
 def test_in_a_recorded_reply_the_id_is_the_questions() -> None:
     row = {"id": "q1", "answer": "x", "response_id": "r7"}
     assert (
-        reply_from_payload({"id": "q1", "answer": "x"}, asked=QuestionContext(recorded=True)).response_id
+        reply_from_payload({"id": "q1", "answer": "x"}, context=QuestionContext(recorded=True)).response_id
         is None
     )
-    assert reply_from_payload(row, asked=QuestionContext(recorded=True)).response_id == "r7"
+    assert reply_from_payload(row, context=QuestionContext(recorded=True)).response_id == "r7"
 
 
 def test_an_empty_list_of_tools_is_an_observation_and_no_list_is_none() -> None:
@@ -403,6 +403,6 @@ def test_no_json_whatsoever_crashes(payload: Any) -> None:
     assert isinstance(reply, Reply)
     assert reply.text is None or isinstance(reply.text, str)
     msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
-    assert isinstance(reply_from_payload(payload, asked=QuestionContext(recorded=True)), Reply)
+    assert isinstance(reply_from_payload(payload, context=QuestionContext(recorded=True)), Reply)
     mapping = ReplyMapping(text="answer", tool_calls="messages[].tool_calls[]", sources="data")
     assert isinstance(reply_from_payload(payload, mapping=mapping), Reply)

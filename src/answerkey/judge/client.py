@@ -17,7 +17,7 @@ from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judgement import Spent
 from answerkey.model.options import JudgeModel, JudgeSettings, Price, price_of
 from answerkey.model.reply import Reply, Usage
-from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, SaidToken, read_step
+from answerkey.providers import KNOWN_APIS, AnswerToken, ModelApi, Prompt, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
 from answerkey.targets.http_target import is_refused, retry_after_seconds
 from answerkey.targets.secrets import Secrets
@@ -139,7 +139,7 @@ class PanelMember:
             model=self.model,
             system="\n\n".join(one["content"] for one in messages if one["role"] == "system"),
             messages=[
-                self._api.said("assistant" if one["role"] == "assistant" else "user", one["content"])
+                self._api.write_message("assistant" if one["role"] == "assistant" else "user", one["content"])
                 for one in messages
                 if one["role"] != "system"
             ],
@@ -154,7 +154,7 @@ class PanelMember:
         """Read an answer; None if it is not one of this API."""
         return read_step(self._api, raw).reply if self._api.answers(as_dict(raw)) else None
 
-    def tokens(self, raw: Any) -> tuple[SaidToken, ...]:
+    def tokens(self, raw: Any) -> tuple[AnswerToken, ...]:
         """Return an answer's tokens with their probabilities, if it has them."""
         return () if self._api.tokens is None else self._api.tokens(as_dict(raw))
 
@@ -313,7 +313,7 @@ class Completion(msgspec.Struct, frozen=True):
     finish: str | None
     spent: Spent
     # With probabilities, if they were asked for and returned.
-    tokens: tuple[SaidToken, ...] = ()
+    tokens: tuple[AnswerToken, ...] = ()
 
 
 class _FailedCallError(Exception):

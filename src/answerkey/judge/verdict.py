@@ -15,7 +15,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.judge.prompt import Rubric
-from answerkey.providers import SaidToken
+from answerkey.providers import AnswerToken
 from answerkey.text.normalise import for_terminal
 
 # Characters of an answer that a message quotes.
@@ -218,12 +218,12 @@ def check_scale(rubric: Rubric) -> None:
         )
 
 
-def encode_weighed(text: str, tokens: Sequence[SaidToken], rubric: Rubric) -> str:
+def encode_weighed(text: str, tokens: Sequence[AnswerToken], rubric: Rubric) -> str:
     """Return an answer with its grades' probabilities, to be cached; raises UnjudgedError if it is not a verdict."""
     verdict = parse_verdict(text, rubric)
-    ends = list(accumulate(len(token.said) for token in tokens))
+    ends = list(accumulate(len(token.octets) for token in tokens))
     # Thoughts before the text or a marker after it may be among the tokens.
-    start = b"".join(token.said for token in tokens).rfind(_utf8(text)) if ends else -1
+    start = b"".join(token.octets for token in tokens).rfind(_utf8(text)) if ends else -1
     probabilities = {}
     for name, position in (_grade_positions(text) if start >= 0 else {}).items():
         offset = start + len(_utf8(text[:position]))
@@ -268,7 +268,7 @@ def _grade_positions(text: str) -> dict[str, int]:
     return positions
 
 
-def _grade_probabilities(token: SaidToken, grades: Sequence[int]) -> dict[int, float]:
+def _grade_probabilities(token: AnswerToken, grades: Sequence[int]) -> dict[int, float]:
     """Return the probabilities of the grades among a token's alternatives, scaled to add up to 1."""
     by_grade: dict[int, list[float]] = {}
     for alternative, probability in token.probabilities.items():

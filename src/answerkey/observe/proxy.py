@@ -114,15 +114,17 @@ def read_request(path: str, body: bytes) -> ModelRequest | McpCall | Literal["un
     )
 
 
-def _mcp_call(given: dict[str, Any]) -> McpCall | Literal["unread"]:
-    parameters = as_dict(given.get("params"))
+def _mcp_call(payload: dict[str, Any]) -> McpCall | Literal["unread"]:
+    parameters = as_dict(payload.get("params"))
     name = as_str(parameters.get("name"))
     if name is None:
         return "unread"
     arguments, arguments_text = read_arguments(parameters.get("arguments", {}))
     traceparent = as_str(as_dict(parameters.get("_meta")).get("traceparent"))
     return McpCall(
-        ToolCall(name=name, arguments=arguments, arguments_text=arguments_text), given.get("id"), traceparent
+        ToolCall(name=name, arguments=arguments, arguments_text=arguments_text),
+        payload.get("id"),
+        traceparent,
     )
 
 
@@ -470,7 +472,7 @@ def _milliseconds(first: float, second: float) -> float:
 
 _MOST_REQUEST = 64 * 1024 * 1024
 # Bytes of a response that are read; the rest is only forwarded.
-_MOST_KEPT = 16 * 1024 * 1024
+_MOST_STORED = 16 * 1024 * 1024
 # Hop-by-hop headers, and those that the client writes itself.
 _NOT_PASSED_ON = frozenset(
     {
@@ -486,15 +488,15 @@ _ATTEMPT = re.compile(r"^/trace/([0-9a-fA-F]{32})(?=/)")
 class Upstreams:
     """The upstream server of each path of the proxy."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, addresses: Mapping[str, str]) -> None:
         self._bases: dict[str, str] = {}
         self._paths: dict[str, str] = {}
         for name, api in _KNOWN.items():
-            url = given.get(name) or os.environ.get(api.base_url_env) or api.base_url
+            url = addresses.get(name) or os.environ.get(api.base_url_env) or api.base_url
             parts = urlsplit(url if "://" in url else f"http://{url}")
             # The path of a base URL (/v1) is also part of the base URL for the chatbot.
             self._bases[name], self._paths[name] = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-        for name, url in given.items():
+        for name, url in addresses.items():
             parts = urlsplit(url)
             is_address = parts.scheme in ("http", "https") and parts.netloc
             if not is_address or not re.fullmatch(r"[\w.-]+", name):
@@ -601,13 +603,13 @@ async def _pass_on(
 _HELD_BACK = _NOT_PASSED_ON - {"accept-encoding"}
 
 
-async def _stream(answer: "ClientResponse", response: "web.StreamResponse", kept: bytearray) -> bool:
+async def _stream(answer: "ClientResponse", response: "web.StreamResponse", stored: bytearray) -> bool:
     """Forward each chunk as it arrives; whether all of it was also stored."""
     whole = True
     async for piece in answer.content.iter_any():
         await response.write(piece)
-        if len(kept) + len(piece) <= _MOST_KEPT:
-            kept += piece
+        if len(stored) + len(piece) <= _MOST_STORED:
+            stored += piece
         else:
             whole = False
     return whole

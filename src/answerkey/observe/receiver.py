@@ -52,14 +52,14 @@ def read_json_logs(data: bytes) -> Export:
     return _export(_records(data, "resourceLogs", "scopeLogs", "logRecords"), len(data), is_log=True)
 
 
-def _export(found: list[tuple[str, dict[str, Any]]], length: int, *, is_log: bool) -> Export:
-    size = _BLOW_UP * length // max(1, len(found))
+def _export(records: list[tuple[str, dict[str, Any]]], length: int, *, is_log: bool) -> Export:
+    size = _BLOW_UP * length // max(1, len(records))
     items = []
-    for scope, record in found:
+    for scope, record in records:
         trace_id, span_id, parent_id = _ids(record)
         if trace_id and span_id:
             items.append(Unread(trace_id, span_id, parent_id, scope, record, is_log, size))
-    return Export(items, len(found) - len(items))
+    return Export(items, len(records) - len(items))
 
 
 def _ids(record: dict[str, Any]) -> tuple[str, str, str]:

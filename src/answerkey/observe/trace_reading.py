@@ -265,9 +265,9 @@ class ReadTrace(NamedTuple):
 class _ModelSpan(NamedTuple):
     span: Span
     # The model's output; None: unknown.
-    said: list[Message] | None
+    output: list[Message] | None
     # Its input, as far as it is known.
-    got: list[Message]
+    input: list[Message]
 
 
 def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ()) -> ReadTrace:
@@ -318,9 +318,9 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ())
         ),
     )
     models.sort(key=lambda model: model.span.start_ns)
-    question = next((text for model in models for text in _texts(model.got, "user")[-1:]), None)
+    question = next((text for model in models for text in _texts(model.input, "user")[-1:]), None)
     text = next(
-        (text for model in reversed(models) for text in _texts(model.said or [], "assistant")[-1:]), None
+        (text for model in reversed(models) for text in _texts(model.output or [], "assistant")[-1:]), None
     )
     return ReadTrace(observation, question, text)
 

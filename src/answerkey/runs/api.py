@@ -266,7 +266,9 @@ def score(
     """Grade one reply to one question."""
     case = question if isinstance(question, Question) else parse_question({"question": "?", **question})
     read = (
-        reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=QuestionContext(case.question))
+        reply
+        if isinstance(reply, Reply)
+        else reply_from_payload(reply, context=QuestionContext(case.question))
     )
     return worded_card(make_grader(scoring or Scoring(), scorers=scorers).grade(case, (read,)))
 

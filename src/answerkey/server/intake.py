@@ -236,7 +236,7 @@ class Intake:
                 "[server] questions"
             )
         payload = {name: value for name, value in row.items() if name != "question"}
-        reply = self._traces.join(who.sender, reply_from_payload(payload, asked=QuestionContext(asked)))
+        reply = self._traces.join(who.sender, reply_from_payload(payload, context=QuestionContext(asked)))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
         sent_at = row.get("created_at")
         if sent_at is not None and not isinstance(sent_at, str):

@@ -566,7 +566,7 @@ class CommandTarget(BaseTarget):
             child.stdin.write(encode_body(body) + b"\n")
             await child.stdin.drain()
 
-    def _read(self, raw: bytes, asked: QuestionContext, identity: str | None = None) -> Reply:
+    def _read(self, raw: bytes, context: QuestionContext, identity: str | None = None) -> Reply:
         """The reply in JSON; any other text is the answer itself."""
         text, wrong = decode_text(raw)
         text = text.strip("\r\n")
@@ -584,7 +584,7 @@ class CommandTarget(BaseTarget):
         return reply_from_payload(
             payload if isinstance(payload, (dict, list)) or payload is None else text,
             mapping=self._settings.reply,
-            asked=asked,
+            context=context,
         )
 
     def _slot(self, ask: Ask) -> "_Slot":

@@ -53,7 +53,7 @@ from answerkey.transcripts.streams import STREAM_KINDS, EventReader, StreamKind,
 
 _LONGEST_REPLY = 1024 * 1024
 _PREFLIGHT_S = 10.0
-# Limit for an agent to forward the next response of its model, after one that asked for tool calls.
+# Limit for an agent to forward the next response of its model, after one that context for tool calls.
 _NEXT_RESPONSE_S = 60.0
 _MEGABYTE = 1024 * 1024
 # What a request may raise because of the server or the network.
@@ -240,8 +240,8 @@ class HttpTarget(BaseTarget):
             if response.status >= 300:
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
-                asked = QuestionContext(ask.question, ask.turn, ask.turn > 0)
-                reply = await read_reply(response, self.settings.reply, self.secrets, asked)
+                context = QuestionContext(ask.question, ask.turn, ask.turn > 0)
+                reply = await read_reply(response, self.settings.reply, self.secrets, context)
         if response.set_cookies:
             self._cookies.set(ask.conversation_id, (cookies or {}) | read_cookies(response.set_cookies))
         timings = Timings(
@@ -283,7 +283,7 @@ def _names_type(headers: dict[str, str]) -> bool:
 
 
 async def read_reply(
-    response: Response, mapping: ReplyMapping | None, secrets: Secrets, asked: QuestionContext = NO_CONTEXT
+    response: Response, mapping: ReplyMapping | None, secrets: Secrets, context: QuestionContext = NO_CONTEXT
 ) -> Reply:
     """The reply in a successful response."""
     kind = STREAM_KINDS.get(response.content_type)
@@ -292,10 +292,10 @@ async def read_reply(
     if kind is None:
         body = await response.body()
         note_raw(lambda: secrets.redact(decode_text(body, response.charset)[0]))
-        reply = _from_body(response, body, mapping, asked)
+        reply = _from_body(response, body, mapping, context)
     else:
         reply = await _from_stream(
-            response, kind, secrets, partial(reply_from_payload, mapping=mapping, asked=asked)
+            response, kind, secrets, partial(reply_from_payload, mapping=mapping, context=context)
         )
     return secrets.redact_reply(reply)
 
@@ -330,7 +330,7 @@ async def _from_stream(
 
 
 def _from_body(
-    response: Response, body: bytes, mapping: ReplyMapping | None, asked: QuestionContext
+    response: Response, body: bytes, mapping: ReplyMapping | None, context: QuestionContext
 ) -> Reply:
     text, wrong = decode_text(body, response.charset)
     if wrong is not None:
@@ -338,7 +338,7 @@ def _from_body(
     is_json = response.content_type == "application/json" or response.content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
-            return reply_from_payload(decode_json(text), mapping=mapping, asked=asked)
+            return reply_from_payload(decode_json(text), mapping=mapping, context=context)
         except ValueError as error:
             if is_json:
                 wrong = failure_message(f"the reply is not valid JSON: {error}")
@@ -468,8 +468,8 @@ class TargetSession:
         self._client: HttpClient | None = None
         self.headers: dict[str, str] = {}
 
-    async def open(self, endpoint: Endpoint, shown: str, headers: Mapping[str, str]) -> None:
-        """Open it; raises TargetUnreachableError if nothing answers at the address, which errors show as `shown`."""
+    async def open(self, endpoint: Endpoint, display_url: str, headers: Mapping[str, str]) -> None:
+        """Open it; raises TargetUnreachableError if nothing answers at the address, which errors show as `display_url`."""
         for header, value in headers.items():
             if any(char in header + value for char in "\r\n\0"):
                 raise ConfigError(f"target {self._name}: the header {header!r} has a line break in it")
@@ -480,7 +480,7 @@ class TargetSession:
                 )
         self.headers = dict(headers)
         tls = self._tls() if endpoint.tls else None
-        await _preflight(endpoint, shown)
+        await _preflight(endpoint, display_url)
         self._client = HttpClient(tls=tls, reuse=self._reuse)
 
     async def close(self) -> None:
@@ -548,19 +548,19 @@ def is_refused(error: BaseException) -> bool:
     )
 
 
-async def _preflight(endpoint: Endpoint, shown: str) -> None:
+async def _preflight(endpoint: Endpoint, display_url: str) -> None:
     """Stop before the first question if nothing listens at the address."""
     try:
         async with asyncio.timeout(_PREFLIGHT_S):
             _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     except TimeoutError:
         raise TargetUnreachableError(
-            f"{shown} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?",
+            f"{display_url} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?",
         ) from None
     except (OSError, UnicodeError) as error:
         reason = "connection refused" if is_refused(error) else failure_message(str(error))
         raise TargetUnreachableError(
-            f"nothing answers at {shown} ({reason}); is the chatbot running and the address right?",
+            f"nothing answers at {display_url} ({reason}); is the chatbot running and the address right?",
         ) from None
     writer.close()
 

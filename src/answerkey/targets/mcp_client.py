@@ -52,24 +52,24 @@ class McpClient:
         address: str,
         client: HttpClient,
         *,
-        shown: str,
+        display_name: str,
         env: Mapping[str, str],
         headers: Mapping[str, str],
         folder: str | None,
     ) -> None:
         # In errors: the address may contain secrets.
-        self._shown = shown
+        self._display_name = display_name
         self._wire: _Pipes | _Http
         if address.startswith(("http://", "https://")):
             try:
                 self._wire = _Http(client, read_endpoint(address), headers)
             except ValueError:
-                raise ConfigError(f"mcp = {shown!r} is not a valid address") from None
+                raise ConfigError(f"mcp = {display_name!r} is not a valid address") from None
         else:
             try:
                 words = shlex.split(address)
             except ValueError as error:
-                raise ConfigError(f"mcp = {shown!r} cannot be split into words: {error}") from None
+                raise ConfigError(f"mcp = {display_name!r} cannot be split into words: {error}") from None
             if not words:
                 raise ConfigError("mcp names no program and no address")
             self._wire = _Pipes(words, env, folder)
@@ -88,7 +88,7 @@ class McpClient:
             why = f"no answer within {_OPENING_S:g} s" if isinstance(error, TimeoutError) else str(error)
             await self.close()
             raise TargetUnreachableError(
-                failure_message(f"the MCP server {self._shown!r} cannot be used: {why}")
+                failure_message(f"the MCP server {self._display_name!r} cannot be used: {why}")
             ) from error
 
     async def close(self) -> None:

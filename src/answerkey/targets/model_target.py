@@ -43,7 +43,7 @@ class TimedStep(msgspec.Struct, frozen=True, kw_only=True):
 
     step: Step
     # Start of the request that was answered, first word of the answer, last byte.
-    begun: float
+    started: float
     first_word: float | None = None
     ended: float
     # Requests that were lost with a reused connection and sent again.
@@ -58,7 +58,7 @@ class ModelTurn:
         self.finished = False
         self._history = history
         # In the API's own format: sent with the next step, and the history of later turns.
-        self.messages: list[JsonObject] = [*history, api.said("user", question)]
+        self.messages: list[JsonObject] = [*history, api.write_message("user", question)]
         self._api = api
         self._calls: list[ToolCall] = []
         # Calls that have started and not ended.
@@ -106,7 +106,7 @@ class ModelTurn:
             self._running = ()
             self._worked_ms += 1000 * (time.perf_counter() - began)
             self._calls += done
-            self.messages += [*step.kept, *(self._api.results(done) if done else ())]
+            self.messages += [*step.history, *(self._api.results(done) if done else ())]
         message = f"the model still called tools after {most_steps} turns"
         return self._end(Reply(failure=Failure("exception", message)))
 
@@ -116,8 +116,8 @@ class ModelTurn:
         self._steps += 1
         self._resent += timed.resent
         if timed.first_word is not None:
-            self._first_word_ms = self._worked_ms + 1000 * (timed.first_word - timed.begun)
-        self._worked_ms += 1000 * (timed.ended - timed.begun)
+            self._first_word_ms = self._worked_ms + 1000 * (timed.first_word - timed.started)
+        self._worked_ms += 1000 * (timed.ended - timed.started)
         self._usage = add_usage(self._usage, reply.usage)
         self._sources += reply.sources
         if reply.reasoning:
@@ -129,7 +129,7 @@ class ModelTurn:
         hosted = [one for one in reply.tool_calls if one.name not in ours]
         self._calls += [one for one in hosted if one.id is not None or one.result_seen]
         if not step.calls and not step.paused:
-            self.messages += step.kept
+            self.messages += step.history
 
     def so_far(self) -> Reply:
         """The calls and usage until now; ends the turn."""
@@ -273,7 +273,7 @@ class ToolBox:
         server = McpClient(
             self._secrets.expand(address, where),
             client,
-            shown=address,
+            display_name=address,
             env=self._secrets.expand(settings.env, f"{where} env"),
             headers=self._secrets.expand(settings.headers, f"{where} headers"),
             folder=None if self._folder is None else str(self._folder),
@@ -535,10 +535,10 @@ class ModelTarget(BaseTarget):
                 message = failure_message(self._secrets.redact(f"the connection broke: {error}"))
                 raise RetryableError(Failure("connection", message)) from error
             failed = Step(reply=self._session.failure_reply(error))
-            return TimedStep(step=failed, begun=begun, ended=time.perf_counter())
+            return TimedStep(step=failed, started=begun, ended=time.perf_counter())
         return TimedStep(
             step=step,
-            begun=response.begun,
+            started=response.begun,
             first_word=first_word,
             ended=response.last_byte,
             resent=int(response.resent),

@@ -21,14 +21,14 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.reply import Reply
+from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import join_observations
 from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
 from answerkey.transcripts.conversation import QuestionContext
-from answerkey.transcripts.failures import failure_message, retryable_from_exception
+from answerkey.transcripts.failures import failure_from_exception, failure_message, retryable_from_exception
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
     admit_reply,
@@ -51,19 +51,19 @@ _Asking = tuple[Callable[[Ask], Any], bool]
 _METHODS = ("ainvoke", "invoke", "arun", "run", "achat", "chat", "aquery", "query", "ask")
 
 
-def as_function(found: Any) -> Callable[..., object] | None:
+def as_function(target: Any) -> Callable[..., object] | None:
     """The function that asks an object: the object itself, or a method of an agent or runnable; None if there is none."""
-    if inspect.isroutine(found):
-        return found
-    asking = _agent(found) or _runnable(found)
+    if inspect.isroutine(target):
+        return target
+    asking = _agent(target) or _runnable(target)
     if asking is not None:
-        return _named(asking, found)
-    if callable(found):
-        return found  # type: ignore[no-any-return]
-    return next((one for name in _METHODS if callable(one := getattr(found, name, None))), None)
+        return _as_asking_function(asking, target)
+    if callable(target):
+        return target  # type: ignore[no-any-return]
+    return next((one for name in _METHODS if callable(one := getattr(target, name, None))), None)
 
 
-def _named(asking: _Asking, found: object) -> Callable[[Ask], object]:
+def _as_asking_function(asking: _Asking, target: object) -> Callable[[Ask], object]:
     """The function with one parameter `ask`, so that it gets the whole Ask."""
     begin, is_async = asking
 
@@ -74,18 +74,18 @@ def _named(asking: _Asking, found: object) -> Callable[[Ask], object]:
         return await begin(ask)
 
     function = awaited if is_async else called
-    function.__qualname__ = type(found).__qualname__
-    function.__module__ = type(found).__module__
+    function.__qualname__ = type(target).__qualname__
+    function.__module__ = type(target).__module__
     return function
 
 
-def _agent(found: Any) -> _Asking | None:
+def _agent(target: Any) -> _Asking | None:
     """How an agent of a framework is run: by the package and name of one of its classes."""
-    for cls in type(found).__mro__:
+    for cls in type(target).__mro__:
         package = cls.__module__.partition(".")[0]
         begin = _AGENTS.get((package, cls.__name__))
         if begin is not None:
-            return partial(begin, found), package != "smolagents"
+            return partial(begin, target), package != "smolagents"
     return None
 
 
@@ -115,13 +115,13 @@ _AGENTS: dict[tuple[str, str], Callable[[Any, Ask], object]] = {
 }
 
 
-def _runnable(found: Any) -> _Asking | None:
+def _runnable(target: Any) -> _Asking | None:
     """LangChain's protocol: `ainvoke(input, config)`, whose input is text, messages or an object with one of them."""
-    invoke, ainvoke = getattr(found, "invoke", None), getattr(found, "ainvoke", None)
+    invoke, ainvoke = getattr(target, "invoke", None), getattr(target, "ainvoke", None)
     run = ainvoke if callable(ainvoke) else invoke
     if not callable(run):
         return None
-    fill, takes_config = _input_of(found), _takes(run, "config")
+    fill, takes_config = _input_of(target), _takes(run, "config")
 
     def begin(ask: Ask) -> object:
         config = {"configurable": {"thread_id": ask.conversation_id}}
@@ -130,13 +130,13 @@ def _runnable(found: Any) -> _Asking | None:
     return begin, run is ainvoke
 
 
-def _input_of(found: Any) -> Callable[[str], object]:
+def _input_of(target: Any) -> Callable[[str], object]:
     """The input of a runnable, by its input schema or keys; without them, the question itself."""
-    schema = getattr(found, "get_input_jsonschema", None)
+    schema = getattr(target, "get_input_jsonschema", None)
     fields = (
         schema().get("properties")
         if callable(schema)
-        else dict.fromkeys(getattr(found, "input_keys", None) or ())
+        else dict.fromkeys(getattr(target, "input_keys", None) or ())
     )
     if not isinstance(fields, dict) or not fields:
         return lambda question: question
@@ -362,7 +362,7 @@ class PythonTarget(BaseTarget):
         try:
             with _divert_here(), in_process_spans(ask.traceparent) as spans:
                 result = await self._call(ask, watch)
-            reply = self._read(result, ask)
+            reply = self._read_object(result, ask)
         except _TooLargeError:
             reply = too_large(self._max_reply_mb)
         except BaseException as error:
@@ -379,12 +379,23 @@ class PythonTarget(BaseTarget):
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)
         return msgspec.structs.replace(reply, timings=timings)
 
+    def _read_object(self, result: object, ask: Ask) -> Reply:
+        """The reply in what the chatbot returned; an object that cannot be read is not the chatbot's error."""
+        try:
+            return self._read(result, ask)
+        except Exception as error:  # noqa: BLE001  # reading calls methods of foreign objects
+            why = failure_from_exception(error).message
+            message = (
+                f"the returned {type(result).__name__} could not be read: {why}; return a text or a dict"
+            )
+            return Reply(failure=Failure("mapping", failure_message(message)))
+
     def _read(self, result: object, ask: Ask) -> Reply:
         if isinstance(result, (str, bytes)) and len(result) > self._max_reply_mb * _MEGABYTE:
             return too_large(self._max_reply_mb)
         note_raw(lambda: result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
         reply = reply_from_object(
-            result, mapping=self._mapping, asked=QuestionContext(ask.question, ask.turn, ask.turn > 0)
+            result, mapping=self._mapping, context=QuestionContext(ask.question, ask.turn, ask.turn > 0)
         )
         return admit_reply(reply, self._max_reply_mb)
 

@@ -55,7 +55,7 @@ class Secrets:
         """A text without the value of any variable that was expanded."""
         if self._pattern is None:
             return text
-        return self._pattern.sub(lambda found: self._forms[found[0]], text)
+        return self._pattern.sub(lambda match: self._forms[match[0]], text)
 
     def redact_message(self, message: str) -> str:
         """The same of a message, and without the beginning of a value where the message was cut short."""

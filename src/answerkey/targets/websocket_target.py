@@ -95,7 +95,9 @@ class WebSocketTarget(HttpTarget):
         payload, _ = assemble("lines", said, done=True)
         note_raw(lambda: self.secrets.redact(msgspec.json.encode(payload).decode()))
         reply = reply_from_payload(
-            payload, mapping=self.settings.reply, asked=QuestionContext(ask.question, ask.turn, ask.turn > 0)
+            payload,
+            mapping=self.settings.reply,
+            context=QuestionContext(ask.question, ask.turn, ask.turn > 0),
         )
         reply = with_evidence(reply, kind="stream") if len(said) > 1 else reply
         return self.secrets.redact_reply(msgspec.structs.replace(reply, timings=timings))

@@ -66,17 +66,19 @@ EVIDENCE = {
 }
 
 
-def read_payload(payload: object, asked: QuestionContext) -> Reply:
-    """The Reply in a payload; `asked` says to what. In a recorded one `id` is the question's, elsewhere the reply's own."""
+def read_payload(payload: object, context: QuestionContext) -> Reply:
+    """The Reply in a payload; `context` says to what. In a recorded one `id` is the question's, elsewhere the reply's own."""
     if type(payload) is dict:
         # The common case first: a million recorded replies go this way.
         if payload.keys().isdisjoint(FORMAT_MARKS):
-            return read_named(payload, asked, 0)
-        return _recognised(payload, asked, 0)
-    return _other(payload, asked)
+            return read_named(payload, context, 0)
+        return _recognised(payload, context, 0)
+    return _other(payload, context)
 
 
-def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base: Reply = _NOTHING) -> Reply:
+def read_named(
+    payload: JsonObject, context: QuestionContext, depth: int = 0, base: Reply = _NOTHING
+) -> Reply:
     """A reply under the usual names; what has none of them is taken from `base`."""
     get = payload.get
     text = base.text
@@ -89,7 +91,7 @@ def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base
             if given is None or type(given) is str:
                 text = given
             elif base is _NOTHING:
-                return _unusual(payload, name, asked, depth)
+                return _unusual(payload, name, context, depth)
             else:
                 text = spoken_text(given)
                 odd = not_text(name, given) if text is None else None
@@ -102,7 +104,7 @@ def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base
 
     if base is _NOTHING:
         if not (has_text or failure or tools_observed or sources_observed):
-            return _without_text(payload, asked, depth)
+            return _without_text(payload, context, depth)
         evidence = EVIDENCE[tools_observed, sources_observed]
     else:
         evidence = base.evidence
@@ -114,7 +116,7 @@ def read_named(payload: JsonObject, asked: QuestionContext, depth: int = 0, base
             evidence, tools_observed=tools_observed, sources_observed=sources_observed
         )
     response_id = get("response_id")
-    if response_id is None and not asked.recorded:
+    if response_id is None and not context.recorded:
         response_id = get("id")
     return Reply(
         text=text if text is None or text.isascii() else safe_text(text),
@@ -142,7 +144,7 @@ def _calls(payload: JsonObject) -> tuple[tuple[ToolCall, ...], bool]:
 
 
 def _sources(payload: JsonObject) -> tuple[Source, ...] | None:
-    """The sources that are told; None if nothing is said of them."""
+    """The sources in the payload; None if it has no field for them."""
     for name in SOURCE_NAMES:
         if name in payload:
             found = payload[name]
@@ -158,7 +160,7 @@ def _usage(payload: JsonObject) -> Usage | None:
 
 
 def _timings(payload: JsonObject, base: Timings) -> Timings:
-    """The timings that are told; others are taken from `base`."""
+    """The timings in the payload; others are those of `base`."""
     latency = payload.get("latency_ms", payload.get("latencyMs"))
     first = payload.get("first_byte_ms", payload.get("ttft_ms"))
     if latency is None and first is None:
@@ -178,57 +180,59 @@ def _identity(value: object) -> str | None:
     )
 
 
-def _recognised(payload: JsonObject, asked: QuestionContext, depth: int) -> Reply:
+def _recognised(payload: JsonObject, context: QuestionContext, depth: int) -> Reply:
     """A reply with a format's mark: read as that, with the usual names on top where both are there."""
-    found = read_document(payload, asked)
-    return read_named(payload, asked, depth) if found is None else _with_names(found, payload, asked, depth)
+    found = read_document(payload, context)
+    return (
+        read_named(payload, context, depth) if found is None else _with_names(found, payload, context, depth)
+    )
 
 
-def _with_names(found: Reply, payload: JsonObject, asked: QuestionContext, depth: int) -> Reply:
-    """A format's reply with what stands beside it under the usual names."""
+def _with_names(reply: Reply, payload: JsonObject, context: QuestionContext, depth: int) -> Reply:
+    """A format's reply with the fields beside it under the usual names."""
     names = {name: part for name, part in payload.items() if name in _OWN_NAMES}
     for name in ("text", "response"):
         if not isinstance(names.get(name, ""), str):
             # Read by the format already, or a configuration, which the Responses API has under `text`.
             del names[name]
-    if found.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
+    if reply.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
         # In a response these names are the format's own, and were read as it means them.
         names.pop("tool_calls", None)
-        if found.usage is not None:
+        if reply.usage is not None:
             names.pop("usage", None)
-    if "id" in payload and not asked.recorded and found.response_id is None:
+    if "id" in payload and not context.recorded and reply.response_id is None:
         names["id"] = payload["id"]
-    return read_named(names, asked, depth, found) if names else found
+    return read_named(names, context, depth, reply) if names else reply
 
 
-def _unusual(payload: JsonObject, name: str, asked: QuestionContext, depth: int) -> Reply:
+def _unusual(payload: JsonObject, name: str, context: QuestionContext, depth: int) -> Reply:
     """A text field that is not text: a format, a reply inside a reply, content parts, or an odd type."""
-    found = read_document(payload, asked)
+    found = read_document(payload, context)
     if found is not None:
-        return _with_names(found, payload, asked, depth)
+        return _with_names(found, payload, context, depth)
     value = payload[name]
     if isinstance(value, dict) and depth < _DEEPEST and has_reply_names(value):
-        found = _recognised(value, asked, depth + 1)
+        found = _recognised(value, context, depth + 1)
     else:
-        inner = read_list(value, asked) if isinstance(value, list) else None
+        inner = read_list(value, context) if isinstance(value, list) else None
         text = spoken_text(value)
         found = inner or Reply(text=text, failure=None if text is not None else not_text(name, value))
     rest = {key: part for key, part in payload.items() if key != name}
-    return read_named(rest, asked, depth, found)
+    return read_named(rest, context, depth, found)
 
 
-def _without_text(payload: JsonObject, asked: QuestionContext, depth: int) -> Reply:
+def _without_text(payload: JsonObject, context: QuestionContext, depth: int) -> Reply:
     """None of the usual names: a format, a reply inside a wrapper, or nothing that can be read."""
-    found = read_document(payload, asked)
+    found = read_document(payload, context)
     if found is not None:
         return found
     if depth < _DEEPEST:
         for name in _WRAPPERS:
             inner = payload.get(name)
             if isinstance(inner, dict):
-                return _recognised(inner, asked, depth + 1)
+                return _recognised(inner, context, depth + 1)
             if isinstance(inner, str):
-                return read_named({**payload, "answer": inner}, asked, depth)
+                return read_named({**payload, "answer": inner}, context, depth)
     names = ", ".join(str(name) for name in list(payload)[:8]) or "no field at all"
     message = (
         f"the reply has no text under answer, response, text, output, message or messages (it has: {names})"
@@ -247,7 +251,7 @@ def is_unmapped(failure: Failure) -> bool:
     return failure.kind in ("null", "malformed") and _UNMAPPED.match(failure.message) is not None
 
 
-def _other(payload: object, asked: QuestionContext) -> Reply:
+def _other(payload: object, context: QuestionContext) -> Reply:
     """A payload that is not a plain dict."""
     if payload is None:
         return Reply()
@@ -256,7 +260,7 @@ def _other(payload: object, asked: QuestionContext) -> Reply:
     if isinstance(payload, Reply):
         return payload
     if isinstance(payload, list):
-        return _list(payload, asked)
+        return _list(payload, context)
     if isinstance(payload, (bool, int, float)):
         return Reply(text=json_text(payload))
     if isinstance(payload, bytes):
@@ -267,18 +271,18 @@ def _other(payload: object, asked: QuestionContext) -> Reply:
             return Reply(failure=Failure("malformed", message))
     plain = as_builtin(payload)
     if isinstance(plain, dict):
-        return _recognised(plain, asked, 0)
-    return Reply(failure=not_text(None, payload)) if plain is payload else _other(plain, asked)
+        return _recognised(plain, context, 0)
+    return Reply(failure=not_text(None, payload)) if plain is payload else _other(plain, context)
 
 
-def _list(items: list[Json], asked: QuestionContext) -> Reply:
+def _list(items: list[Json], context: QuestionContext) -> Reply:
     """A bare list: messages, parts, or the events of a stream."""
-    found = read_list(items, asked)
+    found = read_list(items, context)
     if found is not None:
         return found
     if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
         payload, whole = assemble_events(items)
-        return streamed(read_payload(payload, asked), whole)
+        return streamed(read_payload(payload, context), whole)
     text = spoken_text(items)
     return Reply(text=text, failure=not_text(None, items) if text is None else None)
 
@@ -287,7 +291,7 @@ def _list(items: list[Json], asked: QuestionContext) -> Reply:
 
 
 _NOTHING_REPLY_MAPPING = Reply()
-# What an item of a stream may be once it is plain; anything else nobody knows.
+# What an item of a stream may be once it is plain; anything else is unknown.
 _READABLE = (dict, list, str, int, float)
 # The expressions whose name is not that of the reply's field.
 _FIELDS = {"error": "failure", "cost": "usage"}
@@ -323,28 +327,28 @@ class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def reply_from_payload(
-    payload: object, *, mapping: ReplyMapping | None = None, asked: QuestionContext = NO_CONTEXT
+    payload: object, *, mapping: ReplyMapping | None = None, context: QuestionContext = NO_CONTEXT
 ) -> Reply:
-    """The Reply in what a chatbot gave back to what was `asked`; never raises on its contents."""
+    """The Reply in what a chatbot gave back to what was `context`; never raises on its contents."""
     if mapping is not None and isinstance(payload, (dict, list)):
-        return admit_reply(_mapped(payload, mapping, asked))
-    return admit_reply(read_payload(payload, asked))
+        return admit_reply(_mapped(payload, mapping, context))
+    return admit_reply(read_payload(payload, context))
 
 
 def reply_from_object(
-    value: object, *, mapping: ReplyMapping | None = None, asked: QuestionContext = NO_CONTEXT
+    value: object, *, mapping: ReplyMapping | None = None, context: QuestionContext = NO_CONTEXT
 ) -> Reply:
     """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
     if isinstance(value, Streamed):
-        return _reply_from_stream(value, mapping, asked)
-    reply = reply_from_payload(as_builtin(value), mapping=mapping, asked=asked)
+        return _reply_from_stream(value, mapping, context)
+    reply = reply_from_payload(as_builtin(value), mapping=mapping, context=context)
     return plain_reply(reply) if reply.tool_calls or reply.sources else reply
 
 
-def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: QuestionContext) -> Reply:
+def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, context: QuestionContext) -> Reply:
     """The reply that a generator's items make: pieces of text, or events and messages of any SDK."""
     if all(isinstance(item, str) for item in items):
-        return reply_from_payload("".join(map(str, items)), mapping=mapping, asked=asked)
+        return reply_from_payload("".join(map(str, items)), mapping=mapping, context=context)
     if all(isinstance(item, bytes) for item in items):
         return reply_from_payload(b"".join(item for item in items if isinstance(item, bytes)))
     plain = [as_builtin(item) for item in items]
@@ -352,7 +356,7 @@ def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Que
     if not known:
         return Reply(failure=not_text("stream", plain[0]))
     payload, whole = assemble_events([as_json(item) for item in known])
-    reply = streamed(reply_from_object(payload, mapping=mapping, asked=asked), whole)
+    reply = streamed(reply_from_object(payload, mapping=mapping, context=context), whole)
     odd = [type_in_words(item) for item in plain if not (item is None or isinstance(item, _READABLE))]
     if not odd:
         return reply
@@ -381,9 +385,9 @@ def _compiled(name: str, expression: str) -> "ParsedResult":
         raise ConfigError(f"reply.{name} = {expression!r} is not a JMESPath expression: {wrong}") from None
 
 
-def _mapped(payload: object, mapping: ReplyMapping, asked: QuestionContext) -> Reply:
+def _mapped(payload: object, mapping: ReplyMapping, context: QuestionContext) -> Reply:
     """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
-    base = reply_from_payload(payload, asked=asked)
+    base = reply_from_payload(payload, context=context)
     found: JsonObject = {}
     for name, expression in mapping.expressions().items():
         try:
@@ -403,7 +407,7 @@ def _mapped(payload: object, mapping: ReplyMapping, asked: QuestionContext) -> R
         tools_observed=base.evidence.tools_observed and "tool_calls" not in found,
         sources_observed=base.evidence.sources_observed and "sources" not in found,
     )
-    reply = read_named(found, asked, base=base)
+    reply = read_named(found, context, base=base)
     if reply.text is None and reply.failure is None and mapping.text is not None:
         # Of one reply it is the chatbot's; where it is so of all, the expression is at fault.
         message = f"reply.text = {mapping.text!r} finds nothing in the reply"
@@ -439,7 +443,7 @@ def note_raw(text: Callable[[], str]) -> None:
 
 # Where a raw reply has the parts that were read from it, and what in it was not read.
 #
-# Nothing is read anew here: the values of the Reply are looked for in the raw reply, whatever format they were read by.
+# Nothing is read again here: the values of the Reply are looked for in the raw reply, whatever format they were read by.
 
 
 # A step into an object by name, or into a list by position.
@@ -457,12 +461,12 @@ class Leaf(msgspec.Struct, frozen=True):
     value: Json
 
 
-class Places(msgspec.Struct, frozen=True):
-    """Where a reply's parts stand."""
+class ReplyPaths(msgspec.Struct, frozen=True):
+    """Where the parts of a reply are."""
 
     # Part → its place, as JMESPath writes it.
     read: dict[str, str]
-    # Places that hold something which was not read, each once.
+    # ReplyPaths that hold something which was not read, each once.
     unread: tuple[str, ...]
 
 
@@ -479,7 +483,7 @@ def leaves_of(value: Json, path: JsonPath = ()) -> Iterator[Leaf]:
 
 
 def short_place(path: JsonPath) -> JsonPath:
-    """A path without positions: -1 stands for any."""
+    """A path without positions: -1 means any."""
     return tuple(-1 if isinstance(step, int) else step for step in path)
 
 
@@ -495,8 +499,8 @@ def place_text(path: JsonPath) -> str:
     return text or "@"
 
 
-def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> Places:
-    """The places of the reply's parts in what it was read from; a part with an expression stands where that says."""
+def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> ReplyPaths:
+    """The places of the reply's parts in what it was read from; a part with an expression is where that says."""
     leaves = list(islice(leaves_of(raw), _MOST_LEAVES))
     found: dict[str, list[JsonPath]] = {}
     if reply.text is not None:
@@ -518,7 +522,7 @@ def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> Plac
         identity = getattr(reply, name)
         found[name] = [leaf.path for leaf in leaves if identity and str(leaf.value) == identity][:1]
     read = {
-        part: expressions.get(part) or ", ".join(_shown(part, paths))
+        part: expressions.get(part) or ", ".join(_path_texts(part, paths))
         for part, paths in found.items()
         if paths
     }
@@ -531,10 +535,10 @@ def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> Plac
         for leaf in leaves
         if leaf.value not in (None, "", [], {}) and not any(leaf.path[: len(path)] == path for path in whole)
     )
-    return Places(read, tuple(unread))
+    return ReplyPaths(read, tuple(unread))
 
 
-def _shown(part: str, paths: list[JsonPath]) -> list[str]:
+def _path_texts(part: str, paths: list[JsonPath]) -> list[str]:
     """The places of a part, each once; of a list only the likeliest."""
     places = list(dict.fromkeys(place_text(short_place(path)) for path in paths))
     return places[:1] if part in ("tool_calls", "sources") else places
@@ -547,9 +551,9 @@ def _places_of_text(leaves: list[Leaf], text: str) -> list[JsonPath]:
     return whole[:1] or [path for path, value in said if len(value) > 2 and value.strip() and value in text]
 
 
-def _places_of(leaves: list[Leaf], wanted: Iterable[str | None]) -> list[JsonPath]:
+def _places_of(leaves: list[Leaf], values: Iterable[str | None]) -> list[JsonPath]:
     """The leaves that have one of the values, those of the most likely place first."""
-    names = {name for name in wanted if name}
+    names = {name for name in values if name}
     by_place: dict[JsonPath, list[Leaf]] = {}
     for leaf in leaves:
         value = leaf.value if isinstance(leaf.value, str) else str(leaf.value)
@@ -559,10 +563,8 @@ def _places_of(leaves: list[Leaf], wanted: Iterable[str | None]) -> list[JsonPat
         return [
             leaf.path[: leaf.path.index(step) + 1] for leaf in leaves for step in leaf.path if step in names
         ]
-    # The deepest last: an object tells more than a name, and is what was read where both are there.
-    order = sorted(
-        by_place, key=lambda place: (len({str(leaf.value) for leaf in by_place[place]}), len(place))
-    )
+    # The deepest last: an object has more than a name, and is what was read where both are there.
+    order = sorted(by_place, key=lambda path: (len({str(leaf.value) for leaf in by_place[path]}), len(path)))
     return [leaf.path for place in reversed(order) for leaf in by_place[place]]
 
 

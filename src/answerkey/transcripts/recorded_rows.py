@@ -65,7 +65,7 @@ def read_json_texts(row: Mapping[str, Json]) -> Mapping[str, Json]:
     for name, kind in _AS_JSON_TEXT.items():
         text = row.get(name)
         if isinstance(text, str) and text.lstrip()[:1] in ("[", "{"):
-            # What is no JSON is what it says.
+            # Text that is not JSON is the value itself.
             with suppress(ValueError):
                 value = decode_json(text)
                 if isinstance(value, kind):
@@ -108,7 +108,7 @@ def reply_in_row(
     asked = QuestionContext(question, turn, in_turns or turn > 0, recorded=True)
     for name in ("replies", "turns"):
         parts = row.get(name)
-        if isinstance(parts, list) and any(_tells_a_reply(part) for part in parts):
+        if isinstance(parts, list) and any(_is_reply(part) for part in parts):
             return _reply(parts[turn], asked, mapping) if turn < len(parts) else None
     if asked.in_turns and mapping is None and looks_like_messages(row.get("messages")):
         # What the row says beside them is not said of this turn.
@@ -141,14 +141,14 @@ def propose_maps(row: Mapping[str, Json]) -> str:
     return f"write for example {' '.join(maps)}"
 
 
-def _tells_a_reply(part: object) -> bool:
+def _is_reply(part: object) -> bool:
     """Whether an entry is a reply; a row's `turns` may as well be the questions and expectations of a conversation."""
     return isinstance(part, str) or not _REPLY_NAMES.isdisjoint(as_dict(part))
 
 
-def _reply(part: object, asked: QuestionContext, mapping: ReplyMapping | None) -> Reply:
+def _reply(part: object, context: QuestionContext, mapping: ReplyMapping | None) -> Reply:
     """A reply; one that answerkey wrote itself says how it was observed."""
-    reply = reply_from_payload(part, mapping=mapping, asked=asked)
+    reply = reply_from_payload(part, mapping=mapping, context=context)
     evidence = as_dict(as_dict(part).get("reply")).get("evidence", as_dict(part).get("evidence"))
     if isinstance(evidence, dict):
         try:
@@ -158,7 +158,7 @@ def _reply(part: object, asked: QuestionContext, mapping: ReplyMapping | None) -
     return reply
 
 
-# A mapping for a reply whose parts do not stand under the usual names: JMESPath expressions, guessed from one example.
+# A mapping for a reply whose parts are not under the usual names: JMESPath expressions, guessed from one example.
 
 
 _ANSWER = re.compile(
@@ -167,7 +167,7 @@ _ANSWER = re.compile(
 _LIKE_A_QUESTION = re.compile(
     r"question|query|prompt|ask|user_?(message|input|text|utterance)|^input|^user$|request"
 )
-# What stands under these is said by others, or is about the reply.
+# Fields that other people wrote, or that are about the reply.
 _NOT_ANSWER = re.compile(
     r"prompt|question|query|input|request|system|instruct|context|source|document|snippet|chunk|passage|citation|title|"
     r"descr|debug|log|trace|reason|thought|think|error|tool|call|step|usage|model|\bid\b|_id|name|user|history|url|link|"
@@ -180,7 +180,7 @@ _SOURCES = re.compile(
 )
 _ERROR = re.compile(r"^(error|err|error_message|errormessage|problem|failure|exception)$")
 _USAGE = re.compile(r"usage|tokens")
-# Fields by which the messages of several speakers, or steps of several kinds, are told apart.
+# Fields by which the messages of several speakers, or steps of several kinds, are distinguished.
 _SPEAKER = ("role", "sender", "from", "author", "speaker", "type", "kind")
 # Words that say that all went well, and nothing else.
 _FINE = frozenset(
@@ -211,12 +211,12 @@ def propose_mapping(payload: Json, question: str) -> dict[str, str]:
     if not proposed:
         return {}
     mapped = reply_from_payload(payload, mapping=ReplyMapping(**proposed))
-    # What makes no reply of the example is no proposal.
+    # A mapping that gives no reply for the example is not proposed.
     return proposed if mapped.text is not None or mapped.failure is None else {}
 
 
 def _lacks_text(payload: Json, plain: Reply) -> bool:
-    """Whether the usual names give no text, one that is no text of the reply, or one that says only that all is well."""
+    """Whether the usual names give no text, one that is not the reply's text, or one that says only that all is well."""
     if plain.failure is not None and plain.failure.kind not in ("malformed", "null"):
         return False
     # A list or object where the text should be is read as it would be written.
@@ -270,7 +270,7 @@ def _expression(payload: Json, path: JsonPath) -> str:
 
 
 def _kind_of(item: Json, items: list[JsonObject]) -> tuple[str, str] | None:
-    """The field that tells an item from others of its list, with its value; None if there is none."""
+    """The field that distinguishes an item from others of its list, with its value; None if there is none."""
     if not isinstance(item, dict):
         return None
     for name in _SPEAKER:

@@ -294,7 +294,7 @@ class _FileReader(NamedTuple):
 
     path: Path
     # The name of the file in messages.
-    shown: Path
+    display_path: Path
     sheet: str | None
     purpose: Purpose
     fields: Mapping[str, str]
@@ -303,7 +303,7 @@ class _FileReader(NamedTuple):
 
     def read(self) -> RowFile:
         """The rows, under the names that they have in the file."""
-        path, shown = self.path, self.shown
+        path, shown = self.path, self.display_path
         with reading_errors(shown):
             stream = open_bytes(path)
             head = stream.peek(4)[:4]
@@ -336,12 +336,12 @@ class _FileReader(NamedTuple):
         from answerkey.transcripts.workbooks import is_workbook, read_workbook
 
         if is_eval_archive(stream):
-            return RowFile(rows=((None, row) for row in read_eval_archive(stream, self.shown)))
+            return RowFile(rows=((None, row) for row in read_eval_archive(stream, self.display_path)))
         if not is_workbook(stream):
             message = "is an archive, but not an Excel workbook or an Inspect log; unpack it first"
-            raise InputError(message, path=self.shown)
+            raise InputError(message, path=self.display_path)
         stream.seek(0)
-        found = read_workbook(stream, self.shown, self._header(), self.bad, self.sheet)
+        found = read_workbook(stream, self.display_path, self._header(), self.bad, self.sheet)
         return RowFile(rows=found.rows, guesses=found.guesses, is_table=True, notes=found.notes)
 
     def _header(self) -> HeaderNames:
@@ -366,11 +366,11 @@ class _FileReader(NamedTuple):
         plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
         named = SEPARATOR_NAMES.get(separator, repr(separator))
         guesses = () if plain else (f"a table with {named} between cells",)
-        rows = read_delimited(text, self.shown, separator, header, self.bad)
+        rows = read_delimited(text, self.display_path, separator, header, self.bad)
         return RowFile(rows=rows, guesses=guesses, is_table=True)
 
     def _json_lines(self, lines: Iterable[bytes]) -> Iterator[Row]:
-        with reading_errors(self.shown):
+        with reading_errors(self.display_path):
             for number, raw in enumerate(lines, start=1):
                 line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
                 if not line.strip():
@@ -380,7 +380,7 @@ class _FileReader(NamedTuple):
                     if self.purpose == "questions":
                         _refuse_repeated_keys(line.decode())
                 except ValueError as error:
-                    self.bad(InputError(str(error), path=self.shown, line=number), line)
+                    self.bad(InputError(str(error), path=self.display_path, line=number), line)
                     continue
                 yield number, row
 
@@ -390,10 +390,12 @@ class _FileReader(NamedTuple):
         try:
             value = decode_python_json(text)
         except json.JSONDecodeError as error:
-            raise InputError(f"not valid JSON: {error.msg}", path=self.shown, line=error.lineno) from None
+            raise InputError(
+                f"not valid JSON: {error.msg}", path=self.display_path, line=error.lineno
+            ) from None
         except NestingError as error:
-            raise InputError(f"not valid JSON: {error}", path=self.shown) from None
-        keys, items = _listed(value, self.shown, self.mapping)
+            raise InputError(f"not valid JSON: {error}", path=self.display_path) from None
+        keys, items = _listed(value, self.display_path, self.mapping)
         guesses = (*(("JSON",) if lines else ()), *_named_keys(keys))
         if self.purpose == "replies" and self.mapping is None:
             items = [_from_harness_report(item) for item in items]
@@ -402,7 +404,7 @@ class _FileReader(NamedTuple):
         outline = outline_json(text, keys)
         for repeated in outline.repeated:
             message = f"{repeated.key!r} is given twice, here and on line {repeated.first_line}; remove one"
-            self.bad(InputError(message, path=self.shown, line=repeated.line), None)
+            self.bad(InputError(message, path=self.display_path, line=repeated.line), None)
         return RowFile(rows=self._items(items, outline.item_lines), guesses=guesses)
 
     def _items(self, items: list[Any], lines: Sequence[int] = ()) -> Iterator[Row]:
@@ -411,7 +413,7 @@ class _FileReader(NamedTuple):
             try:
                 row = _object(item)
             except ValueError as error:
-                self.bad(InputError(f"item {number}: {error}", path=self.shown, line=line), item)
+                self.bad(InputError(f"item {number}: {error}", path=self.display_path, line=line), item)
                 continue
             yield line, row
 
@@ -427,12 +429,14 @@ class _FileReader(NamedTuple):
             document = read_yaml(text, texts)
             limit_depth(document.value)
         except NestingError as error:
-            raise InputError(f"not valid YAML: {error}", path=self.shown) from None
+            raise InputError(f"not valid YAML: {error}", path=self.display_path) from None
         for problem in document.problems:
-            self.bad(InputError(f"not valid YAML: {problem}", path=self.shown, line=problem.line), None)
+            self.bad(
+                InputError(f"not valid YAML: {problem}", path=self.display_path, line=problem.line), None
+            )
         if document.problems and not document.value:
             return RowFile(rows=iter(()), notes=document.notes)
-        keys, items = _listed(document.value, self.shown, self.mapping)
+        keys, items = _listed(document.value, self.display_path, self.mapping)
         nodes = document.item_nodes(keys)
         if len(nodes) != len(items):
             return RowFile(rows=self._items(items), guesses=_named_keys(keys), notes=document.notes)

@@ -159,3 +159,53 @@ def test_claudes_agent_that_gave_up() -> None:
     assert "error_max_turns" in reply.failure.message
     assert reply.usage is not None
     assert reply.usage.cost == 0.1
+
+
+def test_a_smolagents_code_agent_may_call_tools_inside_its_code() -> None:
+    step = {
+        "step_number": 1,
+        "code_action": "print(query_database('SELECT 1'))",
+        "tool_calls": [{"id": "c1", "function": {"name": "python_interpreter", "arguments": "print(1)"}}],
+        "observations": "1",
+    }
+    reply = reply_from_payload({"steps": [step], "output": "It is 1."})
+    assert reply.tools_used == ("python_interpreter",)
+    assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
+    assert reply.evidence.unread == ("tool calls inside code",)
+
+
+def test_haystack_messages_with_results_in_parts() -> None:
+    call = {"tool_name": "search", "arguments": {"q": "lease"}, "id": "c1"}
+    messages = [
+        {"role": "user", "content": [{"text": "What does the lease say?"}]},
+        {"role": "assistant", "content": [{"tool_call": call}]},
+        {
+            "role": "tool",
+            "content": [{"tool_call_result": {"result": "index offline", "error": True, "origin": call}}],
+        },
+        {"role": "assistant", "content": [{"text": "I could not look."}]},
+    ]
+    reply = reply_from_payload({"messages": messages})
+    (made,) = reply.tool_calls
+    assert (made.name, made.arguments, made.result) == ("search", {"q": "lease"}, "index offline")
+    assert made.error
+    assert reply.text == "I could not look."
+
+
+def test_cached_tokens_that_the_total_includes_are_counted_once() -> None:
+    """Strands with an OpenAI model."""
+    usage = {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18, "cacheReadInputTokens": 3}
+    reply = reply_from_payload({"answer": "x", "usage": usage})
+    assert reply.usage is not None
+    assert (reply.usage.input_tokens, reply.usage.cached_tokens) == (11, 3)
+
+
+def test_all_messages_of_the_ai_sdk_7_and_not_only_those_of_the_last_step() -> None:
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "query", "input": {"sql": "a"}}
+    said = {"role": "assistant", "content": [{"type": "text", "text": "It is 1."}]}
+    payload = {
+        "responseMessages": [{"role": "assistant", "content": [call]}, said],
+        "response": {"messages": [said]},
+    }
+    reply = reply_from_payload(payload)
+    assert (reply.text, reply.tools_used, reply.evidence.tools_observed) == ("It is 1.", ("query",), True)

@@ -112,7 +112,7 @@ TRANSCRIPT = [
 
 def test_a_transcript_is_read_from_the_question() -> None:
     asked = QuestionContext("What is our address?")
-    reply = reply_from_payload({"messages": TRANSCRIPT}, asked=asked)
+    reply = reply_from_payload({"messages": TRANSCRIPT}, context=asked)
     assert reply.text == "It is 900 S 9th St."
     assert reply.tool_calls == (
         ToolCall(
@@ -133,14 +133,14 @@ def test_a_transcript_is_read_from_the_question() -> None:
     )
     assert reply.evidence.kind == "transcript"
     assert reply.evidence.tools_observed
-    assert reply_from_payload(TRANSCRIPT, asked=asked) == reply, "a bare list is a transcript too"
-    earlier = reply_from_payload(TRANSCRIPT, asked=QuestionContext("Earlier question"))
+    assert reply_from_payload(TRANSCRIPT, context=asked) == reply, "a bare list is a transcript too"
+    earlier = reply_from_payload(TRANSCRIPT, context=QuestionContext("Earlier question"))
     assert (earlier.text, earlier.tools_used) == ("Earlier answer", ("old",))
 
 
 def test_a_transcript_without_the_question_is_read_whole() -> None:
     for asked in (QuestionContext(), QuestionContext("Something else")):
-        reply = reply_from_payload({"messages": TRANSCRIPT}, asked=asked)
+        reply = reply_from_payload({"messages": TRANSCRIPT}, context=asked)
         assert reply.text == "It is 900 S 9th St."
         assert [(call.name, call.result) for call in reply.tool_calls] == [
             ("old", "x"),
@@ -152,7 +152,7 @@ def test_a_transcript_without_the_question_is_read_whole() -> None:
 def test_a_transcript_beside_the_usual_names() -> None:
     reply = reply_from_payload(
         {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5},
-        asked=QuestionContext(recorded=True),
+        context=QuestionContext(recorded=True),
     )
     assert reply.text == "Short."
     assert reply.tools_used == ("old", "query_database", "search")

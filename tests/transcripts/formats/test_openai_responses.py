@@ -138,3 +138,21 @@ def test_a_history_of_items() -> None:
     ]
     reply = reply_from_payload({"messages": items})
     assert (reply.text, reply.tools_used, reply.tool_calls[0].result) == ("That.", ("a",), "x")
+
+
+def test_items_with_a_user_message_are_the_whole_conversation() -> None:
+    """`to_input_list()` of OpenAI Agents under `output`: the user's words are not the answer's."""
+    items = [
+        {"role": "user", "content": "What is the total?"},
+        {"type": "function_call", "call_id": "c1", "name": "query", "arguments": '{"sql": "a"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "442300"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "It is 442300."}],
+        },
+    ]
+    reply = reply_from_payload({"id": "q1", "output": items})
+    assert reply.text == "It is 442300."
+    assert [(call.name, call.result) for call in reply.tool_calls] == [("query", "442300")]
+    assert reply.evidence.tools_observed
