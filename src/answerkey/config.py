@@ -12,6 +12,8 @@ import msgspec
 
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import (
+    AddedError,
+    ErrorSettings,
     GroundedSettings,
     JudgeSettings,
     MatchSettings,
@@ -155,13 +157,14 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of a configuration file."""
-    models = (Settings, Options, GroundedSettings, ToolSettings)
+    models = (Settings, Options, GroundedSettings, ToolSettings, ErrorSettings)
     _, defined = msgspec.json.schema_components(models, ref_template="#/$defs/{name}")
     shape = defined.pop("Settings")
     fields = {name: field for name, field in shape["properties"].items() if name != "path"}
     # Sections that the file has at another level than Settings.
     fields |= {"run": {"$ref": "#/$defs/Options"}, "grounded": {"$ref": "#/$defs/GroundedSettings"}}
     fields["tools"] = {"$ref": "#/$defs/ToolSettings"}
+    fields["errors"] = {"$ref": "#/$defs/ErrorSettings"}
     fields["scorers"] = {"type": "object", "additionalProperties": {"type": "object"}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -208,11 +211,11 @@ def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # Section of the file → its field in Scoring, which is stored with each run.
-_OF_SCORING = {"grounded": "grounded", "match": "matching", "tools": "tools"}
+_OF_SCORING = {"errors": "errors", "grounded": "grounded", "match": "matching", "tools": "tools"}
 
 
 def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
-    """Move `[grounded]`, `[match]` and `[tools]` into `[scoring]`."""
+    """Move `[errors]`, `[grounded]`, `[match]` and `[tools]` into `[scoring]`."""
     moved = {inside: section[name] for name, inside in _OF_SCORING.items() if name in section}
     if not moved:
         return section
@@ -228,8 +231,11 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
         name = message.split("`")[1]
         inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
         inside = {f"scoring.{its}": name for name, its in _OF_SCORING.items()}.get(inside, inside)
+        inside = "errors.add" if inside.startswith("scoring.errors.add") else inside
         inner: Any = {
             "scoring": Scoring,
+            "errors": ErrorSettings,
+            "errors.add": AddedError,
             "grounded": GroundedSettings,
             "match": MatchSettings,
             "tools": ToolSettings,

@@ -1,61 +1,32 @@
 """The error detector on replies as users meet them, and on bad input."""
 
-import json
-import re
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerkey.detect import detector as features
-from answerkey.detect.detector import detect_failure, failure_kinds, shipped_model
+from answerkey.detect.detector import SUSPECTED_FROM, detect_failure
+from answerkey.detect.model import shipped_model
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("Your property is located at 900 S 9th St...", None),
         (None, "null"),
-        ("I encountered an error while searching...", "error_text"),
-        ("The most common error on Form 1065 is a missing EIN.", None),
-    ],
-)
-def test_rows_of_the_standard(text: str | None, kind: str | None) -> None:
-    found = detect_failure(text)
-    assert (found.kind if found else None) == kind
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
         ("", "empty"),
         (" \u200b\n", "empty"),
         ("...", "empty"),
-        ("<p>&nbsp;</p>", "empty"),
-        ("Final Answer:", "empty"),
+        ("```\n```", "empty"),
         ("null", "null"),
-        ("null, null", "null"),
-        ("undefined", "null"),
-        ('Traceback (most recent call last):\n  File "a.py", line 3, in load\nValueError: bad', "trace"),
-        (
-            "java.lang.IllegalStateException: closed\n\tat a.Pool.get(Pool.java:41)\n\tat a.Main.main(Main.java:9)",
-            "trace",
-        ),
-        ('{"error": {"code": 500, "message": "Internal Server Error"}}', "error_text"),
-        ('{"success": false, "message": "backend gone"}', "error_text"),
-        ('{"name": "query_database", "arguments": {"sql": "SELECT 1"}}', "malformed"),
-        ('{"role": "assistant", "content": null}', "malformed"),
-        ("[object Object]", "malformed"),
-        ("<|im_start|>assistant", "malformed"),
         ("\ufffd\ufffd\ufffd\ufffd", "malformed"),
+        ("I encountered an error while searching...", "error_text"),
     ],
 )
-def test_certain_forms(text: str, kind: str) -> None:
+def test_replies_that_are_errors(text: str | None, kind: str) -> None:
     found = detect_failure(text)
     assert found is not None
-    assert found.kind == kind
+    assert (found.kind, found.charged) == (kind, True)
 
 
 @pytest.mark.parametrize(
@@ -69,15 +40,15 @@ def test_certain_forms(text: str, kind: str) -> None:
         "442300",
         "Switzerland",
         "Yes.",
-        '{"rent": 1450, "currency": "USD"}',
-        '{"order": 17, "errors": 0, "status": "shipped"}',
-        'Yours:\n\n  File "a.py", line 3\nValueError: bad\n\nThe column holds text, so convert it to dates before you compare.',
         "The rent for Unit 3 is $1,450, due on the first of each month.",
-        "Error 0x80070005 means that access was denied. Start the installer as administrator, then it goes through.",
+        "The most common error on Form 1065 is a missing EIN.",
+        "The rent is $1,450 a month.\n\n---\nSource: the lease of Unit 3, page 2.",
+        "Error 0x80070005 means that access was denied. Start the installer as administrator, then it works.",
     ],
 )
 def test_answers(text: str) -> None:
-    assert detect_failure(text) is None
+    found = detect_failure(text)
+    assert found is None or not found.charged
 
 
 @pytest.mark.parametrize(
@@ -95,31 +66,27 @@ def test_answers(text: str) -> None:
         "Rate limit reached: too many requests. Please wait 20 seconds and retry.",
     ],
 )
-def test_notices_in_many_languages(text: str) -> None:
+def test_error_messages_in_many_languages(text: str) -> None:
     found = detect_failure(text)
     assert found is not None
-    assert found.kind == "error_text"
+    assert (found.kind, found.charged) == ("error_text", True)
 
 
-def test_it_says_what_decided_and_where() -> None:
+def test_a_suspected_reply_has_words_span_and_probability() -> None:
     text = "  Hello Dana!\nThe ledger database crashed while I was reading it, sorry. "
     found = detect_failure(text)
     assert found is not None
     assert text[found.start : found.end].strip().startswith("The ledger database crashed")
     assert found.message.startswith("The ledger database crashed")
-    assert any("database" in reason or "crashed" in reason for reason in found.because)
-    assert 0.35 < found.probability <= 1
+    assert SUSPECTED_FROM <= found.probability <= 1
+    assert found.charged == (found.probability >= shipped_model().weights.charged_from)
 
 
-def test_the_span_in_a_long_reply_is_one_of_the_whole_reply() -> None:
-    text = "Sorry, the server crashed. " + "The server failed again and I could not load anything. " * 200
+def test_the_span_of_a_form_is_that_of_the_whole_reply() -> None:
+    text = "\n Dear {{customer_name}}, your parcel is on its way."
     found = detect_failure(text)
     assert found is not None
-    assert " ".join(text[found.start : found.end].split())[:50] == found.message[:50]
-
-
-def test_a_rule_before_the_last_line_is_read_like_any_line() -> None:
-    assert detect_failure("The rent is $1,450 a month.\n\n---\nSource: the lease of Unit 3, page 2.") is None
+    assert text[found.start : found.end] == "{{customer_name}}"
 
 
 @settings(max_examples=150, deadline=None)
@@ -127,7 +94,7 @@ def test_a_rule_before_the_last_line_is_read_like_any_line() -> None:
 def test_any_text_gets_a_verdict(text: str) -> None:
     found = detect_failure(text)
     if found is not None:
-        assert found.kind in {"empty", "null", "error_text", "trace", "malformed"}
+        assert found.kind in {"empty", "null", "error_text", "trace", "malformed", "truncated"}
         assert 0 <= found.start <= found.end <= len(text)
 
 
@@ -158,7 +125,6 @@ def test_odd_input_does_not_crash(text: str) -> None:
         "{{ ",
         "sorry, ",
         "\u200b",
-        "hundred ",
         "null ",
         "\n",
         "[1,",
@@ -179,44 +145,3 @@ def test_time_is_linear_in_the_length(piece: str) -> None:
     seconds(1000)
     # Ten times the length may cost ten times the time, not a hundred; a floor absorbs what is too short to measure.
     assert seconds(1_000_000) <= 30 * max(seconds(100_000), 0.01)
-
-
-@pytest.fixture(scope="module")
-def replies() -> list[str | None]:
-    path = Path(__file__).parents[2] / "labelled/error_replies/mixed_one.jsonl"
-    return [json.loads(line)["reply"] for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def test_many_texts_at_once_are_of_the_same_kinds(replies: list[str | None]) -> None:
-    one_by_one = [found.kind if (found := detect_failure(text)) else None for text in [*replies, None, ""]]
-    assert failure_kinds([*replies, None, ""]) == one_by_one
-
-
-@pytest.mark.parametrize(
-    ("name", "pattern"),
-    [
-        ("placeholders", features._PLACEHOLDER),
-        ("traces", features._TRACE),
-        ("raw_object", features._RAW_OBJECT),
-        ("code_in_brackets", features._CODE_IN_BRACKETS),
-        ("list_lines", features._LIST_LINE),
-    ],
-)
-def test_what_words_announce_is_looked_for(
-    name: str, pattern: "re.Pattern[str]", replies: list[str | None]
-) -> None:
-    place, lexicon = features.FIGURES.index(name), shipped_model().lexicon
-    odd = [
-        "Action Input: x",
-        "object at 0x7f",
-        "goroutine 4",
-        "a\nfrom x:3",
-        "a\n\tat b.c(d)",
-        'File "a", line 3',
-        "1. one",
-        "#0 /a",
-    ]
-    for text in filter(None, [(reply or "").strip() for reply in [*replies, *odd]]):
-        clipped = features.clip(text)
-        reading = features.read_features(clipped, lexicon)
-        assert bool(reading.figures[place]) == bool(pattern.search(clipped)), text

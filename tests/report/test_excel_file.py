@@ -135,7 +135,7 @@ def test_results_are_those_of_the_csv_file(golden_run: Run, tmp_path: Path) -> N
     assert sheet.formats["E2"] == sheet.formats["H2"] == "0.000"
     pane = next(sheet.root.iter(f"{_XML}pane"))
     assert (pane.get("ySplit"), pane.get("state")) == ("1", "frozen")
-    assert next(sheet.root.iter(f"{_XML}autoFilter")).attrib["ref"] == "A1:S16"
+    assert next(sheet.root.iter(f"{_XML}autoFilter")).attrib["ref"] == "A1:T16"
     widths = [float(column.attrib["width"]) for column in sheet.root.iter(f"{_XML}col")]
     assert max(widths) > 80
     assert min(widths) > 10

@@ -38,4 +38,4 @@ def test_every_lazy_pattern_compiles() -> None:
         for name in names:
             assert re.compile(getattr(importlib.import_module(module.name), name).pattern)
             found += 1
-    assert found > 20
+    assert found >= 6

@@ -1,52 +1,82 @@
-"""The stored verdicts of the error detector on authors that it was not fitted to, and their precision, recall and F1."""
+"""The stored verdicts of the error detector on authors that it was not fitted to, and what they come to."""
 
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from fit_errors import HELD_OUT, OLD, Row, read_rows
+from fit_errors import HELD_OUT, Row, read_rows
 
-__all__ = ["Figures", "figures", "held_out"]
+__all__ = ["Figures", "HeldOut", "figures", "held_out"]
 
-RESAMPLES = 2000
+
+class HeldOut(NamedTuple):
+    """The evaluated rows with the verdicts on them, each by weights that were fitted without the row's author."""
+
+    rows: Sequence[Row]
+    charged: np.ndarray
+    suspected: np.ndarray
+
+    def chosen(self, which: Sequence[bool] | np.ndarray) -> "HeldOut":
+        """Some of the rows."""
+        flags = np.asarray(which, dtype=bool)
+        rows = [row for row, flag in zip(self.rows, flags, strict=True) if flag]
+        return HeldOut(rows, self.charged[flags], self.suspected[flags])
 
 
 class Figures(NamedTuple):
-    """Precision, recall and F1 with the 95% interval of F1 over replies."""
+    """What the verdicts come to: counts, and shares of them."""
 
-    precision: float
-    recall: float
-    f1: float
-    low: float
-    high: float
-    replies: int
+    answers: int
+    errors: int
+    # Answers and errors that are charged.
+    answers_charged: int
+    errors_charged: int
+    # Replies that are suspected, and the errors among them.
+    suspected: int
+    suspected_errors: int
+
+    @property
+    def false_rate(self) -> float:
+        """The share of answers that are charged."""
+        return self.answers_charged / max(1, self.answers)
+
+    @property
+    def recall(self) -> float:
+        """The share of errors that are charged."""
+        return self.errors_charged / max(1, self.errors)
+
+    @property
+    def suspected_share(self) -> float:
+        """The share of all replies that are suspected."""
+        return self.suspected / max(1, self.answers + self.errors)
+
+    @property
+    def suspected_precision(self) -> float:
+        """The share of errors among the suspected replies."""
+        return self.suspected_errors / max(1, self.suspected)
 
 
-def figures(flagged: np.ndarray, failed: np.ndarray) -> Figures:
-    """The figures of verdicts against labels."""
-
-    def f1(flags: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        both = (flags & labels).sum(axis=-1)
-        return 2 * both / np.maximum(1, flags.sum(axis=-1) + labels.sum(axis=-1))
-
-    draws = np.random.default_rng(7).integers(0, len(failed), (RESAMPLES, len(failed)))
-    low, high = np.quantile(f1(flagged[draws], failed[draws]), [0.025, 0.975])
-    both = (flagged & failed).sum()
-    return Figures(
-        both / max(1, flagged.sum()),
-        both / max(1, failed.sum()),
-        float(f1(flagged, failed)),
-        low,
-        high,
-        len(failed),
+def held_out() -> HeldOut:
+    """All evaluated rows with the stored verdicts."""
+    rows = read_rows()
+    stored = json.loads(HELD_OUT.read_text(encoding="utf-8"))
+    authors = list(dict.fromkeys(row.author for row in rows))
+    charged, suspected = (
+        np.array([flag == "1" for author in authors for flag in stored[name][author]])
+        for name in ("charged", "suspected")
     )
+    return HeldOut(rows, charged, suspected)
 
 
-def held_out(which: str = "flagged") -> tuple[list[Row], np.ndarray]:
-    """The evaluated rows and the committed verdicts, each by weights that were fitted without the row's author; `let_go`: what
-    the gate took for an answer, `stopped`: what only the gate kept from being flagged.
-    """
-    rows = [row for row in read_rows() if row.author != OLD]
-    stored = json.loads(HELD_OUT.read_text(encoding="utf-8"))[which]
-    flags = "".join(stored[author] for author in dict.fromkeys(row.author for row in rows))
-    return rows, np.array([flag == "1" for flag in flags])
+def figures(found: HeldOut) -> Figures:
+    """The figures of verdicts against labels."""
+    failed = np.array([row.is_error for row in found.rows], dtype=bool)
+    return Figures(
+        answers=int((~failed).sum()),
+        errors=int(failed.sum()),
+        answers_charged=int((found.charged & ~failed).sum()),
+        errors_charged=int((found.charged & failed).sum()),
+        suspected=int(found.suspected.sum()),
+        suspected_errors=int((found.suspected & failed).sum()),
+    )

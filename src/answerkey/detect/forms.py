@@ -1,201 +1,221 @@
-"""Forms that are certain: a reply of this build is no answer, whatever its words; and marks that tell the kind of an error."""
+"""Certain forms: replies that are errors whatever the question was, as `forms.toml` lists them."""
 
-# ruff: noqa: E501 — lists of marks and keys.
-
-import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any
 
 import msgspec
+import re2
 
+from answerkey.detect.bodies import Bodies, body_fields
+from answerkey.detect.open_ends import open_end
 from answerkey.text.normalise import lazy
-from answerkey.transcripts.json_values import decode_json
 
-# White space, control and format characters, and the marks that leave nothing on the screen.
-_INVISIBLE = lazy(
+# A longer reply is not one line of a system, a letter with a leaked placeholder, or an error message.
+_LONGEST_LINE, _LONGEST_LETTER, _LONGEST_APOLOGY = 2000, 1500, 600
+# Spaces, invisible characters and punctuation.
+_NOTHING = lazy(
     "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]*"
-)
-# "none" in small letters is an answer ("How many are late? none"), and so is "None.".
-_NULLS = frozenset(
-    {"null", "NULL", "Null", "None", "undefined", "NaN", "nan", "nil", "<null>", "(null)", "<nil>", "nullptr", "[null]", "[]", "{}",
-     '""', "''"}
-)  # fmt: skip
-_NULL_WORDS = lazy(
-    r"[\W_]*(?:(?:null|NULL|undefined|NaN|nullptr)[\W_]+)*(?:null|NULL|undefined|NaN|nullptr)[\W_]*"
-)
-_ONLY_MARKS = lazy(r"[.…·\-–—_*#`\"'~|>?!,;:()\[\]{}<=+/\\\s]+")
-_EMPTY_MARKUP = lazy(
-    r"(?:</?(?:p|br|div|span|em|b|i|strong|html|head|body|ul|ol|li|h[1-6]|pre|code)\b[^<>\n]{0,100}>|&(?:nbsp|#160|#xa0);|\s)+|```\w*\s*(?:```)?",
-    re.IGNORECASE,
-)
-_LABEL = lazy(
-    r"[\W_]*(?:(?:final )?(?:answer|response|reply|output|result)|assistant|bot|ai|system)[*_ ]*[:>][\W_]*",
-    re.IGNORECASE,
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff.…·\\-–—_*#`\"'~|>?!,;:()<=+/\\\\]*"
 )
 _UNDECODED = lazy("[\ufffd\ud800-\udfff\x00-\x08\x0e-\x1a]")
 _MOJIBAKE = lazy("Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}")
-# Lines that only a trace has.
-_TRACE_LINES = (
-    r"Traceback \(most recent call last\)|^[ \t]+File \"[^\"\n]+\", line \d+|^[ \t]+at (?:async )?[\w.$<>/@\[\] ]+\([^)\n]*\)|"
-    r"^[ \t]*at (?:async )?\S+:\d+:\d+|^[ \t]+from \S+:\d+:in |^\S+\.rb:\d+:in |^goroutine \d+ \[|^panic: |^#\d+ +\S+\(\d+\)|^Caused by: |"
-    r"^thread '[^']*' panicked|^Exception in thread "
-)
-_TRACE_LINE = lazy(_TRACE_LINES, re.MULTILINE)
-# Without one of these there is no such line.
-TRACE_HINTS = (
-    "Traceback", 'File "', "\tat ", "  at ", "\nat ", "\n at ", "\tfrom ", "  from ", "\nfrom ", ".rb:", "goroutine", "panic", "#", "Caused by",
-    "Exception in",
-)  # fmt: skip
-_TRACE = lazy(rf"{_TRACE_LINES}|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): ", re.MULTILINE)
-_LEAK = lazy(
-    r"\{\{|\$\{|%\(\w+\)s|\{%|<%|\{[^\W\d][\w.|]*\}|\[[A-Z_]{3,}\]|<[A-Z_]{3,}>|@@|\|\||<\||\[object |<\w+ object|object at 0x|"
-    r"\b(?:undefined|NaN|null|Invalid Date)\b|tool_calls?\b|function_call|\"arguments\"|Action Input:|</?(?:think|tool_\w+)>|\[/?INST\]"
-)
-_CONTROL_MARK = lazy(
-    r"<\|(?:im_start|im_end|endoftext|assistant|system|user|eot_id|start_header_id)\|>|\[/INST\]|<<SYS>>"
-)
-_PRINTED_OBJECT = lazy(
-    r"\[object \w+\]|<[\w.]+ (?:object|instance) at 0x[0-9a-fA-F]+>|<(?:coroutine|generator|function|bound method) [^>\n]{1,200}>|<Response \[\d{3}\]>"
-)
-# What stands in these is spoken of.
-_QUOTES = lazy("[\"“”`«»'‘’]\\S|「")
-_LARGEST_BODY = 200_000
-_ERROR_KEYS = frozenset(
-    str.split(
-    "error errors exception fault errormessage error_message stacktrace traceback error_code errorcode error_description exceptionmessage "
-    "faultstring is_error iserror err errno errortype error_type last_error"
-    )
-)  # fmt: skip
-# What a body that only tells of itself has beside its error.
-_BESIDE_ERROR = _ERROR_KEYS | frozenset(
-    str.split(
-    "detail details message msg code reason __type statustext request_id requestid description title type path timestamp trace_id traceid "
-    "correlationid instance hint help documentation_url status state result outcome data statuscode status_code http_code httpstatus ok "
-    "success time method url retryable retry_after id job_id jobid task_id run_id session_id sessionid service severity level tool object "
-    "name node step answer response output"
-    )
-)  # fmt: skip
-_FAILED = frozenset(
-    str.split(
-        "error failed failure fail timeout timed_out unavailable denied exception crashed aborted internal internal_error server_error"
-    )
-)
-_CALLS = (
-    {"name", "arguments"}, {"tool_calls"}, {"function_call"}, {"tool", "tool_input"}, {"action", "action_input"}, {"tool", "arguments"},
-    {"tool", "args"}, {"name", "parameters"}, {"function", "arguments"}, {"tool_name", "arguments"}, {"tool", "input"}, {"tool_use_id"},
-    {"role", "content"}, {"choices"}, {"candidates"},
-)  # fmt: skip
+# Marks and spaces around a reply and between its sentences; the last two characters join emoji.
+_MARKS, _GAP = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*", r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]+"
+# Sentences of these languages follow each other without a space.
+_WITHOUT_GAPS = frozenset({"ja", "zh", "th"})
 
 
 class DetectedFailure(msgspec.Struct, frozen=True):
-    """Why a reply counts as an error."""
+    """Why a reply counts as an error, or is suspected to be one."""
 
-    # A response error of the scoring standard: empty, null, error_text, trace or malformed.
+    # A response error of the scoring standard: empty, null, error_text, trace, malformed or truncated.
     kind: str
-    # The telling part of the reply, or what is wrong with it.
+    # The words that decided, or what is wrong with the reply.
     message: str
-    # Span of the telling part in the reply.
+    # Span of these words in the reply; empty where the reply as a whole is wrong.
     start: int = 0
     end: int = 0
-    # What decided: the name of a form, or words of the reply in quotation marks, figures and concepts, the strongest first.
+    # What decided: the name of a form, or the words with the largest weights.
     because: tuple[str, ...] = ()
     # How likely it is an error; 1 where a form is certain.
     probability: float = 1.0
+    # False: suspected only, which costs nothing.
+    charged: bool = True
 
 
-def certain_form(text: str | None, stripped: str) -> DetectedFailure | None:
-    """The failure that the form of a reply shows by itself; `stripped` is the text without white space around it."""
-    if text is None:
-        return DetectedFailure("null", "there is no reply", because=("null",))
-    if not stripped or _INVISIBLE.fullmatch(stripped):
-        return DetectedFailure("empty", "the reply is empty", 0, len(text), ("empty",))
-    first = stripped[0]
-    if len(stripped) <= 80:
-        if stripped in _NULLS or (stripped not in {"none", "None."} and _NULL_WORDS.fullmatch(stripped)):
-            return DetectedFailure("null", stripped, 0, len(text), ("null",))
-        if stripped[-1] in ":>*_ " and _LABEL.fullmatch(stripped):
-            return DetectedFailure("empty", "a label without a text", 0, len(text), ("label",))
-    if not first.isalnum():
-        if _ONLY_MARKS.fullmatch(stripped) or _EMPTY_MARKUP.fullmatch(stripped):
-            return DetectedFailure(
-                "empty", "the reply is only punctuation or empty markup", 0, len(text), ("empty",)
-            )
-        if first in "{[`" and len(stripped) <= _LARGEST_BODY:
-            body = _failing_body(stripped)
-            if body:
-                return DetectedFailure(body[0], body[1], 0, len(text), ("body",))
-    return None
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of `forms.toml`."""
+
+    form: str
+    examples: tuple[str, ...]
+    kind: str = "error_text"
+    # Languages of a sentence; "any": it is used with every language.
+    language: str = ""
+    # A reply in which this occurs is not of the form.
+    unless: str = ""
+    # Whether capitals matter.
+    case: bool = False
+    # Below 1: suspected only.
+    probability: float = 1.0
+
+    def at(self, text: str, start: int, end: int) -> DetectedFailure:
+        """The failure that this form shows in a part of a reply."""
+        sure = self.probability == 1
+        message = shortened(text[start:end])
+        return DetectedFailure(self.kind, message, start, end, ("form",), self.probability, sure)
 
 
-def marked_form(head: str) -> DetectedFailure | None:
-    """In a clipped text: a trace without words around it, undecoded text, marks that should have stayed inside."""
-    lines = [line for line in head.split("\n") if line.strip()]
-    trace = _TRACE_LINE.search(head) if any(map(head.__contains__, TRACE_HINTS)) else None
-    if (
-        trace
-        and 2 * len(_TRACE_LINE.findall(head)) + 2 >= len(lines)
-        and not _is_prose(lines[-1])
-        and not _is_prose(lines[0])
-    ):
-        return DetectedFailure("trace", trace.group().strip()[:200], trace.start(), trace.end(), ("trace",))
-    if len(_UNDECODED.findall(head)) * 20 > len(head) or (
-        not head.isascii() and len(_MOJIBAKE.findall(head)) * 20 > len(head)
-    ):
-        return DetectedFailure("malformed", "text that was not decoded", 0, len(head), ("undecoded",))
-    if len(head) >= 400 or ("<" not in head and "[" not in head):
-        return None
-    mark = _CONTROL_MARK.search(head) or _PRINTED_OBJECT.search(head)
-    if mark and not _QUOTES.search(head):
-        return DetectedFailure("malformed", mark.group(), mark.start(), mark.end(), ("mark",))
-    return None
+class Sentences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sentences that error messages are made of."""
+
+    unless: str
+    opening: tuple[Form, ...]
+    failure: tuple[Form, ...]
+    closing: tuple[Form, ...]
+
+    def message_pattern(self, languages: str) -> Any:
+        """Error messages in some languages: at least one failure, with openings and closings around it."""
+        spoken = set(languages.split())
+        # English openings are used in every language.
+        opening, failure, closing = (
+            _either(form for form in forms if {*spoken, extra} & set(form.language.split()))
+            for forms, extra in ((self.opening, "en"), (self.failure, ""), (self.closing, "any"))
+        )
+        gap = _MARKS if spoken & _WITHOUT_GAPS else _GAP
+        before = rf"(?:(?:{opening}|{closing}){gap}(?:(?:and|but|so) )?)*"
+        after = rf"(?:{gap}(?:(?:and|but|so) )?(?:{failure}|{closing}|{opening}))*"
+        return compile_form(rf"{_MARKS}{before}(?:{failure}){after}{_MARKS}")
 
 
-def kind_by_marks(text: str, breaks_off: bool) -> str:
-    """The kind of a reply that was found to be an error: by a trace, by what should have stayed inside, else a message."""
-    if _TRACE_LINE.search(text) or ("\n" in text and _TRACE.search(text)):
-        return "trace"
-    return "malformed" if breaks_off or _LEAK.search(text) else "error_text"
+class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """All of `forms.toml`."""
+
+    whole: tuple[Form, ...]
+    whole_unless: str
+    inside: tuple[Form, ...]
+    inside_unless: str
+    bodies: Bodies
+    sentences: Sentences
+
+    @cached_property
+    def any_whole(self) -> Any:
+        """A quick test whether one of the whole forms may match."""
+        return compile_form(f"{_MARKS}(?:{_either(self.whole)}){_MARKS}")
+
+    @cached_property
+    def messages(self) -> list[Any]:
+        """The patterns of error messages, language by language."""
+        languages = dict.fromkeys(form.language for form in self.sentences.failure)
+        return [self.sentences.message_pattern(spoken) for spoken in languages]
 
 
-def _is_prose(line: str) -> bool:
-    """Whether a line is a sentence of somebody who explains: ten words or more, and few signs of code."""
+@cache
+def form_table() -> FormTable:
+    """The table, read once."""
+    text = (files("answerkey.detect") / "forms.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), FormTable)
+
+
+@cache
+def compile_form(pattern: str, case: bool = False) -> Any:
+    """A compiled RE2 pattern."""
+    options = re2.Options()
+    options.case_sensitive, options.log_errors = case, False
+    # Groups are never read; without them RE2 needs one pass.
+    options.never_capture, options.max_mem = True, 64 << 20
+    return re2.compile(pattern, options)
+
+
+def _either(forms: Iterable[Form]) -> str:
+    return "|".join(f"(?:{form.form})" for form in forms)
+
+
+def shortened(text: str, longest: int = 120) -> str:
+    """The beginning of a text on one line."""
+    words = " ".join(text[: 4 * longest].split())
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+
+
+def is_blank(stripped: str) -> bool:
+    """Whether a reply has no word, number, symbol or emoji."""
+    return not stripped or (not stripped[0].isalnum() and _NOTHING.fullmatch(stripped) is not None)
+
+
+def certain_form(stripped: str) -> DetectedFailure | None:
+    """The form that a reply without spaces around it has; None: its form says nothing."""
+    plain = stripped.replace("’", "'") if "’" in stripped else stripped
     return (
-        len(line.split()) >= 10
-        and line.rstrip()[-1:] in ".!?:"
-        and len(re.findall(r"[{}<>=\\/()]", line)) <= 3
+        _undecoded_form(stripped)
+        or _body_form(stripped)
+        or _whole_form(plain)
+        or _inside_form(plain)
+        or _message_form(plain)
+        or truncated_form(stripped)
     )
 
 
-def _failing_body(stripped: str) -> tuple[str, str] | None:
-    """Kind and message of a JSON body that tells of an error or should have stayed inside."""
-    body = stripped
-    if body.startswith("```"):
-        body = body.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    try:
-        value = decode_json(body)
-    except ValueError:
+def truncated_form(text: str) -> DetectedFailure | None:
+    """Whether a reply certainly breaks off."""
+    found = open_end(text)
+    if found is None:
         return None
-    first: Any = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, dict):
+    start = max(0, len(text) - 40)
+    return DetectedFailure("truncated", f"…{shortened(text[start:])}", start, len(text), (found,))
+
+
+def _undecoded_form(text: str) -> DetectedFailure | None:
+    head = text[:_LONGEST_LINE]
+    found = len(_UNDECODED.findall(head)) or (0 if head.isascii() else len(_MOJIBAKE.findall(head)))
+    if found * 20 <= len(head):
         return None
-    fields = {str(key).lower(): item for key, item in first.items()}
-    keys = set(fields)
-    told = any(fields.get(key) and not isinstance(fields[key], int) for key in keys & _ERROR_KEYS)
-    said_no = fields.get("success") is False or fields.get("ok") is False or fields.get("is_error") is True
-    if (
-        told
-        or said_no
-        or any(
-            _says_failed(fields.get(key)) for key in ("status", "state", "code", "statuscode", "status_code")
-        )
-    ) and (keys <= _BESIDE_ERROR):
-        return "error_text", body[:200]
-    if any(call <= keys for call in _CALLS) and keys.isdisjoint({"answer", "response"}):
-        return "malformed", "a raw message or a call of a tool instead of an answer"
+    return DetectedFailure("malformed", "text that was not decoded", because=("undecoded",))
+
+
+def _body_form(text: str) -> DetectedFailure | None:
+    fields = body_fields(text)
+    if fields is None:
+        return None
+    if form_table().bodies.reports_error(fields):
+        return DetectedFailure("error_text", shortened(text), 0, len(text), ("error body",))
+    if form_table().bodies.is_raw_call(fields):
+        message = "a raw message or a call of a tool instead of an answer"
+        return DetectedFailure("malformed", message, because=("raw call",))
     return None
 
 
-def _says_failed(status: object) -> bool:
-    if isinstance(status, str):
-        return status.lower() in _FAILED or bool(re.fullmatch(r"[45]\d\d", status))
-    return isinstance(status, int) and 400 <= status <= 599
+def _whole_form(text: str) -> DetectedFailure | None:
+    table = form_table()
+    if len(text) > _LONGEST_LINE or not table.any_whole.fullmatch(text):
+        return None
+    if compile_form(table.whole_unless).search(text):
+        return None
+    for form in table.whole:
+        if compile_form(f"{_MARKS}(?:{form.form}){_MARKS}", form.case).fullmatch(text) and not (
+            form.unless and compile_form(form.unless).search(text)
+        ):
+            return form.at(text, 0, len(text))
+    return None
+
+
+def _inside_form(text: str) -> DetectedFailure | None:
+    for form in form_table().inside if len(text) <= _LONGEST_LETTER else ():
+        found = compile_form(form.form, form.case).search(text)
+        if found:
+            # The form itself may have a word by which an answer would speak about it.
+            around = f"{text[: found.start()]} {text[found.end() :]}"
+            is_spoken_of = compile_form(form_table().inside_unless).search(around)
+            return None if is_spoken_of else form.at(text, found.start(), found.end())
+    return None
+
+
+def _message_form(text: str) -> DetectedFailure | None:
+    """Whether every sentence of a reply is one of an error message."""
+    table = form_table()
+    if len(text) > _LONGEST_APOLOGY or not any(message.fullmatch(text) for message in table.messages):
+        return None
+    if compile_form(table.sentences.unless).search(text):
+        return None
+    return DetectedFailure("error_text", shortened(text), 0, len(text), ("error message",))

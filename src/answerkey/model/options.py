@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.reply import Reply, Usage
+from answerkey.model.reply import ErrorKind, Reply, Usage
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
-from answerkey.text.normalise import MatchMode, Threshold
+from answerkey.text.normalise import MatchMode, Threshold, check_pattern
 
 ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
@@ -152,6 +152,51 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     aliases: dict[str, str] = {}
 
 
+class AddedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A reply that is an error in this chatbot: an entry of `[errors] add`."""
+
+    # The whole reply, or a /pattern/ that occurs in it.
+    text: str
+    kind: ErrorKind = "error_text"
+
+
+class ErrorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which replies are errors, where the default is wrong for a chatbot: the settings of `[errors]`."""
+
+    # Replies that are not errors: whole texts, or /patterns/ that occur in them.
+    allow: tuple[str, ...] = ()
+    # Replies that are errors; a plain text is an `error_text`.
+    add: tuple[str | AddedError, ...] = ()
+    # Whether replies that are merely suspicious are listed.
+    suspect: bool = True
+
+    def __post_init__(self) -> None:
+        listed = [("allow", text) for text in self.allow]
+        listed += [("add", error.text) for error in self.added]
+        for name, text in listed:
+            pattern = error_pattern(text)
+            if not (text if pattern is None else pattern).strip():
+                raise ConfigError(
+                    f"[errors] {name}: an entry is empty; remove it or write a text or a /pattern/"
+                )
+            problem = None if pattern is None else check_pattern(pattern)
+            if problem is not None:
+                raise ConfigError(f"[errors] {name} = {text!r}: the pattern does not compile: {problem}")
+
+    @property
+    def added(self) -> tuple[AddedError, ...]:
+        """The added errors, each with its kind."""
+        return tuple(AddedError(text=entry) if isinstance(entry, str) else entry for entry in self.add)
+
+
+DEFAULT_ERRORS = ErrorSettings()
+
+
+def error_pattern(text: str) -> str | None:
+    """The pattern in an entry of `[errors]`; None if the entry is a plain text."""
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == "/" else None
+
+
 class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How replies are scored: the settings of `[scoring]`."""
 
@@ -178,6 +223,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     grounded: GroundedSettings = GroundedSettings()
     # The settings of `[tools]`.
     tools: ToolSettings = ToolSettings()
+    # The settings of `[errors]`.
+    errors: ErrorSettings = DEFAULT_ERRORS
     # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.
     quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
 

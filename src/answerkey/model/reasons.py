@@ -12,6 +12,7 @@ from answerkey.model.scorecard import (
     KeywordFacts,
     Score,
     Scorecard,
+    SuspectedFacts,
     ToolFacts,
     TurnFacts,
 )
@@ -31,7 +32,11 @@ def reason(score: Score) -> str:
     if isinstance(facts, KeywordFacts):
         return _quality_reason(facts)
     if isinstance(facts, ErrorFacts):
-        return f"{facts.kind}: {facts.message}"
+        # The message is in the reply's own words unless a tool or the form as a whole is to blame.
+        quoted = facts.span is not None and facts.kind != "tool"
+        return f"{facts.kind}: '{facts.message}'" if quoted else f"{facts.kind}: {facts.message}"
+    if isinstance(facts, SuspectedFacts):
+        return f"no error; suspected {facts.kind} ({facts.probability:.0%}): '{facts.words}'"
     if isinstance(facts, HarnessFacts):
         return facts.message
     lost = [f"turn {number}: {reason(turn)}" for number, turn in _numbered(facts) if turn.value != 1.0]
@@ -53,6 +58,9 @@ def details(score: Score) -> dict[str, Any]:
         listed = {"kind": facts.kind, "message": facts.message}
         if facts.because is not None:
             listed |= {"because": list(facts.because), "span": facts.span and list(facts.span)}
+    elif isinstance(facts, SuspectedFacts):
+        suspected = {"kind": facts.kind, "words": facts.words, "probability": facts.probability}
+        listed = {"suspected": {**suspected, "span": facts.span and list(facts.span)}}
     elif isinstance(facts, HarnessFacts):
         listed = {"unscored": facts.message, "harness": facts.problem}
     else:

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 _SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
-_ResponseError = Literal["empty", "null", "error_text", "trace", "malformed"]
+_ResponseError = Literal["empty", "null", "error_text", "trace", "malformed", "truncated"]
 # What the harness itself could not do; never charged to the chatbot.
 HarnessProblem = Literal["configuration", "mapping", "login", "local_resources", "scorer", "too_costly"]
 ErrorKind = Literal[_SystemError, _ResponseError]

@@ -101,9 +101,16 @@ def result_row(trial: "Trial") -> dict[str, Any]:
         "tools_used": reply["tools_used"],
         "error": error.get("kind"),
         "error_message": error.get("message"),
+        "suspected": suspected_words(document),
         "latency_ms": reply["latency_ms"],
         **{name: value for name, value in document["metrics"].items() if name not in document["components"]},
     }
+
+
+def suspected_words(document: dict[str, Any]) -> str | None:
+    """The words by which a result's reply is suspected to be an error; None: it is not."""
+    suspected = document["components"].get("error_handling", {}).get("suspected")
+    return None if suspected is None else suspected["words"]
 
 
 def data_frame(run: "Run") -> Any:

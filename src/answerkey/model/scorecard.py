@@ -101,6 +101,18 @@ class ErrorFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="error"):
     span: tuple[int, int] | None = None
 
 
+class SuspectedFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="suspected"):
+    """An error that the reply's text suggests and that is not certain enough to be charged."""
+
+    kind: str
+    # The words of the reply that raised the suspicion.
+    words: str
+    # How likely the reply is an error.
+    probability: float
+    # Span of the words in the reply.
+    span: tuple[int, int] | None = None
+
+
 class HarnessFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="harness"):
     """Why the harness could not score a reply; never charged to the chatbot."""
 
@@ -114,7 +126,7 @@ class TurnFacts(msgspec.Struct, frozen=True, tag="turns"):
     turns: tuple["Score", ...]
 
 
-Facts = ToolFacts | KeywordFacts | ErrorFacts | HarnessFacts | TurnFacts
+Facts = ToolFacts | KeywordFacts | ErrorFacts | SuspectedFacts | HarnessFacts | TurnFacts
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -158,6 +170,12 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     def score(self) -> float | None:
         """The total, under the name that the run document has for it."""
         return self.total
+
+    @property
+    def suspected(self) -> SuspectedFacts | None:
+        """The error that the reply is suspected of, which costs nothing."""
+        score = self.components.get("error_handling")
+        return score.facts if score is not None and isinstance(score.facts, SuspectedFacts) else None
 
 
 # Of a reply that nothing has been said about yet.

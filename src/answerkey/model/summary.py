@@ -79,6 +79,17 @@ class SlowQuestion(msgspec.Struct, frozen=True):
     latency_ms: float
 
 
+class SuspectedReply(msgspec.Struct, frozen=True):
+    """A reply that is suspected to be an error."""
+
+    # The question's id.
+    id: str
+    kind: str
+    # The words that raised the suspicion.
+    words: str
+    probability: float
+
+
 class Summary(Slice, frozen=True, kw_only=True):
     """A whole run's aggregates, with its slices."""
 
@@ -89,6 +100,10 @@ class Summary(Slice, frozen=True, kw_only=True):
     # there for response quality, or for tool usage.
     expecting_nothing: int = 0
     expecting_no_tools: int = 0
+    # Replies that are suspected to be errors: listed for review, not charged.
+    suspected_errors: int = 0
+    # The likeliest of them.
+    suspected_replies: tuple[SuspectedReply, ...] = ()
     # Replies in which not every tool call could be observed; a call that was not seen counts as not made.
     tools_unobserved: int
     # Why models stopped early (length, refusal, filter) → in how many replies.

@@ -44,7 +44,7 @@ from answerkey.model.scorecard import (
     passes,
     round_score,
 )
-from answerkey.model.summary import Cost, Latency, Slice, SlowQuestion, Summary
+from answerkey.model.summary import Cost, Latency, Slice, SlowQuestion, Summary, SuspectedReply
 from answerkey.stats.durations import Durations
 from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean, to_fixed_point
 
@@ -52,6 +52,7 @@ GRADES = "ABCDF"
 # More different groups of equal questions than these are folded into moments, which changes no figure.
 _MOST_CELLS = 50_000
 _SLOWEST_LISTED = 5
+_SUSPECTED_LISTED = 10
 # Reasons may hold any message: the number of different ones that are counted and listed, and their length.
 _REASONS_COUNTED = 1000
 _REASONS_LISTED = 20
@@ -205,6 +206,9 @@ class WholeRunCounts:
         # Finish reasons of replies that did not end by themselves.
         self.finishes: Counter[str] = Counter()
         self.harness: Counter[str] = Counter()
+        # Replies that are suspected to be errors and not charged.
+        self.suspected = 0
+        self._suspected_replies: list[SuspectedReply] = []
         self.tool_latency: dict[str, Durations] = {}
         self._unscored: Counter[str] = Counter()
         # Nanoseconds by phase; replies that were timed, and those of them whose first byte was.
@@ -222,11 +226,27 @@ class WholeRunCounts:
             if problem is not None:
                 self.harness[problem] += 1
             self.add_unscored(_unscored_reason(trial.scorecard, problem))
+        for turn in trial.scorecard.turns or (trial.scorecard,):
+            found = turn.suspected
+            if found is not None:
+                self.suspected += 1
+                listed = SuspectedReply(trial.question.id, found.kind, found.words, found.probability)
+                self._add_suspected([listed])
         for reply in trial.replies:
             self._add_reply(reply)
         latency = trial.latency_ms
         if latency is not None and latency >= self._slowest_limit:
             self._add_slow(trial.question.id, latency)
+
+    def _add_suspected(self, replies: Iterable[SuspectedReply]) -> None:
+        """Keep the likeliest, each wording once."""
+        known = {(reply.id, reply.words): reply for reply in (*self._suspected_replies, *replies)}
+        ranked = sorted(known.values(), key=lambda reply: (-reply.probability, reply.id, reply.words))
+        self._suspected_replies = ranked[:_SUSPECTED_LISTED]
+
+    def suspected_replies(self) -> tuple[SuspectedReply, ...]:
+        """The replies that are most likely errors without being charged."""
+        return tuple(self._suspected_replies)
 
     def _add_reply(self, reply: Reply) -> None:
         self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
@@ -280,6 +300,8 @@ class WholeRunCounts:
         self.tools_unobserved += other.tools_unobserved
         self.finishes.update(other.finishes)
         self.harness.update(other.harness)
+        self.suspected += other.suspected
+        self._add_suspected(other._suspected_replies)
         for why, times in other._unscored.items():
             self.add_unscored(why, times)
         for name, latency in other.tool_latency.items():
@@ -480,6 +502,8 @@ class Tally:
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
             expecting_nothing=questions.expecting_nothing,
             expecting_no_tools=questions.expecting_no_tools,
+            suspected_errors=whole.suspected,
+            suspected_replies=whole.suspected_replies(),
             tools_unobserved=whole.tools_unobserved,
             finishes=dict(sorted(whole.finishes.items())),
             unscored=unscored,

@@ -208,6 +208,7 @@ def _outcome_tables(run: Run) -> Iterator[_Table]:
     rows += [("replies passed", summary.trials_passed), ("replies", summary.replies)]
     rows += [("error rate", _score(summary.error_rate), *_ends(summary.error_interval))]
     rows += [("coverage", _score(summary.coverage)), ("errors", list_words(summary.errors) or "none")]
+    rows += [("suspected errors", summary.suspected_errors)]
     yield _Table("Result", ("", "value", *_ENDS), rows)
     what = {
         "name": info.name,

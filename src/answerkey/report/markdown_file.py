@@ -26,6 +26,7 @@ from answerkey.report.wording import (
     change_words,
     comparison_headline,
     cost_line,
+    count,
     gate_value,
     gate_words,
     grade_words,
@@ -40,6 +41,7 @@ from answerkey.report.wording import (
     range_text,
     score_percent,
     score_text,
+    suspected_lines,
     time_range_text,
 )
 from answerkey.text.normalise import for_markdown, for_terminal, one_line
@@ -111,6 +113,11 @@ def _lines(view: ReportView) -> Iterator[str]:
             for part in view.categories[:_PARTS]
         ),
     )
+    if summary.suspected_errors:
+        yield ""
+        yield f"Suspected errors, not charged: {count(summary.suspected_errors, 'reply', 'replies')}"
+        yield ""
+        yield from (f"- {_safe(words, 300)}" for words in suspected_lines(summary))
     yield from _metrics(summary)
     if line := cost_line(summary.cost):
         yield ""

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
 from answerkey.model.reply import SYSTEM_ERRORS
-from answerkey.model.result_rows import encode, result_lines
+from answerkey.model.result_rows import encode, result_lines, suspected_words
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import result_document, run_header
 from answerkey.model.scorecard import RowOrigin, Trial, mean_score, passes
@@ -23,6 +23,7 @@ _LAST = (
     "lost_points",
     "error_kind",
     "error_message",
+    "suspected",
     "latency_ms",
     "tools_used",
     "reply",
@@ -74,6 +75,7 @@ def flat_row(result: Trial, info: RunInfo) -> list[object]:
         "; ".join(str(loss) for loss in losses_of(result.scorecard)),
         error.get("kind"),
         error.get("message"),
+        suspected_words(row),
         reply["latency_ms"],
         ", ".join(reply["tools_used"]),
         reply["text"],

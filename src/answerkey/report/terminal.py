@@ -34,6 +34,7 @@ from answerkey.report.wording import (
     rate_range_text,
     score_percent,
     score_text,
+    suspected_lines,
     time_range_text,
 )
 from answerkey.text.dates import local_time
@@ -109,6 +110,11 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
         yield _section("Errors")
         rate = f"{percent(view.summary.error_rate)} of replies{rate_range_text(view.summary.error_interval)}"
         yield _indented(f"{list_words(view.summary.errors)}  ({rate})", "red")
+    if view.summary.suspected_errors:
+        yield _section("Suspected errors, not charged")
+        yield _indented(count(view.summary.suspected_errors, "reply", "replies"), "yellow")
+        for words in suspected_lines(view.summary):
+            yield _indented(words)
     yield from _metrics(view)
     yield from _worst(view, console)
 

@@ -378,6 +378,8 @@ def _sentences(view: ReportView) -> Iterator[str]:
     if summary.errors:
         total = sum(summary.errors.values())
         yield f"{count(total, 'reply', 'replies')} ended in an error ({list_words(summary.errors)})."
+    if summary.suspected_errors:
+        yield f"{count(summary.suspected_errors, 'reply', 'replies')} may be an error and cost nothing; please check."
     if summary.latency_ms is not None:
         half, most = milliseconds(summary.latency_ms.p50), milliseconds(summary.latency_ms.p95)
         yield f"Half of the replies took at most {half}, 95% at most {most}."

@@ -176,6 +176,14 @@ def gate_value(value: Any) -> str:
     return metric_text(value) if isinstance(value, float) else one_line(str(value), 60)
 
 
+def suspected_lines(summary: Summary) -> list[str]:
+    """The replies that are suspected to be errors, one a line, the likeliest first."""
+    return [
+        f"{one_line(reply.id, 60)}: {name_words(reply.kind)} {reply.probability:.0%} “{one_line(reply.words, 120)}”"
+        for reply in summary.suspected_replies
+    ]
+
+
 def gate_words(gate: GateResult) -> str:
     """A gate with its value: `score >= 0.9: the value is 0.866`."""
     return f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}"

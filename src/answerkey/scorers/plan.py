@@ -126,7 +126,7 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
             "abbreviations": scoring.matching.abbreviations,
             "folder": settings.folder,
         },
-        "error_handling": {},
+        "error_handling": {"settings": scoring.errors},
         "retrieval": {"measures": scoring.retrieval, "ranker": ranker},
         "source_hygiene": {"ranker": ranker},
         "checks": {

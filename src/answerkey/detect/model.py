@@ -1,0 +1,104 @@
+"""A linear model of the words of a reply: how likely it is an error message instead of an answer.
+
+A word weighs what its runs of characters weigh together, so that a new word, or another form of a known one, has a weight too.
+Only the beginning and the end of a long reply are read. `tools/fit/fit_errors.py` fits the weights.
+"""
+
+import gzip
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from math import exp, sqrt
+
+import msgspec
+
+from answerkey.text.normalise import lazy
+
+_HEAD, _TAIL = 240, 80
+_SHORTEST_RUN, _LONGEST_RUN, _LONGEST_WORD = 3, 5, 24
+_MARKS = ".,!?:;\"“”'()[]*…。，！？、「」«»"
+# Thai, kana, Han and Hangul, which are written without spaces or whose words carry endings: also one or two characters count.
+_DENSE = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+# Remembered words above this number are forgotten.
+_MOST_WORDS = 50_000
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """The fitted weights, as whole numbers of a unit."""
+
+    bias: float
+    unit: float
+    # A reply at least this likely to be an error is charged.
+    charged_from: float
+    # Run of characters → weight, and feature of the reply's shape → weight.
+    runs: dict[str, int]
+    shapes: dict[str, int]
+
+
+class Model:
+    """Weighs replies, and remembers what words weigh."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        self._words = _WordWeights(weights.runs)
+
+    def probability(self, stripped: str) -> float:
+        """How likely a reply without spaces around it is an error."""
+        words = clip(stripped).lower().split()
+        if len(self._words) > _MOST_WORDS:
+            self._words.clear()
+        total = sum(map(self._words.__getitem__, words)) / sqrt(len(words))
+        shapes = self.weights.shapes
+        for shape in shapes_of(stripped, words):
+            total += shapes.get(shape, 0)
+        return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
+
+    def weight(self, text: str) -> float:
+        """How much the words of a text speak for an error."""
+        return sum(map(self._words.__getitem__, text.lower().split()))
+
+
+class _WordWeights(dict[str, int]):
+    def __init__(self, runs: dict[str, int]) -> None:
+        self._runs = runs
+
+    def __missing__(self, word: str) -> int:
+        weight = self[word] = sum(self._runs.get(run, 0) for run in runs_of(word))
+        return weight
+
+
+@cache
+def shipped_model() -> Model:
+    """The weights in the package."""
+    packed = (files("answerkey.detect") / "weights.json.gz").read_bytes()
+    return Model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
+
+
+def clip(text: str) -> str:
+    """The beginning and the end of a long text."""
+    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
+
+
+def runs_of(word: str) -> Iterator[str]:
+    """The runs of characters in a word in lower case, its ends marked by spaces, and the word itself."""
+    marked = f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
+    yield marked
+    for length in range(_SHORTEST_RUN, min(_LONGEST_RUN, len(marked) - 1) + 1):
+        for start in range(len(marked) - length + 1):
+            yield marked[start : start + length]
+    if not word.isascii() and _DENSE.search(word):
+        for length in (1, 2):
+            for start in range(1, len(marked) - length):
+                yield marked[start : start + length]
+
+
+def shapes_of(stripped: str, words: list[str]) -> tuple[str, ...]:
+    """Features of a reply beside its words: length, last character, first and last word."""
+    last = stripped[-1]
+    end = "a" if last.isalpha() else "0" if last.isdigit() else last
+    return (
+        f"length {min(10, len(stripped).bit_length())}",
+        f"end {end}",
+        f"first {words[0]}",
+        f"last {words[-1]}",
+    )

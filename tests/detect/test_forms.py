@@ -1,0 +1,144 @@
+"""Every row of the table of certain forms, and what a form must not be mistaken for."""
+
+import pytest
+
+from answerkey.detect.detector import detect_failure
+from answerkey.detect.forms import Form, form_table
+
+TABLE = form_table()
+ROWS = [(form, example) for form in (*TABLE.whole, *TABLE.inside) for example in form.examples]
+SENTENCES = TABLE.sentences
+
+
+def failure_in(language: str) -> str:
+    """A failure in one of the languages of an opening or a closing."""
+    spoken = set(language.split())
+    return next(
+        form.examples[0].rstrip(" ,.")
+        for form in SENTENCES.failure
+        if language == "any" or spoken & set(form.language.split())
+    )
+
+
+@pytest.mark.parametrize(("form", "example"), ROWS, ids=[example[:40] for _, example in ROWS])
+def test_each_example_has_its_form(form: Form, example: str) -> None:
+    found = detect_failure(example)
+    assert found is not None
+    assert (found.kind, found.charged) == (form.kind, form.probability == 1)
+
+
+@pytest.mark.parametrize("sentence", [example for form in SENTENCES.failure for example in form.examples])
+def test_each_failure_alone_is_an_error_message(sentence: str) -> None:
+    found = detect_failure(sentence)
+    assert found is not None
+    assert (found.kind, found.charged) == ("error_text", True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(
+            f"{example} {failure_in(form.language)}"
+            for form in SENTENCES.opening
+            for example in form.examples
+        ),
+        *(
+            f"{failure_in(form.language)}. {example}"
+            for form in SENTENCES.closing
+            for example in form.examples
+        ),
+    ],
+)
+def test_openings_and_closings_go_with_a_failure(reply: str) -> None:
+    found = detect_failure(reply)
+    assert found is not None
+    assert (found.kind, found.charged) == ("error_text", True)
+
+
+@pytest.mark.parametrize(
+    "reply", [example for form in (*SENTENCES.opening, *SENTENCES.closing) for example in form.examples]
+)
+def test_openings_and_closings_alone_are_not_charged(reply: str) -> None:
+    found = detect_failure(reply)
+    assert found is None or not found.charged
+
+
+@pytest.mark.parametrize("body", TABLE.bodies.error_examples)
+def test_bodies_that_report_an_error(body: str) -> None:
+    found = detect_failure(body)
+    assert found is not None
+    assert (found.kind, found.charged) == ("error_text", True)
+
+
+@pytest.mark.parametrize("body", TABLE.bodies.call_examples)
+def test_bodies_that_should_have_stayed_inside(body: str) -> None:
+    found = detect_failure(body)
+    assert found is not None
+    assert (found.kind, found.charged) == ("malformed", True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"order": 17, "errors": 0, "status": "shipped"}',
+        '{"rent": 1450, "currency": "USD"}',
+        '{"name": "Ada", "role": "admin"}',
+        '[{"id": 1}, {"id": 2}]',
+        "In Jinja you write {{ customer.name }} where the name goes.",
+        "Division by zero is undefined.",
+        "In JavaScript 0/0 is NaN, not null.",
+        "You see [object Object] because an object was added to a text.",
+        "502 Bad Gateway means that a proxy got no valid response. Restart the service behind it.",
+        "ECONNREFUSED means nothing listens on that port.",
+        "ValueError: raised when an argument has the right type but not a valid value.",
+        "The service is available from 9 to 5.",
+        "Your service starts on Monday.",
+        "There was a problem with your card, so I used the other one. The order is confirmed.",
+        "If something went wrong, tell us your order number and we will send a new one.",
+        "Please try again with your order number.",
+        "Line 3 timed out of the tournament after two rounds and is back on Friday.",
+        'The log says:\n\n  File "a.py", line 3\nValueError: bad\n\nThe column has text, so convert it before you compare.',
+    ],
+)
+def test_answers_that_resemble_a_form_are_not_charged(reply: str) -> None:
+    found = detect_failure(reply)
+    assert found is None or not found.charged
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Here is the script:\n\n```python\nfor row in rows:\n    print(row",
+        "| Name | Rent |\n|---|---|\n| Unit 1 | 1,450 |\n| Unit 2",
+        "Do this:\n1. Open the app\n2. Tap Settings\n3.",
+        '{"answer": "Your parcel will arr',
+        "The deposit is due before you move in (see section 4 of the",
+        "The invoice was sent on Monday and it is payable within thirty days to the",
+        "Die Rechnung wurde am Montag versandt und ist zahlbar bis zum",
+    ],
+)
+def test_open_ends_are_truncated(reply: str) -> None:
+    found = detect_failure(reply)
+    assert found is not None
+    assert (found.kind, found.charged) == ("truncated", True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "hey :)",
+        "good evening :(",
+        "Op maandag zijn we gesloten",
+        "What is it for",
+        "Yes, that is the one I told you about",
+        "1. Open the app\n2. Tap Settings\n3. Tap Log out",
+        "- milk\n- eggs\n- bread",
+        "| Size | Chest |\n|---|---|\n| S | 90 |",
+        "```python\nx = 1\n```",
+        "Sizes: S (small), M (medium), L",
+        "Choose option A",
+    ],
+)
+def test_a_missing_full_stop_is_nothing(reply: str) -> None:
+    found = detect_failure(reply)
+    assert found is None or not found.charged
