@@ -39,20 +39,20 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
             return self
         return msgspec.structs.replace(self, low=ends[0], high=ends[1], stated=True)
 
-    def value(self, given: object) -> float:
+    def value(self, raw: object) -> float:
         """The verdict; raises UsageError on a value that is none."""
-        if isinstance(given, str):
-            if given in self.positive:
+        if isinstance(raw, str):
+            if raw in self.positive:
                 return 1.0
-            if given in self.negative:
+            if raw in self.negative:
                 return 0.0
-        number = _number(given)
+        number = _number(raw)
         if number is not None and (self.low, self.high) != (0.0, 1.0):
             if not self.low <= number <= self.high:
                 raise UsageError(f"value {number:g} is not within the scale {self.low:g}-{self.high:g}")
             return (number - self.low) / (self.high - self.low)
         try:
-            return read_value(given)
+            return read_value(raw)
         except UsageError as error:
             raise UsageError(
                 f"{error}; name another range with --scale 1-5, or labels with --positive and --negative"
@@ -139,13 +139,13 @@ def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> I
     seen = _Seen()
     for line, row in read_rows(path):
         try:
-            given = _given(row, form, scale)
-            if given is not None:
-                seen.note(given, scale)
-            if form.columns and (given is not None or not scale.scores):
+            raw = _record_value(row, form, scale)
+            if raw is not None:
+                seen.note(raw, scale)
+            if form.columns and (raw is not None or not scale.scores):
                 yield plain_feedback(row, scale)
             else:
-                yield None if given is None else _verdict(row, form, scale, given)
+                yield None if raw is None else _verdict(row, form, scale, raw)
         except UsageError as error:
             raise InputError(str(error), path=path, line=line) from None
     if seen.numbers == {1.0}:
@@ -158,10 +158,10 @@ def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> I
 def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     """One object under answerkey's own names."""
     form = _FORMATS["jsonl"]
-    given = _given(row, form, scale)
-    if given is None:
+    raw = _record_value(row, form, scale)
+    if raw is None:
         raise UsageError('there is no "value"; give "up", "down" or a number from 0 to 1')
-    verdict = _verdict(row, form, scale, given)
+    verdict = _verdict(row, form, scale, raw)
     if not (verdict.response_id or verdict.trace_id or verdict.conversation_id or verdict.question):
         raise UsageError(
             "nothing says which reply it is about: give response_id, trace_id, conversation_id or question"
@@ -169,7 +169,7 @@ def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     return verdict
 
 
-class _Given(NamedTuple):
+class _RecordValue(NamedTuple):
     """The value that a record holds."""
 
     value: Json
@@ -184,25 +184,25 @@ class _Seen:
 
     def __init__(self) -> None:
         self._scores: dict[str, None] = {}
-        # Numbers without a given range.
+        # Numbers without a stated range.
         self.numbers: set[float] = set()
 
-    def note(self, given: _Given, scale: Scale) -> None:
+    def note(self, raw: _RecordValue, scale: Scale) -> None:
         """Raise UsageError if there are two scores and none was chosen."""
-        if given.score is not None and not scale.scores:
-            self._scores[given.score] = None
+        if raw.score is not None and not scale.scores:
+            self._scores[raw.score] = None
         if len(self._scores) > 1:
             one, other = self._scores
             raise UsageError(
                 f"there are scores {one!r} and {other!r}; say which counts with --score {one!r}, "
                 f"or what range each has with --score {one!r}=1-5 --score {other!r}=0-1"
             )
-        number = _number(given.value)
-        if number is not None and not given.boolean and not scale.of_score(given.score).stated:
+        number = _number(raw.value)
+        if number is not None and not raw.boolean and not scale.of_score(raw.score).stated:
             self.numbers.add(number)
 
 
-def _given(row: Mapping[str, Json], form: _Format, scale: Scale) -> _Given | None:
+def _record_value(row: Mapping[str, Json], form: _Format, scale: Scale) -> _RecordValue | None:
     kinds = {str(_field(row, name)).upper() for name in form.marks}
     if kinds & _NOT_PEOPLE:
         return None
@@ -217,16 +217,18 @@ def _given(row: Mapping[str, Json], form: _Format, scale: Scale) -> _Given | Non
             )
         if not columns:
             return None
-        return _Given(_field(row, columns[0]), columns[0] if columns[0] in scale.scores or not name else name)
+        return _RecordValue(
+            _field(row, columns[0]), columns[0] if columns[0] in scale.scores or not name else name
+        )
     if scale.scores and name not in scale.scores:
         return None
     # A category of Langfuse has a number as well, which means nothing.
     labels = ("stringValue", "string_value") if "CATEGORICAL" in kinds else ()
     value = _first(row, *labels, *form.value)
-    return None if value is None else _Given(value, name, "BOOLEAN" in kinds)
+    return None if value is None else _RecordValue(value, name, "BOOLEAN" in kinds)
 
 
-def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale, given: _Given) -> Feedback:
+def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale, raw: _RecordValue) -> Feedback:
     texts: dict[str, Any] = {field: _text(row, *names) for field, names in form.texts.items()}
     comment = texts.pop("comment") or ""
     if len(comment) > COMMENT_LIMIT:
@@ -236,7 +238,7 @@ def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale, given: _Given
         id=hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest(),
         created_at=_moment(_text(row, "created_at", "timestamp", "createdAt", "time")),
         # A yes or no has no scale, whatever that of the numbers beside it is.
-        value=read_value(given.value) if given.boolean else scale.of_score(given.score).value(given.value),
+        value=read_value(raw.value) if raw.boolean else scale.of_score(raw.score).value(raw.value),
         source="import",
         comment=comment,
         **texts,
@@ -280,14 +282,14 @@ def _text(row: Mapping[str, Json], *names: str) -> str | None:
     return str(found).replace("\x00", "")
 
 
-def _number(given: object) -> float | None:
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
+def _number(raw: object) -> float | None:
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None
     try:
-        return float(given)
+        return float(raw)
     except (TypeError, ValueError):
         return None
 
 
-def _moment(given: str | None) -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds") if given is None else read_moment(given)
+def _moment(raw: str | None) -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds") if raw is None else read_moment(raw)

@@ -47,7 +47,7 @@ _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
     """Every test of the files; each assertion becomes a keyword, a check, a reference, a call, or is listed."""
     given = dict(fields or {})
-    asked = given.pop("question", "").removeprefix("vars.")
+    variable = given.pop("question", "").removeprefix("vars.")
     if given:
         raise UsageError(f"--map {next(iter(given))}: of a promptfoo test only the question can be chosen")
     losses = Losses()
@@ -55,7 +55,7 @@ def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = N
     for path in paths:
         for position, test in _tests(path, losses):
             losses.position = position
-            cases += [(position, case) for case in _cases(test, asked, losses)]
+            cases += [(position, case) for case in _cases(test, variable, losses)]
     return check_cases(cases, losses, "promptfoo")
 
 
@@ -68,9 +68,9 @@ def _tests(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject
     if document.get("scenarios"):
         losses.position = row_position(path, None, 0)
         losses.add("'scenarios'; write them out as tests")
-    named: Any = document.get("tests")
-    others = [named] if isinstance(named, str) else [test for test in named or () if isinstance(test, str)]
-    for number, (line, row) in enumerate(_rows(path, document, named), start=1):
+    tests: Any = document.get("tests")
+    others = [tests] if isinstance(tests, str) else [test for test in tests or () if isinstance(test, str)]
+    for number, (line, row) in enumerate(_rows(path, document, tests), start=1):
         yield row_position(path, line, number), _inherit(row, inherited)
     for other in others:
         target = path.parent / other.removeprefix("file://")
@@ -93,13 +93,13 @@ def _document(path: Path) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _rows(path: Path, document: JsonObject, named: Any) -> Iterator[tuple[int | None, JsonObject]]:
-    if isinstance(named, str) or (isinstance(named, list) and any(isinstance(test, str) for test in named)):
-        for test in named if isinstance(named, list) else ():
+def _rows(path: Path, document: JsonObject, tests: Any) -> Iterator[tuple[int | None, JsonObject]]:
+    if isinstance(tests, str) or (isinstance(tests, list) and any(isinstance(test, str) for test in tests)):
+        for test in tests if isinstance(tests, list) else ():
             if isinstance(test, dict):
                 yield None, test
         return
-    if document and named is None and "results" not in document:
+    if document and tests is None and "results" not in document:
         raise InputError(
             "has neither 'tests' nor 'results'; give promptfoo's configuration or tests", path=path
         )
@@ -158,19 +158,19 @@ def _inherit(test: JsonObject, default: Mapping[str, Any]) -> JsonObject:
     return merged
 
 
-def _cases(test: JsonObject, asked: str, losses: Losses) -> Iterator[JsonObject]:
+def _cases(test: JsonObject, variable: str, losses: Losses) -> Iterator[JsonObject]:
     """One case for each combination of variables that have several values."""
     variables = test.get("vars")
     if not isinstance(variables, dict) or not variables:
         losses.add("a test without variables, which asks nothing")
         return
-    asked = asked or _asked(variables, losses.position)
+    variable = variable or _question_variable(variables, losses.position)
     lists = {name: value for name, value in variables.items() if isinstance(value, list)}
     for values in product(*lists.values()):
-        yield _case(test, {**variables, **dict(zip(lists, values, strict=True))}, asked, losses)
+        yield _case(test, {**variables, **dict(zip(lists, values, strict=True))}, variable, losses)
 
 
-def _asked(variables: Mapping[str, Any], position: RowPosition) -> str:
+def _question_variable(variables: Mapping[str, Any], position: RowPosition) -> str:
     """The variable that is the question: by its name, or because it is the only one."""
     found = next((name for name in _ASKED if name in variables), None)
     if found is None and len(variables) > 1:
@@ -182,12 +182,14 @@ def _asked(variables: Mapping[str, Any], position: RowPosition) -> str:
     return found or next(iter(variables))
 
 
-def _case(test: JsonObject, variables: Mapping[str, Any], asked: str, losses: Losses) -> JsonObject:
+def _case(test: JsonObject, variables: Mapping[str, Any], variable: str, losses: Losses) -> JsonObject:
     metadata = test.get("metadata")
     notes = dict(metadata) if isinstance(metadata, dict) else {}
-    case: JsonObject = {"question": as_text(variables.get(asked))}
+    case: JsonObject = {"question": as_text(variables.get(variable))}
     case |= {name: str(notes.pop(name)) for name in ("id", "category") if name in notes}
-    others = {name: value for name, value in variables.items() if name != asked and not name.startswith("__")}
+    others = {
+        name: value for name, value in variables.items() if name != variable and not name.startswith("__")
+    }
     extra = {"description": test.get("description"), "vars": others, "promptfoo_metadata": notes}
     case |= {name: value for name, value in extra.items() if value}
     if test.get("__providerOutput") is not None:
@@ -306,7 +308,9 @@ def _start(value: Any) -> list[Any]:
 
 
 def _limit(name: str) -> Carry:
-    return _check(lambda found: {name: found["threshold"]} if found.get("threshold") is not None else None)
+    return _check(
+        lambda assertion: {name: assertion["threshold"]} if assertion.get("threshold") is not None else None
+    )
 
 
 def _json_check(assertion: Mapping[str, Any]) -> JsonObject:
@@ -319,7 +323,9 @@ def _json_check(assertion: Mapping[str, Any]) -> JsonObject:
     return {"json_schema": value} if isinstance(value, dict) else {"is_json": True}
 
 
-_RUBRIC = _check(lambda found: {"rubric": as_text(found["value"])} if found.get("value") else None)
+_RUBRIC = _check(
+    lambda assertion: {"rubric": as_text(assertion["value"])} if assertion.get("value") else None
+)
 _WEIGHTED = ("llm-rubric", "g-eval", "model-graded-closedqa", "is-json", "latency", "cost")
 _ANY: Callable[[Any], list[Any]] = lambda value: [_listed(value)] if _listed(value) else []  # noqa: E731  # a row of the table
 # Kind of assertion → how it is carried over; what it returns is what could not be.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from answerkey.datasets.conversion import Losses, RowPosition, check_cases, row_position
+from answerkey.errors import InputError
 from answerkey.model.reply import JsonObject
 from answerkey.protocols import Imported
 from answerkey.transcripts.files import read_text
@@ -21,6 +22,11 @@ def import_list(paths: Sequence[Path]) -> Imported:
     cases: list[tuple[RowPosition, JsonObject]] = []
     for path in paths:
         lines = [line.strip() for line in read_text(path).splitlines()]
+        first = next(filter(None, lines), "")
+        if first == "[" or first.startswith(("{", "[{", "<")):
+            raise InputError(
+                "is not a list of questions in Markdown or text; import it as its own format", path=path
+            )
         has_bullets = any(map(_BULLET.match, lines))
         category = ""
         for number, line in enumerate(lines, start=1):

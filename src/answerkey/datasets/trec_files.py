@@ -240,9 +240,9 @@ def import_beir(paths: Sequence[Path]) -> Imported:
     return Imported(rows=_questions(qrels, queries), kind="questions", notes=tuple(notes))
 
 
-def _by_kind(found: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+def _by_kind(kinds: Sequence[tuple[str, Path]]) -> dict[str, Path]:
     files: dict[str, Path] = {}
-    for kind, path in found:
+    for kind, path in kinds:
         if kind in files:
             raise UsageError(f"{files[kind]} and {path} are both {kind}; import them one at a time")
         files[kind] = path
@@ -292,9 +292,9 @@ def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[Js
         yield row
 
 
-def _notes(wanted: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tuple[str, ...]:
+def _notes(listed: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tuple[str, ...]:
     notes = []
-    wordless = sum(query not in queries for query in wanted)
+    wordless = sum(query not in queries for query in listed)
     if wordless:
         notes.append(
             f"{wordless} queries have no text here, so their question is their id; add the queries' file"
@@ -302,7 +302,7 @@ def _notes(wanted: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tup
     negative = sum(grade < 0 for documents in qrels.values() for grade in documents.values())
     if negative:
         notes.append(f"{negative} judgements with a negative grade were left out: they mean 'not judged'")
-    unjudged = sum(query not in qrels for query in wanted) if qrels else 0
+    unjudged = sum(query not in qrels for query in listed) if qrels else 0
     if unjudged:
         notes.append(f"{unjudged} queries of the run have no judgements")
     return tuple(notes)

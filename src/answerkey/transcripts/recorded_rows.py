@@ -121,7 +121,12 @@ _TEXT_HOLDERS = frozenset({*TEXT_NAMES, *FORMAT_MARKS, "replies", "turns"})
 
 
 def lacks_text(row: Mapping[str, Json], replies: Sequence[Reply]) -> bool:
-    """Whether a row has no field for the text of a reply; null, an error or a transcript without a text are the chatbot's."""
+    """Whether a row has no field for the text of a reply; null, an error or a transcript without a text are the chatbot's.
+
+    The result of a search engine has documents instead of a text.
+    """
+    if "sources" in row and "relevant_documents" in row:
+        return False
     for reply in replies:
         if reply.text is not None or (reply.failure is not None and not is_unmapped(reply.failure)):
             return False
