@@ -1,0 +1,443 @@
+"""Truth sources: where expectations are computed from.
+
+A source gives the values of an expression: a query of a database or of files, a path in a document, a call of a Python
+function. All keys of a run are computed before its first question, from one snapshot, and nothing is ever written.
+"""
+
+import datetime
+import math
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from answerkey.errors import ConfigError, MissingExtraError, UsageError
+from answerkey.model.truth import TruthSettings, TruthValue
+from answerkey.plugins import load_object
+
+# What an expression of each method is called in messages.
+_METHOD_OF_SOURCE = {"url": "sql", "files": "sql", "document": "fact", "python": "python"}
+_LOCK_SECONDS = 5.0
+
+
+class TruthError(UsageError):
+    """A key or a precondition that cannot be computed: the world is not what the key needs."""
+
+    exit_code = 3
+
+
+class TruthSource(Protocol):
+    """Computes values. Implement this to add a kind of source (entry point `answerkey.truth`)."""
+
+    # The method of the expressions that it computes: "sql", "fact" or "python".
+    method: str
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """Every value of an expression, in order; raises TruthError with what is wrong and what to do."""
+
+    def close(self) -> None:
+        """Release connections."""
+
+
+def open_source(name: str, settings: TruthSettings, folder: Path) -> TruthSource:
+    """Open the source `[truth.NAME]`; paths are relative to `folder`."""
+    given = [field for field in _METHOD_OF_SOURCE if getattr(settings, field)]
+    if len(given) != 1:
+        listed = " and ".join(given) if given else "none of them"
+        raise ConfigError(f"[truth.{name}] needs exactly one of url, files, document, python; it has {listed}")
+    if settings.files:
+        return FilesSource(name, settings, folder)
+    if settings.document:
+        return DocumentSource(name, folder / settings.document)
+    if settings.python:
+        return PythonSource(name, settings.python, folder)
+    scheme = urlsplit(settings.url).scheme
+    if scheme == "sqlite":
+        return SqliteSource(name, settings, folder)
+    if scheme in ("postgresql", "postgres"):
+        return PostgresSource(name, settings)
+    raise ConfigError(f"[truth.{name}] url: use sqlite:///path or postgresql://…, not {scheme or settings.url!r}")
+
+
+# Databases.
+
+
+class _TimeLimit:
+    """Interrupts a query that runs longer than the limit."""
+
+    def __init__(self, seconds: float, interrupt: "Any") -> None:
+        self._seconds, self._interrupt = seconds, interrupt
+        self.is_over = False
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Run one query under the limit."""
+        self.is_over = False
+        timer = threading.Timer(self._seconds, self._stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _stop(self) -> None:
+        self.is_over = True
+        self._interrupt()
+
+
+class SqliteSource:
+    """A SQLite file, opened read-only, in one transaction."""
+
+    method = "sql"
+
+    def __init__(self, name: str, settings: TruthSettings, folder: Path) -> None:
+        self._name, self._settings = name, settings
+        path = folder / unquote(urlsplit(settings.url).path.removeprefix("/"))
+        if settings.url.startswith("sqlite:////"):
+            path = Path(unquote(urlsplit(settings.url).path))
+        if not path.is_file():
+            raise TruthError(f"[truth.{name}] url: {path}: no such file")
+        try:
+            self._connection = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode=ro",
+                uri=True,
+                timeout=_LOCK_SECONDS,
+                isolation_level=None,
+                cached_statements=512,
+                check_same_thread=False,
+            )
+            self._connection.set_authorizer(_allow_reading)
+            # A deferred transaction takes its snapshot with the first query, and keeps it.
+            self._connection.execute("BEGIN")
+            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            raise TruthError(f"[truth.{name}] url: {path}: {error}") from None
+        self._deadline = math.inf
+        # Called every few thousand steps of the virtual machine, which costs nothing measurable.
+        self._connection.set_progress_handler(lambda: monotonic() > self._deadline, 10_000)
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """The one column of a query."""
+        self._deadline = monotonic() + self._settings.timeout
+        try:
+            cursor = self._connection.execute(expression, _bound(expression, arguments))
+            rows = cursor.fetchmany(self._settings.max_rows + 1)
+        except sqlite3.Error as error:
+            raise TruthError(_sqlite_problem(error, self._settings.timeout)) from None
+        names = [column[0] for column in cursor.description or ()]
+        return _one_column(names, rows, self._settings.max_rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+# SQLite's codes of what a query may do; anything else (writing, attaching, pragmas) is refused when it is prepared.
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
+
+
+def _allow_reading(action: int, *names: str | None) -> int:
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
+
+
+def _sqlite_problem(error: sqlite3.Error, timeout: float) -> str:
+    message = str(error)
+    if "interrupted" in message:
+        return f"the query took longer than {timeout:g} s; make it faster or raise timeout under [truth]"
+    if "locked" in message:
+        return f"the database is locked by another program; close it and run again ({message})"
+    if "not authorized" in message or "readonly" in message or "prohibited" in message:
+        return "the query writes or changes settings; truth is read-only, use a SELECT"
+    if isinstance(error, sqlite3.ProgrammingError) and "one statement" in message:
+        return "the query has several statements; write one SELECT"
+    return message
+
+
+class PostgresSource:
+    """A PostgreSQL database, read-only, in one repeatable-read transaction."""
+
+    method = "sql"
+
+    def __init__(self, name: str, settings: TruthSettings) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError(f"[truth.{name}] on PostgreSQL", "postgres") from None
+        self._settings, self._error = settings, psycopg.Error
+        try:
+            self._connection = psycopg.connect(settings.url, connect_timeout=10, autocommit=False)
+            self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            self._connection.read_only = True
+            self._connection.execute(f"SET LOCAL statement_timeout = {int(settings.timeout * 1000)}")
+        except psycopg.Error as error:
+            raise TruthError(f"[truth.{name}] url: {_first_line(error)}") from None
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """The one column of a query."""
+        query = _with_placeholders(expression, "%({})s", escape_percent=True)
+        try:
+            # A failed query must not end the transaction, and with it the snapshot.
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                cursor.execute(query, _bound(expression, arguments))
+                if cursor.description is None:
+                    raise TruthError("the query returns nothing; use a SELECT")
+                rows = cursor.fetchmany(self._settings.max_rows + 1)
+                names = [column.name for column in cursor.description]
+        except self._error as error:
+            raise TruthError(_postgres_problem(error, self._settings.timeout)) from None
+        return _one_column(names, rows, self._settings.max_rows)
+
+    def close(self) -> None:
+        """End the transaction and close the connection."""
+        with suppress(self._error):
+            self._connection.rollback()
+        self._connection.close()
+
+
+def _postgres_problem(error: Exception, timeout: float) -> str:
+    kind = type(error).__name__
+    if kind == "QueryCanceled":
+        return f"the query took longer than {timeout:g} s; make it faster or raise timeout under [truth]"
+    if kind == "ReadOnlySqlTransaction":
+        return "the query writes; truth is read-only, use a SELECT"
+    return _first_line(error)
+
+
+class FilesSource:
+    """CSV, Parquet and JSON files as tables, queried with SQL by DuckDB; read once, before the first query."""
+
+    method = "sql"
+
+    def __init__(self, name: str, settings: TruthSettings, folder: Path) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtraError(f"[truth.{name}] files", "truth") from None
+        self._settings, self._error = settings, duckdb.Error
+        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        for table, pattern in settings.files.items():
+            self._load(name, table, folder / pattern)
+        # From here on, queries see the tables and nothing else of this machine.
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+        self._limit = _TimeLimit(settings.timeout, self._connection.interrupt)
+
+    def _load(self, name: str, table: str, path: Path) -> None:
+        where = f"[truth.{name}] files: {table} = {path}"
+        if not table.isidentifier():
+            raise ConfigError(f"{where}: the name of a table must be letters, digits and underscores")
+        reader = _FILE_READERS.get(path.suffix.lower())
+        if reader is None:
+            raise ConfigError(f"{where}: use .csv, .tsv, .parquet, .json or .jsonl files")
+        if not sorted(path.parent.glob(path.name)):
+            raise TruthError(f"{where}: no such file")
+        try:
+            self._connection.execute(f'CREATE TABLE "{table}" AS SELECT * FROM {reader}', [str(path)])  # noqa: S608  # the name is an identifier
+        except self._error as error:
+            raise TruthError(f"{where}: {_first_line(error)}") from None
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """The one column of a query."""
+        query = _with_placeholders(expression, "${}")
+        try:
+            with self._limit.watch():
+                statements = self._connection.extract_statements(query)
+                if len(statements) != 1:
+                    raise TruthError("the query has several statements; write one SELECT")
+                if statements[0].type.name != "SELECT":
+                    raise TruthError("the query writes or changes settings; truth is read-only, use a SELECT")
+                cursor = self._connection.execute(query, _bound(expression, arguments) or None)
+                rows = cursor.fetchmany(self._settings.max_rows + 1)
+        except self._error as error:
+            if self._limit.is_over:
+                seconds = self._settings.timeout
+                raise TruthError(
+                    f"the query took longer than {seconds:g} s; make it faster or raise timeout under [truth]"
+                ) from None
+            raise TruthError(_first_line(error)) from None
+        names = [column[0] for column in cursor.description or ()]
+        return _one_column(names, rows, self._settings.max_rows)
+
+    def close(self) -> None:
+        """Drop the tables."""
+        self._connection.close()
+
+
+_FILE_READERS = {
+    ".csv": "read_csv(?)",
+    ".tsv": "read_csv(?)",
+    ".parquet": "read_parquet(?)",
+    ".json": "read_json(?)",
+    ".jsonl": "read_json(?, format = 'newline_delimited')",
+    ".ndjson": "read_json(?, format = 'newline_delimited')",
+}
+
+# A parameter `:name`, outside quotes, comments and casts (`::date`).
+_PARAMETER = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|::|(?P<parameter>:(?P<name>[A-Za-z_]\w*))", re.DOTALL
+)
+
+
+@lru_cache(maxsize=1024)
+def _parameters(expression: str) -> frozenset[str]:
+    return frozenset(match["name"] for match in _PARAMETER.finditer(expression) if match["name"])
+
+
+def _bound(expression: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a query has parameters for."""
+    wanted = _parameters(expression)
+    missing = sorted(wanted - arguments.keys())
+    if missing:
+        raise TruthError(f"no value for :{missing[0]}; add it to params, or to the question as a field {missing[0]!r}")
+    return {name: arguments[name] for name in wanted}
+
+
+@lru_cache(maxsize=1024)
+def _with_placeholders(expression: str, form: str, *, escape_percent: bool = False) -> str:
+    """A query with `:name` in the form of another database."""
+    parts: list[str] = []
+    position = 0
+    for match in _PARAMETER.finditer(expression):
+        if match["name"]:
+            parts += expression[position : match.start()], "\0" + match["name"] + "\0"
+            position = match.end()
+    text = "".join([*parts, expression[position:]])
+    if escape_percent:
+        text = text.replace("%", "%%")
+    return re.sub("\0(\\w+)\0", lambda match: form.format(match[1]), text)
+
+
+def _one_column(names: Sequence[str], rows: Sequence[Sequence[Any]], max_rows: int) -> list[TruthValue]:
+    if not names:
+        raise TruthError("the query returns nothing; use a SELECT")
+    if len(names) != 1:
+        raise TruthError(f"the query returns {len(names)} columns ({', '.join(names[:5])}); select one")
+    if len(rows) > max_rows:
+        raise TruthError(f"the query returns more than {max_rows:,} rows; aggregate, or raise max_rows under [truth]")
+    return [plain_value(row[0]) for row in rows]
+
+
+# Documents and functions.
+
+
+class DocumentSource:
+    """A YAML, JSON or TOML document; an expression is a JMESPath such as `entity.formation_date`."""
+
+    method = "fact"
+
+    def __init__(self, name: str, path: Path) -> None:
+        self._where = f"[truth.{name}] document: {path}"
+        self._content = _read_document(path, self._where)
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """The value at a path; a list is several values."""
+        import jmespath
+        from jmespath.exceptions import JMESPathError
+
+        try:
+            found = jmespath.search(expression, self._content)
+        except JMESPathError as error:
+            raise TruthError(f"not a valid path: {_first_line(error)}") from None
+        if found is None:
+            raise TruthError(f"no value at {expression!r}; {self._nearest(expression)}")
+        if isinstance(found, dict):
+            raise TruthError(f"{expression!r} is an object with {', '.join(list(found)[:6])}; name one of them")
+        return [plain_value(value) for value in (found if isinstance(found, list) else [found])]
+
+    def _nearest(self, expression: str) -> str:
+        """The names beside the first one that does not exist."""
+        place, shown = self._content, "the document"
+        for name in expression.split("."):
+            if not isinstance(place, dict):
+                return f"{shown} has no names"
+            if name not in place:
+                return f"{shown} has {', '.join(map(str, list(place)[:8])) or 'nothing'}"
+            place, shown = place[name], name
+        return f"{shown} is empty"
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _read_document(path: Path, where: str) -> Any:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise TruthError(f"{where}: {reason or error}") from None
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".json":
+            import json
+
+            return json.loads(text)
+        if suffix == ".toml":
+            import tomllib
+
+            return tomllib.loads(text)
+        if suffix in (".yml", ".yaml"):
+            from answerkey.transcripts.yaml_values import load_yaml
+
+            return load_yaml(text)
+    except ValueError as error:
+        raise TruthError(f"{where}: cannot be read: {_first_line(error)}") from None
+    raise ConfigError(f"{where}: use a .yml, .json or .toml file")
+
+
+class PythonSource:
+    """Functions of a Python file, which return a value, a list, a date or None."""
+
+    method = "python"
+
+    def __init__(self, name: str, file: str, folder: Path) -> None:
+        self._name, self._file, self._folder = name, file, folder
+        if not (folder / file).is_file():
+            raise TruthError(f"[truth.{name}] python: {folder / file}: no such file")
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """What the function returns; a list or set is several values."""
+        function = load_object(f"{self._file}:{expression}", self._folder)
+        if not callable(function):
+            raise TruthError(f"{expression} of {self._file} is not a function")
+        try:
+            returned = function(**arguments)
+        except Exception as error:  # noqa: BLE001  # the user's code may raise anything
+            raise TruthError(f"{expression}() raised {type(error).__name__}: {_first_line(error)}") from None
+        several = list(returned) if isinstance(returned, list | tuple | set | frozenset) else [returned]
+        return [plain_value(value) for value in several]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def plain_value(value: Any) -> TruthValue:
+    """A computed value as a number, a text, a date or None; anything else is refused."""
+    if value is None or isinstance(value, str | datetime.date):
+        return value.date() if isinstance(value, datetime.datetime) and not _has_time(value) else value
+    if isinstance(value, datetime.time):
+        return value.isoformat("minutes")
+    if isinstance(value, bool):
+        raise TruthError("the value is true or false; return the text or number that a reply should say")
+    if isinstance(value, int | float | Decimal):
+        if not math.isfinite(value):
+            raise TruthError(f"the value is {value}, which is not a number that a reply can say")
+        return value if isinstance(value, int) else float(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise TruthError("the value is binary (a BLOB); select a text, number or date")
+    raise TruthError(f"the value is a {type(value).__name__}; it must be a number, a text or a date")
+
+
+def _has_time(value: datetime.datetime) -> bool:
+    return value.time() != datetime.time()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
