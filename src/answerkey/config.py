@@ -23,6 +23,7 @@ from answerkey.model.options import (
     ToolSettings,
 )
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
+from answerkey.model.truth import TruthSettings, WorldCondition
 from answerkey.plugins import RegistryLayer, scorers
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
@@ -61,6 +62,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Prices of models, or of targets by name: "gpt-4o-mini" = {input = 0.15, output = 0.60}.
     prices: dict[str, Price] = {}
     server: dict[str, Any] = {}
+    # Sources that expectations are computed from, by name, and preconditions on the data.
+    truth: dict[str, TruthSettings] = {}
+    world: list[WorldCondition] = []
     # The configuration file itself.
     path: str | None = None
 

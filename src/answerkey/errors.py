@@ -15,6 +15,7 @@
     │       ├── StoreMissingError  there is none at the address yet
     │       └── StoreFullError     it has no room, or its disk fails
     ├── TargetUnreachableError     exit 3: the chatbot could not be reached at all
+    ├── TruthError                 exit 3: the data is not what the key needs (a precondition fails, a computed value is missing)
     └── InterruptedRunError        exit 130: stopped by the user; what was asked is kept
 
 A failure of the chatbot while it is being asked is not here: it is data, a `Reply` with a `Failure`.
@@ -124,6 +125,12 @@ class StoreFullError(StoreError):
 
 class TargetUnreachableError(AnswerkeyError):
     """The chatbot could not be reached at all."""
+
+    exit_code = 3
+
+
+class TruthError(AnswerkeyError):
+    """The data is not what the answer key needs: a precondition does not hold, or a computed value is missing."""
 
     exit_code = 3
 

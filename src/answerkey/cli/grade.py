@@ -310,6 +310,7 @@ def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | N
 @click.argument("run", default="latest")
 @match_flag
 @flag("--questions", "Use the expectations of this golden set.", type=FILE)
+@flag("--recompute-truth", "Compute expectations from the data as it is now.", is_flag=True)
 @judge_flags
 @store_flag
 @ends_with_run("scoring")
@@ -317,6 +318,7 @@ def rescore(
     run: str,
     match: str | None,
     questions: Path | None,
+    recompute_truth: bool,
     judge: JudgeFlags,
     store: str | None,
     settings: Settings,
@@ -341,4 +343,5 @@ def rescore(
         store=store,
         settings=settings,
         progress=progress,
+        recompute_truth=recompute_truth,
     )

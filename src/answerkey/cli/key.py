@@ -103,6 +103,30 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None) ->
     return Answer(audit_document(result), lambda: print_audit(result, chosen), int(too_high))
 
 
+@click.command()
+@questions_argument
+@answers
+def truth(questions: Path | None) -> Answer:
+    """Compute the expectations of a golden set from its data, and check the preconditions; nothing is asked.
+
+    Sources are configured under [truth.NAME], preconditions under [[world]]. Exits with code 3 if a precondition does
+    not hold or a value is missing.
+
+    \b
+    Examples:
+      answerkey truth
+      answerkey truth golden.jsonl --json
+    """
+    from answerkey.report.truth_text import print_truth
+    from answerkey.runs.context import golden_set
+    from answerkey.runs.truth import compute_truth, truth_document
+
+    settings = load_settings()
+    resolved = compute_truth(golden_set(questions, settings), settings)
+    code = 3 if resolved.problems else 0
+    return Answer(truth_document(resolved), lambda: print_truth(resolved), code)
+
+
 @click.command(name="import")
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)

@@ -46,6 +46,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Key": {
         "lint": CommandEntry("answerkey.cli.key:lint", "Check a golden set for mistakes."),
         "audit": CommandEntry("answerkey.cli.key:audit", "Score trivial baseline bots on a golden set."),
+        "truth": CommandEntry(
+            "answerkey.cli.key:truth", "Compute expectations from data and check the data."
+        ),
         "import": CommandEntry("answerkey.cli.key:import_", "Convert another tool's files to a golden set."),
         "export": CommandEntry("answerkey.cli.key:export", "Convert a golden set to another tool's format."),
         "schema": CommandEntry("answerkey.cli.key:schema", "Print JSON Schemas for editors."),

@@ -110,6 +110,13 @@ class ComputedExpectation(_Expectation, frozen=True, tag="computed"):
     # Of the numbers that it gives.
     tolerance: float | str = 0.0
 
+    @property
+    def described(self) -> str:
+        """The expression with its source and arguments, as its values carry it."""
+        source = f"{self.source}: " if self.source else ""
+        arguments = ", ".join(f"{name}={value}" for name, value in sorted(self.arguments.items()))
+        return f"{source}{self.expression}{f' ({arguments})' if arguments else ''}"
+
 
 # What a question expects, or forbids.
 Expectation = SingleExpectation | Alternatives | ComputedExpectation

@@ -7,7 +7,12 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from answerkey.model.expectation import Expectation
+from answerkey.model.expectation import (
+    ComputedExpectation,
+    Expectation,
+    TextExpectation,
+    describe_expectation,
+)
 
 UNCATEGORISED = "uncategorised"
 # Fields of a golden set that say which questions belong together, the first that is there; all but `group` are metadata.
@@ -132,6 +137,37 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     def content_hash(self) -> str:
         """Hash of everything that can change a score: what is asked and what is expected."""
         return _hash(msgspec.structs.replace(self, line=None))
+
+    @cached_property
+    def definition_hash(self) -> str:
+        """Like `content_hash`, with the expressions of computed expectations instead of their values."""
+        turns = tuple(map(_definition, self.turns))
+        return _hash(msgspec.structs.replace(_definition(self), turns=turns, line=None))
+
+    @property
+    def computed_values(self) -> dict[str, list[str]]:
+        """The computed expectations: expression → values."""
+        values: dict[str, list[str]] = {}
+        for turn in self.asks:
+            for one in turn.expected_keywords:
+                if not isinstance(one, str | ComputedExpectation) and one.computed:
+                    values.setdefault(one.expression, []).append(describe_expectation(one))
+        return values
+
+
+def _definition(turn: Question) -> Question:
+    """A turn before its expectations were computed."""
+    expected: dict[Expectation, None] = {}
+    is_answerable = turn.answerable
+    for one in turn.expected_keywords:
+        if isinstance(one, ComputedExpectation):
+            is_answerable = is_answerable or one.on_empty == "abstain"
+            expected[TextExpectation("", must=one.must, expression=one.described)] = None
+        elif isinstance(one, str) or not one.computed:
+            expected[one] = None
+        else:
+            expected[TextExpectation("", must=one.must, expression=one.expression)] = None
+    return msgspec.structs.replace(turn, expected_keywords=tuple(expected), answerable=is_answerable)
 
 
 class ReadNote(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from answerkey.model.options import Options, TargetVersion
 from answerkey.model.run_document import run_document
 from answerkey.model.scorecard import Trial, shown_score
 from answerkey.model.summary import Latency, Summary
+from answerkey.model.truth import RunTruth
 from answerkey.stats.intervals import Interval
 
 
@@ -65,6 +66,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # None: the run has no judge.
     judge: JudgeRecord | None = None
     experiment: ExperimentLink | None = None
+    # None: nothing was computed or checked.
+    truth: RunTruth | None = None
     # What people call it by, beside its name.
     tags: tuple[str, ...] = ()
     # Why it ended before everything was asked, where that was not the user's doing.

@@ -32,6 +32,7 @@ def run_header(run: "Run") -> dict[str, Any]:
     info = run.info
     plain: dict[str, Any] = msgspec.to_builtins(run.summary)
     del plain["name"]
+    plain["truth"] = None if info.truth is None else msgspec.to_builtins(info.truth)
     return {
         "schema": SCHEMA,
         "run": {

@@ -35,7 +35,9 @@ class TruthSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_rows: int = 10_000
 
 
-class WorldCondition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"source": "from"}):
+class WorldCondition(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"source": "from"}
+):
     """One precondition, `[[world]]`: a value of a truth source or of a web address, and what it must be."""
 
     name: str
@@ -75,10 +77,11 @@ class WorldCheck(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-class Truth(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was computed before the first question of a run."""
+class RunTruth(msgspec.Struct, frozen=True, kw_only=True):
+    """What was computed before the first question of a run. The values are in its questions, with their expressions."""
 
-    world: tuple[WorldCheck, ...] = ()
-    keys: tuple[ComputedKey, ...] = ()
+    # Expectations that were computed.
+    computed: int = 0
     # ISO 8601.
     computed_at: str = ""
+    world: tuple[WorldCheck, ...] = ()

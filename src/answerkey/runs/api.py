@@ -36,6 +36,7 @@ from answerkey.runs.context import (
 )
 from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
+from answerkey.runs.truth import with_truth
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.conversation import QuestionContext
@@ -93,6 +94,8 @@ async def evaluate_async(
     context = make_context(chosen, settings, scorers=scorers, progress=progress)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     context.grader.check_questions(golden)
+    golden, truth = with_truth(golden, settings)
+    context = msgspec.structs.replace(context, truth=truth)
     baseline = find_baseline(settings, chosen)
     if chosen.baseline is not None:
         found = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
@@ -173,9 +176,13 @@ def rescore(
     store: str | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
+    recompute_truth: bool = False,
 ) -> Run:
-    """Score the stored replies of a run again, by default with the configured scoring; nothing is asked."""
-    from answerkey.runs.resume import rescore_run
+    """Score the stored replies of a run again, by default with the configured scoring; nothing is asked.
+
+    Computed expectations keep the values that were stored with the run, unless `recompute_truth`.
+    """
+    from answerkey.runs.resume import current_questions, rescore_run
 
     settings = settings or load_settings()
     opened = open_configured_store(settings, store, create=False)
@@ -190,6 +197,9 @@ def rescore(
         outputs=(),
     )
     context = make_context(options, settings, scorers=scorers, progress=progress)
+    if recompute_truth:
+        questions, truth = with_truth(questions or current_questions(info, context, opened), settings)
+        context = msgspec.structs.replace(context, truth=truth)
     scored = wait_for(rescore_run(context, info, opened, questions=questions))
     if options.baseline is None:
         return scored
@@ -246,6 +256,8 @@ def ab(
     parsed = _experiment_gates(context, gates)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     context.grader.check_questions(golden)
+    golden, truth = with_truth(golden, settings)
+    context = msgspec.structs.replace(context, truth=truth)
     experiment = run_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
     return wait_for(experiment).with_gates(parsed)
 
@@ -314,6 +326,7 @@ def score_replies(
     golden = None if questions is None else golden_set(questions, settings)
     if golden is not None:
         context.grader.check_questions(golden)
+        golden, _ = with_truth(golden, settings)
     opened = open_configured_store(settings, store) if keep or context.judge is not None else None
     with nullcontext() if opened is None or keep else opened:
         run = _scored_log(paths, context, opened, golden, how, progress or NO_PROGRESS)

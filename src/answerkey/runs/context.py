@@ -16,6 +16,7 @@ from answerkey.datasets.golden_sets import LoadedQuestions, load_questions, pars
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, price_of
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.truth import RunTruth
 from answerkey.plugins import ScorerRegistry, engines, load_object
 from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
 from answerkey.runs.progress import NO_PROGRESS, Progress
@@ -58,6 +59,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     gates: "tuple[Gate, ...]"
     engine: BaseEngine
     progress: Progress = NO_PROGRESS
+    # What was computed for the questions; None: nothing.
+    truth: RunTruth | None = None
 
     def target(self, spec: TargetLike) -> BaseTarget:
         """The target of a spec, not open yet, with the observers of these options."""

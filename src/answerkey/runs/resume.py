@@ -28,6 +28,7 @@ from answerkey.runs.run import (
     store_summary,
 )
 from answerkey.runs.stored import load_stored_run, stored_trials
+from answerkey.runs.truth import with_row_functions
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike, target_labels
@@ -51,7 +52,7 @@ def resume_run(
         # As its last owner left it.
         info = store.find_run(info.id)
         replay_journal(store, info)
-        questions = _current_questions(info, context, store)
+        questions = with_stored_truth(current_questions(info, context, store), info, store)
 
         async def ask() -> Run:
             async with context.target(spec) as opened:
@@ -88,7 +89,15 @@ async def _continue(
     return await ask_arm(context, store, questions, arm)
 
 
-def _current_questions(info: RunInfo, context: RunContext, store: SqlStore) -> QuestionSet:
+def with_stored_truth(questions: QuestionSet, info: RunInfo, store: SqlStore) -> QuestionSet:
+    """Questions with the values that were computed for a run, so that all of its replies meet the same key."""
+    if info.truth is None:
+        return questions
+    stored = {question.definition_hash: question for question in store.questions(info.question_set_hash)}
+    return questions.subset([stored.get(question.definition_hash, question) for question in questions])
+
+
+def current_questions(info: RunInfo, context: RunContext, store: SqlStore) -> QuestionSet:
     """The golden set from its file, or from the store if the file is gone."""
     if info.question_path is not None and Path(info.question_path).is_file():
         questions = read_questions(
@@ -97,7 +106,7 @@ def _current_questions(info: RunInfo, context: RunContext, store: SqlStore) -> Q
             fields=info.options.map,
             registry=context.settings.scorer_registry,
         )
-        return select_questions(questions, context.options)
+        return select_questions(with_row_functions(questions, context.settings), context.options)
     stored = tuple(store.questions(info.question_set_hash))
     return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
 
@@ -148,8 +157,19 @@ async def ask_with_reuse(
 
 
 def _good_trials(store: SqlStore, old: RunInfo, new: RunInfo, questions: QuestionSet) -> Iterator[Trial]:
-    """Trials without a failure, which may have been temporary, and without timings, which are of another day."""
+    """Trials without a failure, which may have been temporary, and without timings, which are of another day.
+
+    A reply to a question whose computed value has changed since is not reused.
+    """
+    values_before = (
+        {question.id: question.computed_values for question in store.questions(old.question_set_hash)}
+        if new.truth is not None
+        else {}
+    )
     for trial in stored_trials(store, old, questions):
+        values = values_before.get(trial.question.id)
+        if values is not None and values != trial.question.computed_values:
+            continue
         if trial.number <= new.repeat and all(reply.failure is None for reply in trial.replies):
             untimed = (msgspec.structs.replace(reply, timings=Timings()) for reply in trial.replies)
             yield trial.answered(tuple(untimed))
@@ -171,6 +191,7 @@ async def rescore_run(
         options=context.options,
         judge=None,
         confirmation=None,
+        truth=context.truth or info.truth,
         **context.grader.run_fields,
     )
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)

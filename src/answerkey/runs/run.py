@@ -75,6 +75,7 @@ def new_run(
         options=options,
         made_from=made_from,
         experiment=experiment,
+        truth=context.truth,
         **context.grader.run_fields,
     )
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from answerkey.errors import ConfigError
+from answerkey.errors import ConfigError, TruthError
 from answerkey.model.expectation import (
     Alternatives,
     ComputedExpectation,
@@ -21,8 +21,8 @@ from answerkey.model.expectation import (
     TextExpectation,
 )
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.truth import ComputedKey, Truth, TruthSettings, TruthValue, WorldCheck, WorldCondition
-from answerkey.truth.sources import TruthError, TruthSource, open_source
+from answerkey.model.truth import ComputedKey, RunTruth, TruthSettings, TruthValue, WorldCheck, WorldCondition
+from answerkey.truth.sources import TruthSource, open_source
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 _EXPECT = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
@@ -52,9 +52,7 @@ class TruthSources:
 
     def _only_source(self, method: str) -> str:
         fields = {"sql": ("url", "files"), "fact": ("document",), "python": ("python",)}[method]
-        names = [
-            name for name, one in self._settings.items() if any(getattr(one, field) for field in fields)
-        ]
+        names = [name for name, one in self._settings.items() if any(getattr(one, field) for field in fields)]
         if len(names) != 1:
             listed = ", ".join(names) or "there is none"
             raise TruthError(f'"from" must name a source under [truth] for {method!r} ({listed})')
@@ -98,14 +96,15 @@ class Resolved(NamedTuple):
     """A golden set with its computed values."""
 
     questions: QuestionSet
-    truth: Truth
+    keys: list[ComputedKey]
+    truth: RunTruth
     # One line for each key or precondition that cannot be computed or does not hold.
     problems: list[str]
 
 
-def needs_truth(questions: QuestionSet, settings: Mapping[str, TruthSettings], world: tuple[WorldCondition, ...]) -> bool:
-    """Whether anything must be computed or checked before a run."""
-    return bool(world) or any(
+def has_computed(questions: QuestionSet) -> bool:
+    """Whether a set has expectations that must be computed."""
+    return any(
         isinstance(expectation, ComputedExpectation)
         for question in questions
         for turn in question.asks
@@ -124,12 +123,12 @@ def resolve(
         checks, problems = _check_world(world, sources)
         resolving = _Resolving(sources, questions.path)
         resolved = [resolving.question(question) for question in questions]
-    truth = Truth(
+    truth = RunTruth(
+        computed=len(resolving.keys),
         world=checks,
-        keys=tuple(resolving.keys),
         computed_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    return Resolved(questions.subset(resolved), truth, [*problems, *resolving.problems])
+    return Resolved(questions.subset(resolved), resolving.keys, truth, [*problems, *resolving.problems])
 
 
 class _Resolving:
@@ -141,13 +140,14 @@ class _Resolving:
         self.problems: list[str] = []
 
     def question(self, question: Question) -> Question:
-        """A question with values in the place of its computed expectations."""
+        """A question whose computed expectations are replaced by their values."""
         turns = tuple(self._turn(question, turn) for turn in question.turns)
         return msgspec.structs.replace(self._turn(question, question), turns=turns)
 
     def _turn(self, question: Question, turn: Question) -> Question:
         if not any(
-            isinstance(one, ComputedExpectation) for one in (*turn.expected_keywords, *turn.forbidden_keywords)
+            isinstance(one, ComputedExpectation)
+            for one in (*turn.expected_keywords, *turn.forbidden_keywords)
         ):
             return turn
         expected: list[Expectation] = []
@@ -158,6 +158,8 @@ class _Resolving:
                 continue
             values = self._values(question, turn, one)
             if values is None:
+                # It stays without a value, so that the question is still known to be the same one.
+                expected.append(one)
                 is_answerable = is_answerable and one.on_empty != "abstain"
             else:
                 expected += _expectations(one, values)
@@ -174,7 +176,9 @@ class _Resolving:
             answerable=is_answerable,
         )
 
-    def _values(self, question: Question, turn: Question, one: ComputedExpectation) -> list[TruthValue] | None:
+    def _values(
+        self, question: Question, turn: Question, one: ComputedExpectation
+    ) -> list[TruthValue] | None:
         """The values of an expectation; None where there is none, or it could not be computed."""
         arguments = one.arguments if one.method == "python" else {**_fields(question, turn), **one.arguments}
         try:
@@ -182,8 +186,8 @@ class _Resolving:
         except (TruthError, ConfigError) as error:
             self._problem(question, f"{one.method} {_shortened(one.expression)!r}: {error}")
             return None
-        values = [value for value in result.values if value is not None and value != ""]
-        shown = [_shown(value) for value in result.values]
+        values: list[TruthValue] = [value for value in result.values if value is not None and value != ""]
+        shown = [_as_json(value) for value in result.values]
         self.keys.append(
             ComputedKey(
                 id=question.id,
@@ -212,7 +216,12 @@ class _Resolving:
 
 def _fields(question: Question, turn: Question) -> dict[str, Any]:
     """What a query may name as `:name` without a parameter: the question's own fields."""
-    known = {"id": question.id, "category": question.category, "persona": question.persona, "question": turn.question}
+    known = {
+        "id": question.id,
+        "category": question.category,
+        "persona": question.persona,
+        "question": turn.question,
+    }
     return {**question.metadata, **turn.metadata, **known}
 
 
@@ -221,12 +230,12 @@ def _expectations(computed: ComputedExpectation, values: list[TruthValue]) -> li
     singles = [_expectation(value, computed) for value in values]
     if computed.several == "any" and len(singles) > 1:
         bare = tuple(msgspec.structs.replace(one, must=False) for one in singles if not isinstance(one, str))
-        return [Alternatives(bare, must=computed.must, expression=computed.expression)]
+        return [Alternatives(bare, must=computed.must, expression=computed.described)]
     return list(singles)
 
 
 def _expectation(value: TruthValue, computed: ComputedExpectation) -> SingleExpectation:
-    must, expression = computed.must, computed.expression
+    must, expression = computed.must, computed.described
     if isinstance(value, int | float):
         tolerance = computed.tolerance
         if not tolerance and value != int(value):
@@ -243,7 +252,7 @@ def _expectation(value: TruthValue, computed: ComputedExpectation) -> SingleExpe
     return TextExpectation(text, must=must, expression=expression)
 
 
-def _shown(value: TruthValue) -> Any:
+def _as_json(value: TruthValue) -> Any:
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
@@ -284,7 +293,7 @@ def _world_value(condition: WorldCondition, sources: TruthSources) -> Any:
     values = sources.compute(method, getattr(condition, method), condition.source, {}).values
     if len(values) > 1:
         raise TruthError(f"{len(values)} values where one is compared; aggregate them")
-    return _shown(values[0]) if values else None
+    return _as_json(values[0]) if values else None
 
 
 def _fetched(condition: WorldCondition) -> Any:
@@ -327,7 +336,9 @@ def _comparison(condition: WorldCondition) -> Any:
     except ValueError:
         wanted = text.strip("\"'")
         if operator not in ("==", "!="):
-            raise ConfigError(f"{where}: expect = {condition.expect!r}: a text can only be == or !=") from None
+            raise ConfigError(
+                f"{where}: expect = {condition.expect!r}: a text can only be == or !="
+            ) from None
 
     def compare(value: Any) -> bool:
         if value is None:

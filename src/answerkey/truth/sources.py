@@ -9,28 +9,23 @@ import math
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
-from answerkey.errors import ConfigError, MissingExtraError, UsageError
+from answerkey.errors import ConfigError, MissingExtraError, TruthError, UsageError
 from answerkey.model.truth import TruthSettings, TruthValue
-from answerkey.plugins import load_object
+from answerkey.plugins import load_python
 
 # What an expression of each method is called in messages.
 _METHOD_OF_SOURCE = {"url": "sql", "files": "sql", "document": "fact", "python": "python"}
 _LOCK_SECONDS = 5.0
-
-
-class TruthError(UsageError):
-    """A key or a precondition that cannot be computed: the world is not what the key needs."""
-
-    exit_code = 3
 
 
 class TruthSource(Protocol):
@@ -51,7 +46,9 @@ def open_source(name: str, settings: TruthSettings, folder: Path) -> TruthSource
     given = [field for field in _METHOD_OF_SOURCE if getattr(settings, field)]
     if len(given) != 1:
         listed = " and ".join(given) if given else "none of them"
-        raise ConfigError(f"[truth.{name}] needs exactly one of url, files, document, python; it has {listed}")
+        raise ConfigError(
+            f"[truth.{name}] needs exactly one of url, files, document, python; it has {listed}"
+        )
     if settings.files:
         return FilesSource(name, settings, folder)
     if settings.document:
@@ -63,7 +60,9 @@ def open_source(name: str, settings: TruthSettings, folder: Path) -> TruthSource
         return SqliteSource(name, settings, folder)
     if scheme in ("postgresql", "postgres"):
         return PostgresSource(name, settings)
-    raise ConfigError(f"[truth.{name}] url: use sqlite:///path or postgresql://…, not {scheme or settings.url!r}")
+    raise ConfigError(
+        f"[truth.{name}] url: use sqlite:///path or postgresql://…, not {scheme or settings.url!r}"
+    )
 
 
 # Databases.
@@ -72,7 +71,7 @@ def open_source(name: str, settings: TruthSettings, folder: Path) -> TruthSource
 class _TimeLimit:
     """Interrupts a query that runs longer than the limit."""
 
-    def __init__(self, seconds: float, interrupt: "Any") -> None:
+    def __init__(self, seconds: float, interrupt: Callable[[], None]) -> None:
         self._seconds, self._interrupt = seconds, interrupt
         self.is_over = False
 
@@ -141,7 +140,13 @@ class SqliteSource:
 
 
 # SQLite's codes of what a query may do; anything else (writing, attaching, pragmas) is refused when it is prepared.
-_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
+_READING = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_TRANSACTION,
+}
 
 
 def _allow_reading(action: int, *names: str | None) -> int:
@@ -282,7 +287,8 @@ _FILE_READERS = {
 
 # A parameter `:name`, outside quotes, comments and casts (`::date`).
 _PARAMETER = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|::|(?P<parameter>:(?P<name>[A-Za-z_]\w*))", re.DOTALL
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|::|(?P<parameter>:(?P<name>[A-Za-z_]\w*))",
+    re.DOTALL,
 )
 
 
@@ -296,7 +302,9 @@ def _bound(expression: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     wanted = _parameters(expression)
     missing = sorted(wanted - arguments.keys())
     if missing:
-        raise TruthError(f"no value for :{missing[0]}; add it to params, or to the question as a field {missing[0]!r}")
+        raise TruthError(
+            f"no value for :{missing[0]}; add it to params, or to the question as a field {missing[0]!r}"
+        )
     return {name: arguments[name] for name in wanted}
 
 
@@ -321,7 +329,9 @@ def _one_column(names: Sequence[str], rows: Sequence[Sequence[Any]], max_rows: i
     if len(names) != 1:
         raise TruthError(f"the query returns {len(names)} columns ({', '.join(names[:5])}); select one")
     if len(rows) > max_rows:
-        raise TruthError(f"the query returns more than {max_rows:,} rows; aggregate, or raise max_rows under [truth]")
+        raise TruthError(
+            f"the query returns more than {max_rows:,} rows; aggregate, or raise max_rows under [truth]"
+        )
     return [plain_value(row[0]) for row in rows]
 
 
@@ -349,7 +359,9 @@ class DocumentSource:
         if found is None:
             raise TruthError(f"no value at {expression!r}; {self._nearest(expression)}")
         if isinstance(found, dict):
-            raise TruthError(f"{expression!r} is an object with {', '.join(list(found)[:6])}; name one of them")
+            raise TruthError(
+                f"{expression!r} is an object with {', '.join(list(found)[:6])}; name one of them"
+            )
         return [plain_value(value) for value in (found if isinstance(found, list) else [found])]
 
     def _nearest(self, expression: str) -> str:
@@ -384,9 +396,9 @@ def _read_document(path: Path, where: str) -> Any:
 
             return tomllib.loads(text)
         if suffix in (".yml", ".yaml"):
-            from answerkey.transcripts.yaml_values import load_yaml
+            from answerkey.transcripts.yaml_documents import decode_yaml
 
-            return load_yaml(text)
+            return decode_yaml(text)
     except ValueError as error:
         raise TruthError(f"{where}: cannot be read: {_first_line(error)}") from None
     raise ConfigError(f"{where}: use a .yml, .json or .toml file")
@@ -398,21 +410,37 @@ class PythonSource:
     method = "python"
 
     def __init__(self, name: str, file: str, folder: Path) -> None:
-        self._name, self._file, self._folder = name, file, folder
+        self._file, self._folder = file, folder
+        self._module: ModuleType | None = None
         if not (folder / file).is_file():
             raise TruthError(f"[truth.{name}] python: {folder / file}: no such file")
 
     def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
         """What the function returns; a list or set is several values."""
-        function = load_object(f"{self._file}:{expression}", self._folder)
-        if not callable(function):
-            raise TruthError(f"{expression} of {self._file} is not a function")
+        function = self._function(expression)
         try:
             returned = function(**arguments)
         except Exception as error:  # noqa: BLE001  # the user's code may raise anything
             raise TruthError(f"{expression}() raised {type(error).__name__}: {_first_line(error)}") from None
         several = list(returned) if isinstance(returned, list | tuple | set | frozenset) else [returned]
         return [plain_value(value) for value in several]
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        """A function of the file, which is run once however many of its functions are used."""
+        if self._module is None:
+            try:
+                _, self._module = load_python(f"{self._file}:{name}", self._folder)
+            except UsageError as error:
+                raise TruthError(str(error)) from None
+        function = getattr(self._module, name, None)
+        if not callable(function):
+            known = [
+                other for other, part in vars(self._module).items() if other[0] != "_" and callable(part)
+            ]
+            raise TruthError(
+                f"{self._file} has no function {name!r}; it has {', '.join(known[:10]) or 'none'}"
+            )
+        return cast("Callable[..., Any]", function)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,0 +1,279 @@
+"""Computed expectations and preconditions through the commands: what is refused, graded, stored and recomputed."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONFIG = """
+questions = "golden.jsonl"
+target = "bot.py:answer"
+
+[truth.books]
+url = "sqlite:///books.db"
+
+[[world]]
+name = "reservations are loaded"
+from = "books"
+sql = "SELECT COUNT(*) FROM reservations"
+expect = "> 0"
+"""
+# Reads the same database as the key.
+BOT = """
+import re, sqlite3
+def answer(question):
+    month = {"July": "2025-07", "August": "2025-08"}[re.search("July|August", question)[0]]
+    with sqlite3.connect("books.db") as db:
+        total = db.execute("SELECT SUM(gross) FROM reservations WHERE month = ?", (month,)).fetchone()[0]
+    return f"You took in ${total or 0:,.2f} in that month."
+"""
+TOTAL = {"sql": "SELECT SUM(gross) FROM reservations WHERE month = :month", "from": "books", "must": True}
+QUESTIONS = [
+    {"id": "july", "question": "What did we earn in July?", "month": "2025-07", "expected_keywords": [TOTAL]},
+    {
+        "id": "august",
+        "question": "What did we earn in August?",
+        "expected_keywords": [{**TOTAL, "params": {"month": "2025-08"}}],
+    },
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path, write_rows: Callable[..., Path]) -> Path:
+    (tmp_path / "answerkey.toml").write_text(CONFIG)
+    (tmp_path / "bot.py").write_text(BOT)
+    write_rows("golden.jsonl", *QUESTIONS)
+    fill(tmp_path, ("2025-07", 3000.5), ("2025-07", 959.5), ("2025-08", 9209.0))
+    return tmp_path
+
+
+def fill(folder: Path, *rows: tuple[str, float]) -> None:
+    connection = sqlite3.connect(folder / "books.db")
+    with connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS reservations (month TEXT, gross REAL)")
+        connection.execute("DELETE FROM reservations")
+        connection.executemany("INSERT INTO reservations VALUES (?, ?)", rows)
+    connection.close()
+
+
+def test_a_bot_that_reads_the_data_passes(command: Callable[..., Any], project: Path) -> None:
+    run = command("run", "--json").document
+    assert run["summary"]["score"] == 1.0
+    assert run["summary"]["truth"]["computed"] == 2
+    assert run["summary"]["truth"]["world"] == [
+        {"name": "reservations are loaded", "value": 3, "expect": "> 0", "holds": True}
+    ]
+    quality = run["results"][0]["components"]["response_quality"]
+    assert quality["found"] == ["3960"]
+    assert quality["expected"][0]["computed"] is True
+
+
+def test_a_bot_that_invents_a_figure_fails(command: Callable[..., Any], project: Path) -> None:
+    (project / "bot.py").write_text("def answer(question):\n    return 'It was $1 in total, I think.'\n")
+    run = command("run", "--json").document
+    assert all(result["score"] < 0.7 for result in run["results"])
+
+
+def test_an_empty_database_ends_the_run_before_the_first_question(
+    command: Callable[..., Any], project: Path
+) -> None:
+    fill(project)
+    (project / "bot.py").write_text(
+        "import pathlib\ndef answer(question):\n    pathlib.Path('asked').touch()\n    return 'The total was $0.'\n"
+    )
+    refused = command("run")
+    assert refused.code == 3
+    assert "reservations are loaded: expected > 0, found 0" in refused.err
+    assert "golden.jsonl:1: july: sql" in refused.err
+    assert "gives NULL" in refused.err
+    assert "golden.jsonl:2: august" in refused.err
+    assert "Traceback" not in refused.err
+    assert not (project / "asked").exists()
+    assert not (project / ".answerkey").exists()
+
+
+def test_a_world_without_computed_keys_is_checked_too(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    write_rows(
+        "golden.jsonl", {"id": "a", "question": "What did we earn in July?", "expected_keywords": ["3,960"]}
+    )
+    assert command("run").code == 0
+    fill(project)
+    assert command("run").code == 3
+
+
+def test_a_log_is_checked_in_the_same_way(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    log = write_rows("log.jsonl", {"id": "july", "answer": "$3,960"}, {"id": "august", "answer": "$1"})
+    scored = command("score", log, "--questions", "golden.jsonl", "--json").document
+    assert [result["score"] for result in scored["results"]] == [1.0, 0.6]
+    fill(project)
+    assert command("score", log, "--questions", "golden.jsonl").code == 3
+
+
+def test_truth_prints_every_value_with_its_query(command: Callable[..., Any], project: Path) -> None:
+    document = command("truth", "--json").document
+    assert document["world"] == [
+        {"name": "reservations are loaded", "value": 3, "expect": "> 0", "holds": True}
+    ]
+    assert [(key["id"], key["from"], key["value"], key["rows"]) for key in document["keys"]] == [
+        ("july", "books", 3960.0, 1),
+        ("august", "books", 9209.0, 1),
+    ]
+    assert all(key["expression"].startswith("SELECT") and key["ms"] >= 0 for key in document["keys"])
+    shown = command("truth")
+    assert shown.code == 0
+    assert "3960" in shown.out
+    fill(project)
+    assert command("truth", "--json").code == 3
+
+
+def test_rescore_keeps_the_stored_values_unless_told(command: Callable[..., Any], project: Path) -> None:
+    assert command("run").code == 0
+    fill(project, ("2025-07", 100.0), ("2025-08", 9209.0))
+    assert command("rescore", "latest", "--json").document["summary"]["score"] == 1.0
+    recomputed = command("rescore", "latest", "--recompute-truth", "--json").document
+    assert [result["score"] for result in recomputed["results"]] == [0.6, 1.0]
+
+
+def test_reuse_asks_again_where_the_truth_moved(command: Callable[..., Any], project: Path) -> None:
+    (project / "bot.py").write_text(
+        BOT.replace(
+            "def answer(question):", "def answer(question):\n    open('asked', 'a').write(question + '\\n')"
+        )
+    )
+    assert command("run").code == 0
+    (project / "asked").unlink()
+    fill(project, ("2025-07", 100.0), ("2025-08", 9209.0))
+    run = command("run", "--reuse", "--json").document
+    assert run["summary"]["score"] == 1.0
+    assert (project / "asked").read_text() == "What did we earn in July?\n"
+
+
+def test_resume_keeps_the_values_of_the_run(command: Callable[..., Any], project: Path) -> None:
+    first = command("run", "--json").document["run"]["id"]
+    fill(project, ("2025-07", 100.0), ("2025-08", 1.0))
+    resumed = command("resume", first, "--json")
+    assert resumed.code == 0
+    assert resumed.document["summary"]["score"] == 1.0
+
+
+def test_a_question_without_a_value_can_be_one_to_decline(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    september = {
+        "id": "september",
+        "question": "What did we earn in August of last year?",
+        "expected_keywords": [{**TOTAL, "params": {"month": "2024-08"}, "on_empty": "abstain"}],
+    }
+    write_rows("golden.jsonl", QUESTIONS[0], september)
+    (project / "bot.py").write_text(
+        "def answer(question):\n"
+        "    return 'There is no record of that.' if 'last year' in question else 'It was $3,960.'\n"
+    )
+    assert command("run", "--json").document["summary"]["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("expectation", "message"),
+    [
+        ({"sql": "SELECT gross FROM nowhere", "from": "books"}, "no such table"),
+        ({"sql": "SELECT 1", "from": "boks"}, "there is no [truth.boks]"),
+        ({"sql": "UPDATE reservations SET gross = 0", "from": "books"}, "read-only"),
+        ({"fact": "a.b", "from": "books"}, "computes 'sql', not 'fact'"),
+        ({"python": "total"}, "must name a source under [truth]"),
+    ],
+)
+def test_a_key_that_cannot_be_computed_is_one_line(
+    expectation: dict[str, Any],
+    message: str,
+    command: Callable[..., Any],
+    project: Path,
+    write_rows: Callable[..., Path],
+) -> None:
+    write_rows(
+        "golden.jsonl", QUESTIONS[0], {"id": "b", "question": "What?", "expected_keywords": [expectation]}
+    )
+    refused = command("run")
+    assert refused.code == 3
+    assert message in refused.err
+    assert "golden.jsonl:2: b:" in refused.err
+    assert len(refused.err.strip().splitlines()) == 1
+
+
+def test_the_users_rows_name_a_function(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    (project / "truth.py").write_text(
+        "import csv\n"
+        "def total(month):\n"
+        "    rows = csv.DictReader(open('airbnb.csv'))\n"
+        "    return sum(float(row['amount']) for row in rows if row['checkout'].startswith(month))\n"
+        "def guests(month):\n"
+        "    rows = csv.DictReader(open('airbnb.csv'))\n"
+        "    return [row['guest'] for row in rows if row['checkout'].startswith(month)]\n"
+    )
+    (project / "airbnb.csv").write_text(
+        "guest,amount,checkout\nAnn Lee,3000.50,2025-07-04\nBen Roe,959.50,2025-07-30\n"
+    )
+    (project / "answerkey.toml").write_text(
+        'questions = "golden.jsonl"\ntarget = "bot.py:answer"\n[truth.rules]\npython = "truth.py"\n'
+        'rows = { function = "validation_type", args = "validation_params" }\n'
+    )
+    write_rows(
+        "golden.jsonl",
+        {
+            "id": "a",
+            "question": "July?",
+            "validation_type": "total",
+            "validation_params": {"month": "2025-07"},
+        },
+        {
+            "id": "b",
+            "question": "Who?",
+            "validation_type": "guests",
+            "validation_params": {"month": "2025-07"},
+        },
+    )
+    (project / "bot.py").write_text("def answer(question):\n    return 'It was $1 in total, I think.'\n")
+    assert all(result["score"] < 0.7 for result in command("run", "--json").document["results"])
+    (project / "bot.py").write_text("def answer(question):\n    return 'Ann Lee and Ben Roe paid $3,960.'\n")
+    assert command("run", "--json").document["summary"]["score"] == 1.0
+
+
+def test_a_health_endpoint_is_a_precondition(
+    command: Callable[..., Any], project: Path, chatbot: Callable[..., Any]
+) -> None:
+    unreachable = (
+        '[[world]]\nname = "documents"\nget = "http://127.0.0.1:9/health"\nvalue = "count"\nexpect = "> 0"\n'
+    )
+    (project / "answerkey.toml").write_text(CONFIG + unreachable)
+    refused = command("run")
+    assert refused.code == 3
+    assert "documents: http://127.0.0.1:9/health" in refused.err
+
+
+def test_ten_thousand_keys_share_their_query(project: Path) -> None:
+    from answerkey.config import load_settings
+    from answerkey.datasets.golden_sets import parse_question
+    from answerkey.model.question import QuestionSet
+    from answerkey.runs.truth import with_truth
+
+    rows = [
+        {
+            **QUESTIONS[1],
+            "id": f"q{n}",
+            "expected_keywords": [{**TOTAL, "params": {"month": "2025-08", "n": n}}],
+        }
+        for n in range(2_000)
+    ]
+    questions = QuestionSet(questions=tuple(parse_question(row) for row in rows))
+    resolved, truth = with_truth(questions, load_settings(project))
+    assert truth is not None
+    assert truth.computed == 2_000
+    assert json.loads(json.dumps([question.computed_values for question in resolved]))[0]
