@@ -277,3 +277,20 @@ def test_ten_thousand_keys_share_their_query(project: Path) -> None:
     assert truth is not None
     assert truth.computed == 2_000
     assert json.loads(json.dumps([question.computed_values for question in resolved]))[0]
+
+
+def test_compare_lists_changed_truth_apart_from_edits(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    assert command("run", "--name", "before").code == 0
+    fill(project, ("2025-07", 100.0), ("2025-08", 9209.0))
+    assert command("run", "--name", "after").code == 0
+    document = command("compare", "before", "after", "--json").document
+    assert document["truth_changed"] == [{"id": "july", "from": "3960", "to": "100"}]
+    assert document["edited"] == []
+    assert document["difference"]["mean"] == 0.0
+    assert "july (3960 → 100)" in " ".join(command("compare", "before", "after").out.split())
+    write_rows("golden.jsonl", {**QUESTIONS[0], "question": "What was earned in July?"}, QUESTIONS[1])
+    assert command("run", "--name", "edited").code == 0
+    edited = command("compare", "after", "edited", "--json").document
+    assert (edited["truth_changed"], edited["edited"]) == ([], ["july"])

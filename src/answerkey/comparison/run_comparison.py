@@ -1,7 +1,7 @@
 """Comparison of two runs: flat columns of their scores, pairing by question, differences, and the verdict.
 
 A run takes about 200 bytes of memory per question: content hash, id and category, and 8 bytes for the score, latency, cost,
-and each component and metric. Replies, reasons and questions are never read.
+and each component and metric. Replies and reasons are never read; questions only if their values were computed.
 """
 
 from collections import Counter, defaultdict
@@ -14,9 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import ChangeKind, Comparison, Measure, QuestionChange, Side, Unpaired
+from answerkey.model.comparison import (
+    ChangeKind,
+    Comparison,
+    Measure,
+    QuestionChange,
+    Side,
+    TruthChange,
+    Unpaired,
+)
 from answerkey.model.judgement import JudgeRecord
-from answerkey.model.question import GROUP_FIELDS, group_of
+from answerkey.model.question import GROUP_FIELDS, Question, group_of
 from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.scorecard import ScoreBatch, Trial, lowest_score, round_score
 from answerkey.protocols import Direction, Store
@@ -28,6 +36,26 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _BATCH = 1000
+
+
+class ComputedTruth(NamedTuple):
+    """What was computed for a question."""
+
+    # Hash of the question without its values.
+    definition: str
+    values: str
+
+
+def _computed_truth(info: RunInfo, questions: Iterable[Question]) -> dict[str, ComputedTruth]:
+    if info.truth is None or not info.truth.computed:
+        return {}
+    return {
+        question.id: ComputedTruth(
+            question.definition_hash, "; ".join(", ".join(one) for one in values.values())
+        )
+        for question in questions
+        if (values := question.computed_values)
+    }
 
 
 class Columns(NamedTuple):
@@ -55,6 +83,8 @@ class Columns(NamedTuple):
     # Scores of all trials, and the index of each question's first; None if each question has one trial.
     trial_scores: Floats | None
     trial_starts: Ints | None
+    # Id of a question with computed expectations → what was computed; empty if nothing was.
+    truth: Mapping[str, "ComputedTruth"] = {}
 
     def trials(self) -> Iterator[tuple[str, list[float]]]:
         """Yield each question's scored trials; questions without any are omitted."""
@@ -79,7 +109,9 @@ def columns_from_store(
     for info in infos:
         if info.question_set_hash not in groups:
             groups[info.question_set_hash] = dict(store.question_groups(info.question_set_hash, group_fields))
-        found.append(_columns(info, store.score_batches(info), groups[info.question_set_hash]))
+        columns = _columns(info, store.score_batches(info), groups[info.question_set_hash])
+        truth = _computed_truth(info, store.questions(info.question_set_hash))
+        found.append(columns._replace(truth=truth))
     return found
 
 
@@ -95,7 +127,8 @@ def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) 
                     groups[bytes.fromhex(trial.question.content_hash)] = group
             yield _batch(batch)
 
-    return _columns(run.info, batches(), groups, in_order=not isinstance(run.results, LoggedResults))
+    columns = _columns(run.info, batches(), groups, in_order=not isinstance(run.results, LoggedResults))
+    return columns._replace(truth=_computed_truth(run.info, (trial.question for trial in run.results)))
 
 
 def _columns(
@@ -239,6 +272,8 @@ class Pairing(msgspec.Struct, frozen=True):
     candidate: Ints
     # Ids of questions whose wording or expectations were edited between the runs.
     edited: tuple[str, ...]
+    # Questions that only have another computed value.
+    truth_changed: tuple[TruthChange, ...]
     # Questions that are not compared, and why.
     unpaired: tuple[Unpaired, ...]
 
@@ -252,6 +287,7 @@ def pair(base: Columns, candidate: Columns) -> Pairing:
     unused[others[others >= 0]] = False
     leftover = np.flatnonzero(others < 0).tolist()
     edited: list[str] = []
+    truth_changed: list[TruthChange] = []
     only_base: list[str] = []
     if leftover:
         by_id = {candidate.ids[i]: i for i in np.flatnonzero(unused).tolist()}
@@ -261,7 +297,11 @@ def pair(base: Columns, candidate: Columns) -> Pairing:
             if other is None:
                 only_base.append(identity)
             else:
-                edited.append(identity)
+                before, after = base.truth.get(identity), candidate.truth.get(identity)
+                if before is not None and after is not None and before.definition == after.definition:
+                    truth_changed.append(TruthChange(identity, before.values, after.values))
+                else:
+                    edited.append(identity)
                 others[position] = other
                 unused[other] = False
     first = np.flatnonzero(others >= 0)
@@ -271,6 +311,7 @@ def pair(base: Columns, candidate: Columns) -> Pairing:
         base=first[scored],
         candidate=second[scored],
         edited=tuple(edited),
+        truth_changed=tuple(truth_changed),
         unpaired=(
             *(Unpaired(identity, "only in base") for identity in only_base),
             *(Unpaired(candidate.ids[i], "only in candidate") for i in np.flatnonzero(unused).tolist()),
@@ -561,6 +602,7 @@ def compare_runs(
         units=difference.units,
         unpaired=pairing.unpaired,
         edited=pairing.edited,
+        truth_changed=pairing.truth_changed,
         score=score,
         verdict=score.verdict,
         margin=margin,
@@ -741,6 +783,10 @@ def _judge_notes(which: str, before: JudgeRecord, after: JudgeRecord) -> Iterato
 
 
 def _pairing_notes(pairing: Pairing) -> Iterator[str]:
+    if pairing.truth_changed:
+        changes = [f"{change.id} ({change.before} → {change.after})" for change in pairing.truth_changed[:5]]
+        more = f" and {len(pairing.truth_changed) - 5} more" if len(pairing.truth_changed) > 5 else ""
+        yield f"the data changed: each run is graded against its own value for {', '.join(changes)}{more}"
     if pairing.edited:
         yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"
     if pairing.unpaired:

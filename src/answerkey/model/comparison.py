@@ -125,6 +125,14 @@ class Unpaired(msgspec.Struct, frozen=True):
     reason: Literal["only in base", "only in candidate", "not scored"]
 
 
+class TruthChange(msgspec.Struct, frozen=True, rename={"before": "from", "after": "to"}):
+    """A question whose computed expectations differ between two runs."""
+
+    id: str
+    before: str
+    after: str
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Is the candidate better than the base?"""
 
@@ -136,6 +144,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     unpaired: tuple[Unpaired, ...]
     # Paired by id although the question was edited between the runs.
     edited: tuple[str, ...]
+    # Questions whose computed value is another one in each run; each is compared with its own.
+    truth_changed: tuple[TruthChange, ...] = ()
     score: Measure
     verdict: Verdict
     # Differences within ± this are equivalent; None: no margin.
@@ -241,6 +251,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "units": self.units,
             "unpaired": msgspec.to_builtins(list(self.unpaired)),
             "edited": list(self.edited),
+            "truth_changed": [msgspec.to_builtins(change) for change in self.truth_changed],
             "difference": difference,
             "verdict": self.verdict,
             "margin": self.margin,
