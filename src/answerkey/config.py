@@ -23,7 +23,7 @@ from answerkey.model.options import (
     ToolSettings,
 )
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
-from answerkey.model.truth import TruthSettings, WorldCondition
+from answerkey.model.truth import RowFunction, TruthSettings, WorldCondition
 from answerkey.plugins import RegistryLayer, scorers
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
@@ -78,6 +78,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The process-wide scorers and those of this configuration."""
         references = {name: own.python for name, own in self.scorers.items() if own.python is not None}
         return scorers.layer(references, self.folder)
+
+    @property
+    def row_functions(self) -> dict[str, RowFunction]:
+        """Truth source → the fields in which golden rows name one of its functions."""
+        return {name: source.rows for name, source in self.truth.items() if source.rows is not None}
 
     @property
     def gate_expressions(self) -> tuple[str, ...]:

@@ -74,7 +74,9 @@ class _Grading:
             store=config.getoption("--answerkey-store"),
             concurrency=1,
         )
-        self.questions: QuestionSet = read_questions(path, registry=settings.scorer_registry)
+        self.questions: QuestionSet = read_questions(
+            path, registry=settings.scorer_registry, functions=settings.row_functions
+        )
         self.context: RunContext = make_context(options, settings)
         given = config.getoption("--answerkey-target") or None
         self.target_spec = str(choose_target(given, settings, questions=path, options=options))

@@ -332,13 +332,13 @@ def rescore(
       answerkey rescore latest --judge gpt-4o-mini
       answerkey rescore production --questions golden-v2.jsonl --json
     """
-    from answerkey.datasets.golden_sets import read_questions
     from answerkey.runs.api import rescore as rescore_run
+    from answerkey.runs.context import golden_set
 
     return rescore_run(
         run,
         scoring=scoring_for(settings, match),
-        questions=None if questions is None else read_questions(questions, registry=settings.scorer_registry),
+        questions=None if questions is None else golden_set(questions, settings),
         judge=judge.settings,
         store=store,
         settings=settings,

@@ -34,6 +34,7 @@ from answerkey.model.question import (
     question_id,
 )
 from answerkey.model.reply import Json, JsonObject
+from answerkey.model.truth import RowFunction
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.differences import schema_problem
 from answerkey.text.language import LANGUAGES
@@ -43,6 +44,10 @@ from answerkey.transcripts.json_values import type_in_words
 from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
 
 # Reading a file.
+
+
+# Truth source → the fields in which rows name one of its functions.
+RowFunctions = Mapping[str, RowFunction]
 
 
 class LoadedQuestions(NamedTuple):
@@ -65,12 +70,14 @@ def read_questions(
     name: str | None = None,
     fields: Mapping[str, str] | None = None,
     registry: ScorerRegistry = scorers,
+    functions: RowFunctions | None = None,
 ) -> QuestionSet:
     """Read a golden set from a file, or from standard input for "-". Raises one error with all problems of the file.
 
     `fields` maps fields to JMESPath expressions or columns. `registry` has the scorers that checks may name.
+    `functions` are the fields in which rows name a function that computes what they expect, by truth source.
     """
-    loaded = load_questions(path, name=name, fields=fields, registry=registry)
+    loaded = load_questions(path, name=name, fields=fields, registry=registry, functions=functions)
     if loaded.error is not None:
         raise loaded.error
     return loaded.questions
@@ -82,12 +89,13 @@ def load_questions(
     name: str | None = None,
     fields: Mapping[str, str] | None = None,
     registry: ScorerRegistry = scorers,
+    functions: RowFunctions | None = None,
 ) -> LoadedQuestions:
     """Read what can be read of a golden set, and list all problems. Raises InputError for a file that cannot be opened."""
     path = Path(path)
     problems: list[InputError] = []
     file = open_rows(path, "questions", fields, lambda error, row: problems.append(error))
-    questions = _parse_rows(file, shown_path(path), registry, problems)
+    questions = _parse_rows(file, shown_path(path), registry, functions or {}, problems)
     if not questions and not problems:
         problems.append(InputError("has no questions", path=shown_path(path)))
     problems.sort(key=lambda problem: problem.line or 0)
@@ -105,7 +113,11 @@ def load_questions(
 
 
 def _parse_rows(
-    file: RowFile, path: Path, registry: ScorerRegistry, problems: list[InputError]
+    file: RowFile,
+    path: Path,
+    registry: ScorerRegistry,
+    functions: RowFunctions,
+    problems: list[InputError],
 ) -> list[Question]:
     """The questions of a file; ids must be unique."""
     questions: list[Question] = []
@@ -115,6 +127,7 @@ def _parse_rows(
         # Formats without lines count their rows.
         where = "" if line is not None else f"question {number}: "
         try:
+            row = _with_functions(row, functions) if functions else row
             question = parse_question(row, line=line, registry=registry)
         except RowError as error:
             if row and "question" not in row and "turns" not in row:
@@ -138,6 +151,28 @@ def _parse_rows(
     if nameless > 1:
         problems.append(InputError(f"{nameless - 1} more rows have no 'question'", path=path))
     return questions
+
+
+def _with_functions(row: JsonObject, functions: RowFunctions) -> JsonObject:
+    """A row whose own fields name a function, with that function as an essential expectation."""
+    for source, fields in functions.items():
+        name = row.get(fields.function)
+        if name is None:
+            continue
+        arguments = row.get(fields.args) if fields.args else None
+        if not isinstance(name, str):
+            message = f"{fields.function!r} must be the name of a function of [truth.{source}]"
+            raise RowError(FieldProblem(message, (fields.function,)))
+        if not isinstance(arguments, dict | None):
+            message = f"{fields.args!r} must be an object with the function's arguments"
+            raise RowError(FieldProblem(message, (str(fields.args),)))
+        listed = row.get("expected_keywords")
+        computed: JsonObject = {"python": name, "from": source, "must": True}
+        if arguments:
+            computed["args"] = arguments
+        rest = {field: value for field, value in row.items() if field not in (fields.function, fields.args)}
+        row = {**rest, "expected_keywords": [*(listed if isinstance(listed, list) else ()), computed]}
+    return row
 
 
 def _unnamed_question(error: "RowError", row: Mapping[str, Any]) -> str:

@@ -241,7 +241,12 @@ def load_golden_set(
         return load_questions(load_object("answerkey_demo:golden_set_path")())
     if path is None:
         path = settings.folder / str(settings.questions)
-    return load_questions(path, fields=fields or settings.map, registry=settings.scorer_registry)
+    return load_questions(
+        path,
+        fields=fields or settings.map,
+        registry=settings.scorer_registry,
+        functions=settings.row_functions,
+    )
 
 
 def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: ScorerRegistry) -> QuestionSet:

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import AnswerkeyError
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.question import Question
+from answerkey.runs.context import golden_set
+from answerkey.runs.truth import with_truth
 from answerkey.scorers.plan import make_grader
 from answerkey.store.feedback import FeedbackStore, question_of
 from answerkey.store.production import ProductionReplies
@@ -86,7 +87,7 @@ class ProductionGrading:
         cases: dict[str, Question] = {}
         set_hash = ""
         if self._path is not None:
-            questions = read_questions(self._path, registry=self._settings.scorer_registry)
+            questions, _ = with_truth(golden_set(self._path, self._settings), self._settings)
             set_hash = questions.hash
             for question in questions:
                 if not question.turns:

@@ -28,7 +28,6 @@ from answerkey.runs.run import (
     store_summary,
 )
 from answerkey.runs.stored import load_stored_run, stored_trials
-from answerkey.runs.truth import with_row_functions
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike, target_labels
@@ -105,8 +104,9 @@ def current_questions(info: RunInfo, context: RunContext, store: SqlStore) -> Qu
             name=info.question_set,
             fields=info.options.map,
             registry=context.settings.scorer_registry,
+            functions=context.settings.row_functions,
         )
-        return select_questions(with_row_functions(questions, context.settings), context.options)
+        return select_questions(questions, context.options)
     stored = tuple(store.questions(info.question_set_hash))
     return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
 
