@@ -1,31 +1,43 @@
-"""`audit`: scores of trivial baseline bots on a golden set, overall and per question, with the reasons.
+"""`audit`: tests the answer key itself.
 
-The best of them is the floor. A set with a high floor measures little: a real chatbot scores between the floor and 1.
+Two questions: what do trivial baseline bots score (the floor), and would a wrong reply pass (the strength)? A set with a high
+floor or a low strength measures little, whatever its chatbots score.
 """
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from random import Random
 from typing import Any
 
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.golden.baseline_bots import baseline_bots
+from answerkey.golden.baseline_bots import BOTS, BaselineBot, BaselineBots, baseline_reply
+from answerkey.golden.mutants import COUNTED, REPORTED, Family, GoodReply, Mutant, MutantMaker, good_reply
+from answerkey.golden.proposals import Proposal, RightReplies, propose_changes
 from answerkey.model.options import Scoring
-from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.reasons import details
-from answerkey.model.scorecard import Scorecard, round_score
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Scorecard, Trial, round_score
+from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
+from answerkey.stats.intervals import mean_interval
 from answerkey.text.normalise import one_line
 
 # Keywords listed in a reason.
 _MOST_KEYWORDS = 8
+# Right replies of a question that a proposal is tried on.
+_MOST_RIGHT = 20
 
 
 class BotScore(msgspec.Struct, frozen=True, kw_only=True):
     """The score of a bot on the whole set."""
 
     name: str
+    # What it does, in words.
+    description: str
     score: float
     # Ids of the questions that it passes.
     passed: tuple[str, ...]
@@ -42,114 +54,367 @@ class QuestionFloor(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
 
 
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an audit."""
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
+    """What trivial bots score on a set."""
 
     # The best mean score of a bot.
-    floor: float
+    value: float
     bots: tuple[BotScore, ...]
     questions: tuple[QuestionFloor, ...]
 
+    @property
+    def best(self) -> BotScore:
+        """The bot with the best mean score."""
+        return max(self.bots, key=lambda bot: bot.score)
+
+
+class Survivor(msgspec.Struct, frozen=True, kw_only=True):
+    """A wrong reply that passes."""
+
+    family: Family
+    operator: str
+    reply: str
+    score: float
+
+
+class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one family of wrong replies."""
+
+    name: Family
+    mutants: int
+    # Those that do not pass.
+    refused: int
+    mean_score: float | None
+
+
+class QuestionStrength(msgspec.Struct, frozen=True, kw_only=True):
+    """What the key of one question refuses."""
+
+    id: str
+    # None: no wrong reply could be made.
+    strong: bool | None
+    survivors: tuple[Survivor, ...] = ()
+    fixes: tuple[Proposal, ...] = ()
+
+
+class Strength(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of questions whose key refuses every wrong reply that was tried."""
+
+    value: float
+    low: float
+    high: float
+    # Questions that wrong replies could be made for, and those that refuse all of theirs.
+    questions: int
+    strong: int
+
+
+class KeyTest(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of trying wrong replies on a set."""
+
+    # None: no wrong reply could be made for any question.
+    strength: Strength | None
+    # The mean score of a bot whose tools are right and whose facts are all wrong.
+    always_wrong_score: float | None
+    families: tuple[FamilyResult, ...]
+    questions: tuple[QuestionStrength, ...]
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of an audit."""
+
+    floor: Floor
+    # None: only the bots were tried.
+    key: KeyTest | None
+
+    @property
+    def strength(self) -> Strength | None:
+        """The strength of the key; None if it was not measured."""
+        return self.key.strength if self.key is not None else None
+
 
 def audit_questions(
-    questions: QuestionSet, scoring: Scoring | None = None, settings: Settings | None = None
+    questions: QuestionSet,
+    scoring: Scoring | None = None,
+    settings: Settings | None = None,
+    *,
+    trials: Iterable[Trial] = (),
+    bots_only: bool = False,
 ) -> Audit:
-    """Have every bot answer every question, scored like any chatbot."""
+    """Have every bot answer every question, and try wrong replies made from good ones.
+
+    `trials` are recorded: those that pass are the good replies; else reference answers are, else replies composed from
+    the key.
+    """
     grader = make_grader(scoring, settings)
     grader.set_spans(False)
-    bots = baseline_bots(questions)
-    scores: dict[str, list[float]] = {name: [] for name in bots}
-    passed: dict[str, list[str]] = {name: [] for name in bots}
-    floors: list[QuestionFloor] = []
-    for question in questions:
-        marks = {
-            name: _mark_of(grader.grade(question, [bot(question, turn) for turn in question.asks]))
-            for name, bot in bots.items()
-        }
-        for name, mark in marks.items():
-            scores[name].append(mark.points)
-            if mark.passed:
-                passed[name].append(question.id)
-        floors.append(_floor(question, marks))
-    bot_scores = tuple(
-        BotScore(
-            name=name,
-            score=round_score(fsum(scores[name]) / len(scores[name])) if scores[name] else 0.0,
-            passed=tuple(passed[name]),
-        )
-        for name in bots
-    )
-    return Audit(floor=max(bot.score for bot in bot_scores), bots=bot_scores, questions=tuple(floors))
+    floor = measure_floor(questions, grader)
+    key = None if bots_only else try_wrong_replies(questions, grader, trials, propose=True)
+    return Audit(floor=floor, key=key)
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
     """The document of `audit --json`."""
+    key = audit.key
+    tested = {} if key is None else {question.id: question for question in key.questions}
     return {
-        "floor": audit.floor,
-        "bots": [msgspec.to_builtins(bot) for bot in audit.bots],
+        "floor": audit.floor.value,
+        "bots": [msgspec.to_builtins(bot) for bot in audit.floor.bots],
+        "strength": None if audit.strength is None else msgspec.to_builtins(audit.strength),
+        "always_wrong_score": None if key is None else key.always_wrong_score,
+        "families": [] if key is None else [msgspec.to_builtins(family) for family in key.families],
         "questions": [
             {"id": question.id, "floor": question.floor, "because": question.because}
-            for question in audit.questions
+            | _strength_document(tested.get(question.id))
+            for question in audit.floor.questions
         ],
     }
 
 
-class _Mark(msgspec.Struct, frozen=True):
-    """The scores of a bot's answer to a question."""
+def _strength_document(question: QuestionStrength | None) -> dict[str, Any]:
+    if question is None:
+        return {"strong": None, "survivors": [], "fix": []}
+    return {
+        "strong": question.strong,
+        "survivors": [msgspec.to_builtins(survivor) for survivor in question.survivors],
+        "fix": [
+            {
+                "change": fix.change,
+                "fields": fix.fields,
+                "gain": fix.gain,
+                "right_replies_lost": fix.right_replies_lost,
+            }
+            for fix in question.fixes
+        ],
+    }
 
-    points: float
-    passed: bool
-    # Component → its value.
-    values: dict[str, float | None]
-    # The expected keywords in the answer.
-    keywords: list[str]
+
+# The floor.
 
 
-def _mark_of(card: Scorecard) -> _Mark:
-    qualities = [turn.components.get("response_quality") for turn in card.turns or (card,)]
-    found = (word for one in qualities if one is not None for word in details(one).get("found", ()))
-    keywords = list(dict.fromkeys(one_line(word, 80) for word in found))
-    values = {name: score.value for name, score in card.components.items()}
-    return _Mark(card.total or 0.0, card.passed, values, keywords)
-
-
-def _floor(question: Question, marks: dict[str, _Mark]) -> QuestionFloor:
-    best = max(marks, key=lambda bot: marks[bot].points)
-    return QuestionFloor(
-        id=question.id,
-        floor=marks[best].points,
-        bot=best,
-        because=f"{best}: {'; '.join(_reasons(question, best, marks)) or 'it only gives no error'}",
-        passed=marks[best].passed,
+def measure_floor(questions: QuestionSet, grader: Grader) -> Floor:
+    """Score every baseline bot on every question."""
+    bots = BaselineBots(questions)
+    scores: dict[str, list[float]] = {bot.name: [] for bot in BOTS}
+    passed: dict[str, list[str]] = {bot.name: [] for bot in BOTS}
+    floors: list[QuestionFloor] = []
+    for question in questions:
+        cards = _bot_cards(question, bots, grader)
+        for bot in BOTS:
+            card = cards[bot]
+            scores[bot.name].append(card.total or 0.0)
+            if card.passed:
+                passed[bot.name].append(question.id)
+        floors.append(_floor(question, cards))
+    bot_scores = tuple(
+        BotScore(
+            name=bot.name,
+            description=bot.description,
+            score=round_score(fsum(scores[bot.name]) / len(scores[bot.name])) if scores[bot.name] else 0.0,
+            passed=tuple(passed[bot.name]),
+        )
+        for bot in BOTS
+    )
+    return Floor(
+        value=max(bot.score for bot in bot_scores), bots=bot_scores, questions=tuple(floors)
     )
 
 
-def _reasons(question: Question, best: str, marks: dict[str, _Mark]) -> Iterator[str]:
-    """Why the best bot scores, then the keywords that other bots find."""
-    values = marks[best].values
-    if values.get("tool_usage"):
-        if not any(turn.expected_tools for turn in question.asks):
-            yield "no tool is expected"
-        elif best == "every-tool":
-            yield "calling every tool is enough for tool usage"
+def _bot_cards(question: Question, bots: BaselineBots, grader: Grader) -> dict[BaselineBot, Scorecard]:
+    """The scorecard of each bot; bots that make the same calls and say the same are graded once."""
+    calls = [bots.calls(turn) for turn in question.asks]
+    texts = [bots.texts(question, turn) for turn in question.asks]
+    graded: dict[Any, Scorecard] = {}
+    cards: dict[BaselineBot, Scorecard] = {}
+    for bot in BOTS:
+        parts = [(called[bot.tools], said[bot.text]) for called, said in zip(calls, texts, strict=True)]
+        key = tuple((tuple(call.name for call in called), said) for called, said in parts)
+        if key not in graded:
+            graded[key] = grader.grade(question, [baseline_reply(*part) for part in parts])
+        cards[bot] = graded[key]
+    return cards
+
+
+def _floor(question: Question, cards: Mapping[BaselineBot, Scorecard]) -> QuestionFloor:
+    best = max(cards, key=lambda bot: cards[bot].total or 0.0)
+    card = cards[best]
+    reasons = "; ".join(_reasons(question, best, card))
+    return QuestionFloor(
+        id=question.id,
+        floor=card.total or 0.0,
+        bot=best.name,
+        because=f"{best.description}: {reasons or 'it only gives no error'}",
+        passed=card.passed,
+    )
+
+
+def _reasons(question: Question, bot: BaselineBot, card: Scorecard) -> Iterable[str]:
+    """Why a bot scores on a question."""
+    values = {name: score.value for name, score in card.components.items()}
+    if values.get("tool_usage") and not any(turn.expected_tools for turn in question.asks):
+        yield "no tool is expected"
     if values.get("response_quality") and not any(turn.expected_keywords for turn in question.asks):
         yield "no keyword is expected"
-    explained: set[str] = set()
-    for name in (best, *(bot for bot in marks if bot != best)):
-        # Each keyword is explained once: by the best bot, else by the first that finds it.
-        keywords = [word for word in marks[name].keywords if word not in explained]
-        if keywords:
-            explained.update(keywords)
-            more = len(keywords) - _MOST_KEYWORDS
-            listed = ", ".join(keywords[:_MOST_KEYWORDS]) + (f" and {more} more" if more > 0 else "")
-            yield f"{_WHY[name]} {listed}"
+    keywords = _found_keywords(card)
+    if keywords:
+        more = len(keywords) - _MOST_KEYWORDS
+        listed = ", ".join(keywords[:_MOST_KEYWORDS]) + (f" and {more} more" if more > 0 else "")
+        yield f"{_SOURCE_OF_KEYWORDS[bot.text]} {listed}"
 
 
-# Bot → why its answers contain keywords.
-_WHY = {
+# Text policy → where the keywords that it finds are.
+_SOURCE_OF_KEYWORDS = {
     "silent": "an empty reply contains",
     "echo": "the question itself contains",
-    "refuser": "a refusal contains",
-    "every-tool": "a generic reply contains",
+    "nothing-found": "“nothing on record” contains",
     "parrot": "other questions' keywords contain",
 }
+
+
+def _found_keywords(card: Scorecard) -> list[str]:
+    qualities = [turn.components.get("response_quality") for turn in card.turns or (card,)]
+    found = (word for one in qualities if one is not None for word in details(one).get("found", ()))
+    return list(dict.fromkeys(one_line(word, 80) for word in found))
+
+
+# The strength.
+
+
+def try_wrong_replies(
+    questions: QuestionSet,
+    grader: Grader,
+    trials: Iterable[Trial] = (),
+    *,
+    propose: bool = False,
+    sample: int | None = None,
+    seed: int = 0,
+) -> KeyTest:
+    """Grade wrong replies to every question, or to a random sample of them."""
+    right = _right_replies(questions, trials)
+    good: dict[tuple[str, int], GoodReply] = {}
+    for question in questions:
+        for index, turn in enumerate(question.asks):
+            recorded = right.recorded.get((question.id, index))
+            found = good_reply(turn, recorded[0] if recorded else None)
+            if found is not None:
+                good[question.id, index] = found
+    maker = MutantMaker(questions, good, seed=seed)
+    chosen = list(questions)
+    if sample is not None and sample < len(chosen):
+        chosen = Random(seed).sample(chosen, sample)
+    tested = [_try_question(question, maker, grader, right, propose=propose) for question in chosen]
+    return _key_test(chosen, tested)
+
+
+class _Recorded(msgspec.Struct, frozen=True):
+    """Replies of a run that pass, by (question id, index of the turn)."""
+
+    recorded: dict[tuple[str, int], list[Reply]]
+
+
+def _right_replies(questions: QuestionSet, trials: Iterable[Trial]) -> _Recorded:
+    recorded: dict[tuple[str, int], list[Reply]] = defaultdict(list)
+    known = {question.id: question for question in questions}
+    for trial in trials:
+        question = known.get(trial.question.id)
+        if question is None or question.ask_hash != trial.question.ask_hash or trial.scorecard is None:
+            continue
+        cards = trial.scorecard.turns or (trial.scorecard,)
+        for index, (reply, card) in enumerate(zip(trial.replies, cards, strict=False)):
+            replies = recorded[question.id, index]
+            if card.passed and reply.text and len(replies) < _MOST_RIGHT:
+                replies.append(reply)
+    return _Recorded(recorded)
+
+
+class _Tried(msgspec.Struct, frozen=True):
+    """A question with what became of its wrong replies."""
+
+    result: QuestionStrength
+    # (family, score, passed)
+    outcomes: list[tuple[Family, float, bool]]
+
+
+def _try_question(
+    question: Question, maker: MutantMaker, grader: Grader, right: _Recorded, *, propose: bool
+) -> _Tried:
+    def passes(turn: Question, reply: Reply) -> bool:
+        return grader.grade_turn(turn, reply).passed
+
+    outcomes: list[tuple[Family, float, bool]] = []
+    survivors: list[Survivor] = []
+    fixes: list[Proposal] = []
+    for index, turn in enumerate(question.asks):
+        surviving: list[Mutant] = []
+        for mutant in maker.mutants(question, index):
+            card = grader.grade_turn(turn, mutant.reply)
+            outcomes.append((mutant.family, card.total or 0.0, card.passed))
+            if card.passed and mutant.family in COUNTED:
+                surviving.append(mutant)
+                survivors.append(
+                    Survivor(
+                        family=mutant.family,
+                        operator=mutant.operator,
+                        reply=mutant.reply.text or "",
+                        score=card.total or 0.0,
+                    )
+                )
+        if propose and surviving:
+            replies = RightReplies(turn, right.recorded.get((question.id, index), ()), surviving[0].reply)
+            fixes += propose_changes(turn, surviving, replies, passes)
+    tried = any(family in COUNTED for family, _, _ in outcomes)
+    result = QuestionStrength(
+        id=question.id,
+        strong=not survivors if tried else None,
+        survivors=tuple(survivors),
+        fixes=tuple(fixes),
+    )
+    return _Tried(result, outcomes)
+
+
+def _key_test(questions: Sequence[Question], tested: Sequence[_Tried]) -> KeyTest:
+    pairs = [
+        (question, one.result.strong)
+        for question, one in zip(questions, tested, strict=True)
+        if one.result.strong is not None
+    ]
+    values = [float(strong) for _, strong in pairs if strong is not None]
+    interval = mean_interval(values, [group_of(question) or question.id for question, _ in pairs])
+    strength = None
+    if interval is not None:
+        strength = Strength(
+            value=round_score(fsum(values) / len(values)),
+            low=round_score(interval.low),
+            high=round_score(interval.high),
+            questions=len(values),
+            strong=int(sum(values)),
+        )
+    wrong = [score for one in tested if (score := _always_wrong(one)) is not None]
+    return KeyTest(
+        strength=strength,
+        always_wrong_score=round_score(fsum(wrong) / len(wrong)) if wrong else None,
+        families=tuple(_family(name, tested) for name in REPORTED),
+        questions=tuple(one.result for one in tested),
+    )
+
+
+def _always_wrong(one: _Tried) -> float | None:
+    """The mean score of a question's wrong facts; where it has none, of replies to other questions."""
+    for wanted in ("fact", "subject"):
+        scores = [score for family, score, _ in one.outcomes if family == wanted]
+        if scores:
+            return fsum(scores) / len(scores)
+    return None
+
+
+def _family(name: Family, tested: Sequence[_Tried]) -> FamilyResult:
+    outcomes = [
+        (score, passed) for one in tested for family, score, passed in one.outcomes if family == name
+    ]
+    passed = Counter(passed for _, passed in outcomes)
+    scores = [score for score, _ in outcomes]
+    return FamilyResult(
+        name=name,
+        mutants=len(outcomes),
+        refused=passed[False],
+        mean_score=round_score(fsum(scores) / len(scores)) if scores else None,
+    )
