@@ -1,5 +1,8 @@
-"""What bots that know nothing score, through the scorers that every chatbot gets."""
+"""What trivial bots score, and which wrong replies pass, through the scorers that every chatbot gets."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,81 +10,89 @@ import pytest
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet
-from answerkey.runs.audit import Audit, audit_document, audit_questions
+from answerkey.model.reply import Evidence, Reply, ToolCall
+from answerkey.model.scorecard import Trial
+from answerkey.runs.audit import Audit, KeyTest, audit_document, audit_questions
+
+
+def question_set(*rows: dict[str, Any]) -> QuestionSet:
+    questions = [parse_question({"id": f"q{index}", **row}) for index, row in enumerate(rows, start=1)]
+    return QuestionSet(questions=tuple(questions))
 
 
 def audit(*rows: dict[str, Any], scoring: Scoring | None = None) -> Audit:
-    questions = [parse_question({"id": f"q{index}", **row}) for index, row in enumerate(rows, start=1)]
-    return audit_questions(QuestionSet(questions=tuple(questions)), scoring)
+    return audit_questions(question_set(*rows), scoring)
+
+
+def key_test(*rows: dict[str, Any]) -> KeyTest:
+    key = audit(*rows).key
+    assert key is not None
+    return key
 
 
 def scores(result: Audit) -> dict[str, float]:
-    return {bot.name: bot.score for bot in result.bots}
+    return {bot.name: bot.score for bot in result.floor.bots}
 
 
 AUGUST = {
     "question": "What was my rental income in August 2024?",
     "expected_tools": ["query_database"],
     "expected_keywords": ["August", "2024", "rental", "income", "16144"],
+    "reference_answer": "Your rental income in August 2024 was $16,144.",
 }
 EIN = {
     "question": "What is our tax number?",
     "expected_tools": ["query_database"],
     "expected_keywords": ["83-4567890"],
+    "reference_answer": "The EIN is 83-4567890.",
 }
 
 
-def test_a_specific_question_gives_nothing_away() -> None:
-    result = audit(EIN)
-    assert scores(result) == {"silent": 0.0, "echo": 0.2, "refuser": 0.2, "every-tool": 0.6, "parrot": 0.2}
-    assert result.floor == 0.6
-    assert all(bot.passed == () for bot in result.bots)
+# The floor.
 
 
-def test_an_echo_finds_what_stands_in_the_question() -> None:
-    result = audit(AUGUST)
-    assert scores(result)["echo"] == pytest.approx(0.2 + 0.4 * 4 / 5)
-    assert "the question itself contains August, 2024, rental, income" in result.questions[0].because
+def test_every_policy_is_combined_with_every_other() -> None:
+    found = scores(audit(EIN))
+    assert len(found) == 20
+    assert found["no-tool+silent"] == 0.0
+    assert found["no-tool+echo"] == 0.2
+    assert found["every-tool+echo"] == 0.6
+    assert found["right-tools+nothing-found"] == 0.6
 
 
-def test_without_expectations_everybody_passes() -> None:
+def test_a_bot_that_calls_every_tool_and_repeats_the_question_is_tried() -> None:
+    # The keywords are all in the question: the two halves alone score 0.6 and 0.6, together 1.0.
+    result = audit({**AUGUST, "expected_keywords": ["August", "2024", "rental"]}, EIN)
+    assert scores(result)["every-tool+echo"] == pytest.approx((1.0 + 0.6) / 2)
+    assert result.floor.questions[0].passed
+    assert "repeats the question" in result.floor.questions[0].because
+    assert "the question itself contains August, 2024, rental" in result.floor.questions[0].because
+
+
+def test_the_tools_of_the_most_similar_question_are_tried() -> None:
+    other = {**AUGUST, "question": "What was my rental income in July 2024?", "expected_tools": ["search"]}
+    found = scores(audit(AUGUST, other))
+    assert found["similar-tools+silent"] == 0.0
+    assert found["right-tools+silent"] == 0.4
+
+
+def test_without_expectations_every_bot_passes() -> None:
     result = audit({"question": "Hello"})
-    assert result.floor == 1.0
-    assert result.questions[0].because == "echo: no tool is expected; no keyword is expected"
-    assert {bot.name for bot in result.bots if bot.passed} == {
-        "silent",
-        "echo",
-        "refuser",
-        "every-tool",
-        "parrot",
-    }
+    assert result.floor.value == 1.0
+    assert all(bot.passed == ("q1",) for bot in result.floor.bots if not bot.name.endswith("silent"))
 
 
-def test_the_parrot_knows_the_other_questions_keywords() -> None:
+def test_the_parrot_knows_only_the_other_questions_keywords() -> None:
+    assert scores(audit(EIN, AUGUST))["no-tool+parrot"] == 0.2
     first = {**EIN, "expected_tools": [], "expected_keywords": ["Montrose"]}
     second = {"question": "Which town?", "expected_keywords": [["Montrose", "Ouray"]]}
-    result = audit(first, second)
-    assert scores(result)["parrot"] == 1.0
-    assert (
-        result.questions[0].because
-        == "parrot: no tool is expected; other questions' keywords contain Montrose"
-    )
+    assert scores(audit(first, second))["no-tool+parrot"] == 1.0
 
 
-def test_the_parrot_does_not_know_a_questions_own_keywords() -> None:
-    assert scores(audit(EIN, AUGUST))["parrot"] == 0.2
-
-
-def test_calling_every_tool_is_no_help_where_tools_are_forbidden() -> None:
+def test_calling_every_tool_does_not_help_where_a_tool_is_forbidden() -> None:
     other = {"question": "What is the weather?", "expected_tools": ["weather"]}
-    assert scores(audit({**EIN, "forbidden_tools": ["weather"]}, other))["every-tool"] == pytest.approx(
-        (0.2 + 1.0) / 2
-    )
-
-
-def test_a_keyword_inside_a_refusal_gives_it_away() -> None:
-    result = audit({"question": "Who?", "expected_keywords": ["or"]})
-    assert result.questions[0].because.startswith("refuser: no tool is expected; a refusal contains or")
+    result = audit({**EIN, "forbidden_tools": ["weather"]}, other)
+    assert scores(result)["every-tool+echo"] == pytest.approx((0.2 + 1.0) / 2)
 
 
 def test_a_conversation_is_answered_turn_by_turn() -> None:
@@ -89,35 +100,194 @@ def test_a_conversation_is_answered_turn_by_turn() -> None:
         {"question": "Where is Montrose?", "expected_keywords": ["Montrose"]},
         {"question": "And its zip?", "expected_keywords": ["81401"]},
     ]
-    result = audit({"turns": turns})
-    assert scores(result)["echo"] == pytest.approx((1.0 + 0.6) / 2)
+    assert scores(audit({"turns": turns}))["no-tool+echo"] == pytest.approx((1.0 + 0.6) / 2)
 
 
 def test_the_configured_scoring_counts() -> None:
     only_words = Scoring(weights={"tool_usage": 0.0, "response_quality": 1.0, "error_handling": 0.0})
-    assert scores(audit(AUGUST, scoring=only_words))["echo"] == pytest.approx(0.8)
+    assert scores(audit(AUGUST, scoring=only_words))["no-tool+echo"] == pytest.approx(0.8)
 
 
-def test_marks_without_words_are_those_of_a_full_grading() -> None:
-    rows: list[dict[str, Any]] = [
-        AUGUST,
-        EIN,
-        {"question": "Hello"},
-        {"question": "Which of 2024 and 83?", "expected_keywords": ["2024", ["or", "83"], {"number": 83}]},
-        {"question": "Is the server down? Error 500", "expected_keywords": ["down", "DOWN", "16,144"]},
-        {"question": "Weather?", "expected_tools": ["weather"], "expected_keywords": [{"regex": "W.*r"}]},
-    ]
-    # A question with checks is graded in full; these checks do not count.
-    checked = [{**row, "checks": [{"max_words": 5}]} for row in rows]
-    for scoring in (None, Scoring(match="literal"), Scoring(match="smart")):
-        assert audit_document(audit(*rows, scoring=scoring)) == audit_document(
-            audit(*checked, scoring=scoring)
-        )
+# The strength.
+
+
+def test_a_question_with_one_specific_keyword_is_strong() -> None:
+    key = key_test(EIN)
+    assert key.strength is not None
+    assert (key.strength.value, key.strength.strong, key.strength.questions) == (1.0, 1, 1)
+    assert key.questions[0].strong
+    families = {family.name: family for family in key.families}
+    assert families["fact"].mutants == families["fact"].refused > 0
+    assert families["nothing"].mutants == families["nothing"].refused > 0
+
+
+def test_more_keywords_weaken_the_pass_rule() -> None:
+    key = key_test(AUGUST)
+    assert key.strength is not None
+    assert key.strength.value == 0.0
+    wrong = [survivor for survivor in key.questions[0].survivors if survivor.operator == "asked figure"]
+    assert len(wrong) == 1
+    assert "16,144" not in wrong[0].reply
+    assert wrong[0].score == pytest.approx(0.92)
+
+
+def test_the_proposal_names_the_value_that_matters() -> None:
+    key = key_test(AUGUST)
+    best = key.questions[0].fixes[0]
+    assert "16144" in best.change
+    assert best.gain == len(key.questions[0].survivors)
+    assert best.right_replies_lost == 0
+    assert {"number": 16144.0, "must": True}.items() <= best.fields["expected_keywords"][-1].items()  # type: ignore[index, union-attr]
+
+
+def test_the_proposal_makes_the_question_strong() -> None:
+    row = {**AUGUST, "expected_keywords": key_test(AUGUST).questions[0].fixes[0].fields["expected_keywords"]}
+    key = key_test(row)
+    assert key.strength is not None
+    assert key.strength.value == 1.0
+
+
+def test_a_fact_of_the_reference_is_proposed_where_the_key_has_none() -> None:
+    vague = {**AUGUST, "expected_keywords": ["income"]}
+    question = key_test(vague).questions[0]
+    assert any(survivor.family == "nothing" for survivor in question.survivors)
+    assert question.fixes[0].change == "add 16144 as must"
+
+
+def test_the_reply_to_a_similar_question_is_tried() -> None:
+    july = {
+        **AUGUST,
+        "question": "What was my rental income in July 2024?",
+        "reference_answer": "Your rental income in July 2024 was $15,020.",
+    }
+    survivors = key_test({**AUGUST, "expected_keywords": ["income"]}, july).questions[0].survivors
+    assert ("subject", "Your rental income in July 2024 was $15,020.") in {
+        (survivor.family, survivor.reply) for survivor in survivors
+    }
+
+
+def test_what_the_question_says_is_not_changed() -> None:
+    for survivor in key_test(AUGUST).questions[0].survivors:
+        if survivor.family == "fact":
+            assert "August 2024" in survivor.reply
+
+
+def test_an_address_is_not_a_figure_to_change() -> None:
+    row = {
+        "question": "How much did we pay for the fourplex?",
+        "expected_keywords": ["430000", "fourplex"],
+        "reference_answer": "The fourplex at 900 S 9th St, Montrose, CO 81401 cost $430,000.",
+    }
+    facts = [survivor.reply for survivor in key_test(row).questions[0].survivors if survivor.family == "fact"]
+    assert facts
+    assert all("900 S 9th St, Montrose, CO 81401" in reply for reply in facts)
+
+
+def test_a_reply_that_a_person_marked_as_right_is_not_wrong() -> None:
+    before = key_test({**AUGUST, "expected_keywords": ["income"]}).questions[0].survivors
+    marked = {**AUGUST, "expected_keywords": ["income"], "also_right": [before[0].reply]}
+    after = key_test(marked).questions[0].survivors
+    assert before[0].reply not in [survivor.reply for survivor in after]
+    assert len(after) == len(before) - 1
+
+
+def test_saying_nothing_is_right_where_there_is_no_answer() -> None:
+    row = {"question": "What is the wifi password?", "answerable": False, "reference_answer": "It is not on record."}
+    operators = {survivor.operator for survivor in key_test(row).questions[0].survivors}
+    assert not operators & {"nothing found", "empty talk"}
+
+
+def test_the_other_rows_of_a_tool_result_are_tried() -> None:
+    questions = question_set({**AUGUST, "expected_keywords": ["income"], "reference_answer": None})
+    rows = [{"month": "July", "income": 15020}, {"month": "August", "income": 16144}]
+    call = ToolCall(name="query_database", result=rows, result_seen=True)
+    reply = Reply(
+        text="Your rental income in August 2024 was $16,144.",
+        tool_calls=(call,),
+        evidence=Evidence(tools_observed=True),
+    )
+    [question] = questions.questions
+    key = audit_questions(questions, trials=[Trial(question, 1, 0, (reply,))]).key
+    assert key is not None
+    replies = {survivor.operator: survivor.reply for survivor in key.questions[0].survivors}
+    assert replies["another row"] == "Your rental income in August 2024 was $15,020."
+
+
+def test_a_failing_recorded_reply_is_not_a_good_one() -> None:
+    questions = question_set(EIN)
+    [question] = questions.questions
+    reply = Reply(text="It is 11-1111111.", evidence=Evidence(tools_observed=True))
+    with_run = audit_questions(questions, trials=[Trial(question, 1, 0, (reply,))]).key
+    assert with_run is not None
+    assert with_run.questions == key_test(EIN).questions
+
+
+def test_the_same_wrong_replies_are_tried_every_time() -> None:
+    assert key_test(AUGUST, EIN) == key_test(AUGUST, EIN)
+
+
+def test_questions_without_an_answer_to_change_are_not_counted() -> None:
+    key = key_test({"question": "Hello"}, EIN)
+    assert key.strength is not None
+    assert key.strength.questions == 1
+    assert key.questions[0].strong is None
+
+
+# The command.
 
 
 def test_the_document() -> None:
     document = audit_document(audit(AUGUST, EIN))
-    assert list(document) == ["floor", "bots", "questions"]
-    assert [set(bot) for bot in document["bots"]] == [{"name", "score", "passed"}] * 5
-    assert [set(question) for question in document["questions"]] == [{"id", "floor", "because"}] * 2
+    assert list(document) == [
+        "floor",
+        "bots",
+        "strength",
+        "always_wrong_score",
+        "families",
+        "questions",
+    ]
+    assert set(document["strength"]) == {"value", "low", "high", "questions", "strong"}
+    assert set(document["families"][0]) == {"name", "mutants", "refused", "mean_score"}
+    assert set(document["questions"][0]) == {"id", "floor", "because", "strong", "survivors", "fix"}
+    assert set(document["questions"][0]["survivors"][0]) == {"family", "operator", "reply", "score"}
+    assert {"change", "gain", "right_replies_lost"} <= set(document["questions"][0]["fix"][0])
     assert document["floor"] == max(bot["score"] for bot in document["bots"])
+
+
+def test_gates_decide_the_exit_code(command: Callable[..., Any], write_rows: Callable[..., Path]) -> None:
+    golden = write_rows("golden.jsonl", {"id": "a", **AUGUST}, {"id": "b", **EIN})
+    assert command("audit", golden, "--gate", "strength >= 0.5", "--json").code == 0
+    failed = command("audit", golden, "--gate", "strength >= 0.9", "--json")
+    assert failed.code == 1
+    assert failed.document["gates"][0]["value"] == 0.5
+    assert command("audit", golden, "--max-floor", "0.5").code == 1
+
+
+def test_proposals_are_written_as_a_golden_set(
+    command: Callable[..., Any], write_rows: Callable[..., Path], tmp_path: Path
+) -> None:
+    golden = write_rows("golden.jsonl", {"id": "a", **AUGUST}, {"id": "b", **EIN})
+    before = golden.read_bytes()
+    assert command("audit", golden, "-o", tmp_path / "proposals.jsonl").code == 0
+    assert golden.read_bytes() == before
+    [row] = [json.loads(line) for line in (tmp_path / "proposals.jsonl").read_text().splitlines()]
+    assert row["id"] == "a"
+    assert command("audit", tmp_path / "proposals.jsonl", "--gate", "strength == 1").code == 0
+
+
+def test_a_run_of_other_questions_is_refused(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    write_rows("bot.py", "def answer(question):\n    return 'The EIN is 83-4567890.'\n")
+    golden = write_rows("golden.jsonl", {"id": "b", **EIN})
+    assert command("run", golden, "--target", "bot.py:answer").code == 0
+    assert command("audit", golden, "--run", "latest", "--json").code == 0
+    other = write_rows("other.jsonl", {"id": "x", "question": "Who?", "expected_keywords": ["Ann"]})
+    refused = command("audit", other, "--run", "latest")
+    assert refused.code == 2
+    assert "has no reply to any question" in refused.err
+
+
+def test_a_very_long_reply_is_no_problem() -> None:
+    row = {**AUGUST, "reference_answer": "Your rental income in August 2024 was $16,144. " + "word " * 200_000}
+    assert key_test(row).strength is not None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from inspect import signature
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from answerkey.cli.flags import (
     FILE,
     flag,
+    gate_flag,
     map_flag,
     match_flag,
     print_read_as,
@@ -23,6 +25,9 @@ from answerkey.config import load_settings
 from answerkey.errors import UsageError
 from answerkey.plugins import load_object
 from answerkey.text.normalise import for_terminal
+
+if TYPE_CHECKING:
+    from answerkey.model.question import Question, QuestionSet
 
 
 @click.command()
@@ -79,28 +84,64 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
 @click.command()
 @questions_argument
 @match_flag
+@flag("--run RUN", "Make wrong replies from the passing replies of this run.")
+@gate_flag
+@flag("-o, --output", "File for the proposed changes of weak questions (.jsonl).", type=FILE)
+@flag("--bots-only", "Score the trivial bots only; do not try wrong replies.", is_flag=True)
 @flag("--max-floor F", "Exit with code 1 if the floor is above F.", type=click.FloatRange(0, 1))
 @answers
-def audit(questions: Path | None, match: str | None, max_floor: float | None) -> Answer:
-    """Score trivial baseline bots on a golden set, and show which questions they pass.
+def audit(
+    questions: Path | None,
+    match: str | None,
+    run: str | None,
+    gates: tuple[str, ...],
+    output: Path | None,
+    bots_only: bool,
+    max_floor: float | None,
+) -> Answer:
+    """Test the answer key: would wrong replies pass, and what do trivial bots score?
 
-    The bots: silent (no text), echo (repeats the question), refuser, every-tool (calls all tools, no text) and parrot
-    (the keywords of the other questions). The floor is the best of their scores.
+    Wrong replies are made from good ones: another figure, date or name, the reply to a similar question, no answer at
+    all. A question is strong if it refuses all of them; the strength is the share of strong questions. The floor is the
+    best score of bots that know no answer. Gates: strength, floor, always_wrong_score.
 
     \b
     Examples:
       answerkey audit golden.jsonl
-      answerkey audit golden.jsonl --max-floor 0.65 --json
+      answerkey audit golden.jsonl --run latest --gate "strength >= 0.9" --gate "floor <= 0.65"
+      answerkey audit golden.jsonl -o proposals.jsonl
     """
-    from answerkey.report.terminal_texts import print_audit
-    from answerkey.runs.audit import audit_document, audit_questions
+    from answerkey.report.audit_text import print_audit
+    from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set
+    from answerkey.runs.stored import recorded_trials
 
     settings = load_settings()
     chosen = golden_set(questions, settings)
-    result = audit_questions(chosen, scoring_for(settings, match), settings)
-    too_high = max_floor is not None and result.floor > max_floor
-    return Answer(audit_document(result), lambda: print_audit(result, chosen), int(too_high))
+    if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise UsageError(f"-o {output}: write to a .jsonl file")
+    if max_floor is not None:
+        gates = (*gates, f"floor <= {max_floor:g}")
+    trials = [] if run is None else recorded_trials(settings, run, chosen)
+    result = audit_questions(
+        chosen, scoring_for(settings, match), settings, trials=trials, bots_only=bots_only
+    )
+    if output is not None:
+        _write_proposals(output, proposed_questions(result, chosen), chosen)
+    results = audit_gates(result, gates)
+    document = audit_document(result) | {"gates": [msgspec.to_builtins(gate) for gate in results]}
+    failed = not all(gate.passed for gate in results)
+    return Answer(document, lambda: print_audit(result, chosen, results), int(failed))
+
+
+def _write_proposals(output: Path, proposed: "list[Question]", chosen: "QuestionSet") -> None:
+    from answerkey.datasets.golden_sets import question_row
+    from answerkey.report.files import atomic_file, refuse_to_overwrite
+
+    refuse_to_overwrite(output, [Path(chosen.path)] if chosen.path else [])
+    with atomic_file(output) as stream:
+        stream.writelines(msgspec.json.encode(question_row(question)) + b"\n" for question in proposed)
+    _print_written(f"{len(proposed)} changed questions", output, [])
 
 
 @click.command()

@@ -707,6 +707,9 @@ _EXPECTATIONS: dict[str, Field] = {
         {"type": "boolean", "description": "false: a good reply says that it is not known."},
     ),
     "reference_answer": Field(read_text, {"type": ["string", "null"], "description": "A full answer."}),
+    "also_right": Field(
+        read_texts, _list_schema(_NAME_SCHEMA, "Replies that a person marked as right, for `audit`.")
+    ),
     "relevant_documents": Field(read_documents, _DOCUMENTS_SCHEMA),
     "expected_sources": Field(read_documents, _DOCUMENTS_SCHEMA),
     # `_read_fields` also passes the registry of scorers.

@@ -4,7 +4,7 @@ A bot is a tool policy (which tools it calls) combined with a text policy (what 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 

@@ -11,7 +11,7 @@ question itself says, an address or a count; and a mutant that still states ever
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 from zlib import crc32
 
@@ -22,8 +22,8 @@ from answerkey.evidence.records import Evidence, EvidenceValue, Words, gather_ev
 from answerkey.golden.baseline_bots import EMPTY_TALK, NOTHING_FOUND, key_texts
 from answerkey.golden.similar import QuestionIndex
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.reply import Evidence as Observation
+from answerkey.model.reply import Reply, ToolCall
 
 Family = Literal["fact", "subject", "nothing", "wrong_tool", "adversarial"]
 COUNTED: tuple[Family, ...] = ("fact", "subject", "nothing")
@@ -43,7 +43,9 @@ _STREET = re.compile(
     r"\s(?:[NSEW]\.?\s)?(?:\d{1,3}(?:st|nd|rd|th)\s|[A-Z][\w'-]+\s){1,3}"
     r"(?:St|Ave|Avenue|Street|Road|Rd|Blvd|Boulevard|Lane|Ln|Dr|Drive|Way|Court|Ct|Place|Pl|Highway|Hwy|Square|Sq)\b"
 )
-_BEFORE_NUMBER_IN_ADDRESS = re.compile(r"(?:\b(?:Unit|Suite|Apt|Apartment|Room|Floor|No|Nr|Lot|Box)\.?|#|\b[A-Z]{2})\s?$")
+_BEFORE_NUMBER_IN_ADDRESS = re.compile(
+    r"(?:\b(?:Unit|Suite|Apt|Apartment|Room|Floor|No|Nr|Lot|Box)\.?|#|\b[A-Z]{2})\s?$"
+)
 _AFTER_STREET_NUMBER = re.compile(r"\d(?:st|nd|rd|th)?\s(?:[NSEW]\.?\s)?$")
 _NUMBER_FOLLOWS = re.compile(r"\s\d")
 _ZIP = re.compile(r"\d{5}(?:-\d{4})?")
@@ -52,16 +54,33 @@ _ASKS_COUNT = re.compile(r"\bhow many\b|\bnumber of\b|\bcount\b|\bhow often\b", 
 # Kind of fact → how questions ask for it.
 _ASKS = {
     "figure": re.compile(
-        r"\bhow (?:much|many|often|old|big|large|long|far|high)\b|\b(?:total|sum|amount|cost|costs|price|rate|share|fee|fees|rent|income|"
-        r"revenue|spend|spent|pay|paid|balance|percent|percentage|average|number|value|worth)\b",
+        r"\bhow (?:much|many|often|old|big|large|long|far|high)\b"
+        r"|\b(?:total|sum|amount|costs?|price|rate|share|fees?|rent|income|revenue|spend|spent|pay|paid|balance|percent(?:age)?"
+        r"|average|number|value|worth)\b",
         re.IGNORECASE,
     ),
-    "date": re.compile(r"\bwhen\b|\bwhat (?:date|day|month|time)\b|\bdeadline\b|\bdue\b|\bexpires?\b", re.IGNORECASE),
+    "date": re.compile(
+        r"\bwhen\b|\bwhat (?:date|day|month|time)\b|\bdeadline\b|\bdue\b|\bexpires?\b", re.IGNORECASE
+    ),
     "name": re.compile(r"\b(?:who|whose|whom|which|where)\b|\bname\b", re.IGNORECASE),
 }
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
-_NUMBER_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBER_NAMES = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _MONTH_NAMES = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -126,7 +145,9 @@ def _plain(arguments: Mapping[str, object] | None) -> dict[str, object] | None:
 class MutantMaker:
     """Makes the mutants of each question of a set, the same ones every time."""
 
-    def __init__(self, questions: QuestionSet, good: Mapping[tuple[str, int], GoodReply], *, seed: int = 0) -> None:
+    def __init__(
+        self, questions: QuestionSet, good: Mapping[tuple[str, int], GoodReply], *, seed: int = 0
+    ) -> None:
         """`good` is by (question id, index of the turn)."""
         self._seed = seed
         self._turns = [
@@ -156,12 +177,23 @@ class MutantMaker:
             other_question, other_index, other_turn = self._turns[other]
             reply = self._good.get((other_question.id, other_index))
             # The other turns of a conversation are about the same thing.
-            if other_question is not question and reply is not None and other_turn.question != question.question:
-                yield Mutant("subject", f"reply to {other_question.id}", _with_text(good.reply, reply.reply.text or ""))
+            if (
+                other_question is not question
+                and reply is not None
+                and other_turn.question != question.question
+            ):
+                yield Mutant(
+                    "subject", f"reply to {other_question.id}", _with_text(good.reply, reply.reply.text or "")
+                )
 
     @property
     def _all_keywords(self) -> str:
-        words = (text for _, _, turn in self._turns for keyword in turn.expected_keywords for text in key_texts(keyword))
+        words = (
+            text
+            for _, _, turn in self._turns
+            for keyword in turn.expected_keywords
+            for text in key_texts(keyword)
+        )
         return ", ".join(list(dict.fromkeys(words))[:200])
 
 
@@ -201,7 +233,10 @@ class _Subject:
         self._facts = in_key + [
             fact
             for fact in stated
-            if fact.key in known and fact.kind not in kinds and fact.kind in _ASKS and _ASKS[fact.kind].search(turn.question)
+            if fact.key in known
+            and fact.kind not in kinds
+            and fact.kind in _ASKS
+            and _ASKS[fact.kind].search(turn.question)
         ]
 
     def _is_in_key(self, fact: Fact) -> bool:
@@ -215,7 +250,9 @@ class _Subject:
         before, after = self._text[max(0, fact.start - 14) : fact.start], self._text[fact.end : fact.end + 60]
         digits = self._text[fact.start : fact.end]
         if fact.kind == "name":
-            return len(digits) < _SHORTEST_NAME or bool(_AFTER_STREET_NUMBER.search(before) or _NUMBER_FOLLOWS.match(after))
+            return len(digits) < _SHORTEST_NAME or bool(
+                _AFTER_STREET_NUMBER.search(before) or _NUMBER_FOLLOWS.match(after)
+            )
         if fact.kind != "figure":
             return False
         if _STREET.match(after) or _ORDINAL.match(after) or _BEFORE_NUMBER_IN_ADDRESS.search(before):
@@ -288,7 +325,7 @@ class _Subject:
             ]
             if others:
                 other = others[self._seed % len(others)]
-                yield from self._changed("another row", [asked], lambda text: _in_the_form_of(text, other))
+                yield from self._changed("another row", [asked], partial(_in_the_form_of, number=other))
                 return
 
     def _other_figure(self, text: str) -> str | None:
@@ -309,7 +346,10 @@ class _Subject:
                     continue
                 other = f"{text[:place]}{digit}{text[place + 1 :]}"
                 new = _value(other, places)
-                if abs(new - old) >= _MIN_CHANGE * max(old, new) and ("figure", float(new)) not in self._asked:
+                if (
+                    abs(new - old) >= _MIN_CHANGE * max(old, new)
+                    and ("figure", float(new)) not in self._asked
+                ):
                     return other
         return None
 
@@ -317,10 +357,12 @@ class _Subject:
         """Another date in the same form: another month where the month is named, else another day, month or hour."""
         named = _MONTH_NAME.search(text)
         if named:
-            number = next(n for n, name in enumerate(_MONTH_NAMES) if name[:3].lower() == named[0][:3].lower())
+            number = next(
+                n for n, name in enumerate(_MONTH_NAMES) if name[:3].lower() == named[0][:3].lower()
+            )
             other = _MONTH_NAMES[(number + 3 + self._seed % 6) % 12]
-            short = len(named[0]) == 3 and named[0].lower() != "may"
-            return text[: named.start()] + (other[:3] if short else other) + text[named.end() :]
+            is_short = len(named[0]) == 3 and named[0].lower() != "may"
+            return text[: named.start()] + (other[:3] if is_short else other) + text[named.end() :]
         short = _SHORT_NUMBER.search(text)
         if short is None:
             return None
@@ -345,14 +387,23 @@ class _Subject:
     def reported_apart(self, all_keywords: str) -> Iterator[Mutant]:
         """The right text without its tools, denied, and among everything else."""
         if self._turn.expected_tools:
-            yield Mutant("wrong_tool", "right text without the tool", msgspec.structs.replace(self._good, tool_calls=()))
+            yield Mutant(
+                "wrong_tool",
+                "right text without the tool",
+                msgspec.structs.replace(self._good, tool_calls=()),
+            )
         if self._turn.answerable:
-            yield Mutant("adversarial", "denied", _with_text(self._good, f"It is not true that: {self._text}"))
+            yield Mutant(
+                "adversarial", "denied", _with_text(self._good, f"It is not true that: {self._text}")
+            )
             yield Mutant("adversarial", "everything listed", _with_text(self._good, all_keywords))
 
     def is_still_right(self, text: str) -> bool:
         """Whether a text states every fact that was asked for, or a person marked it as right."""
-        if text.strip() in self._turn.also_right or text.strip() == (self._turn.reference_answer or "").strip():
+        if (
+            text.strip() in self._turn.also_right
+            or text.strip() == (self._turn.reference_answer or "").strip()
+        ):
             return True
         asked = {fact.key for fact in self._facts} or self._reference
         return bool(asked) and asked <= {fact.key for fact in facts_of(text)}
@@ -367,7 +418,12 @@ class _NamePool:
             text = (one.reply.text or "")[:_MAX_CHARACTERS]
             for fact in facts_of(text):
                 name = text[fact.start : fact.end]
-                if fact.kind == "name" and not fact.is_doubtful and len(name) >= _SHORTEST_NAME and not name.isupper():
+                if (
+                    fact.kind == "name"
+                    and not fact.is_doubtful
+                    and len(name) >= _SHORTEST_NAME
+                    and not name.isupper()
+                ):
                     names.setdefault(fact.key, name)
         self._names = list(names.items())
 
@@ -396,7 +452,11 @@ def facts_of(text: str) -> tuple[Fact, ...]:
     words = Words(text)
     mentions = find_mentions(text, words, is_reply=True)
     facts = [fact for mention in mentions if (fact := _fact(mention, text, words)) is not None]
-    facts += [fact for mention in find_names(text, words, mentions) if (fact := _fact(mention, text, words)) is not None]
+    facts += [
+        fact
+        for mention in find_names(text, words, mentions)
+        if (fact := _fact(mention, text, words)) is not None
+    ]
     return tuple(facts)
 
 
@@ -422,7 +482,9 @@ def _fact(mention: Mention, text: str, words: Words) -> Fact | None:
 
 
 def _evidence_keys(evidence: Evidence) -> set[Hashable]:
-    keys: set[Hashable] = {("figure", abs(value.number)) for value in evidence.values if value.number is not None}
+    keys: set[Hashable] = {
+        ("figure", abs(value.number)) for value in evidence.values if value.number is not None
+    }
     return keys | {fact.key for fact in facts_of(evidence.text)}
 
 

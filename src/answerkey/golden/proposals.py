@@ -40,8 +40,9 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     gain: int
     # Right replies that pass now and would not any more.
     right_replies_lost: int
-    # The turn with its changed key.
+    # The turn with its changed key, and which turn of the conversation it is.
     turn: Question
+    turn_index: int = 0
 
 
 class RightReplies:
@@ -69,7 +70,7 @@ class RightReplies:
 
 
 def propose_changes(
-    turn: Question, survivors: Sequence[Mutant], right: RightReplies, passes: Passes
+    turn: Question, survivors: Sequence[Mutant], right: RightReplies, passes: Passes, turn_index: int = 0
 ) -> list[Proposal]:
     """Changes that refuse some of the surviving wrong replies: the best first, alone or combined."""
     accepted = [reply for reply in right.replies if passes(turn, reply)]
@@ -79,15 +80,17 @@ def propose_changes(
     if not singles:
         return []
     best, combined = singles[0]
-    for proposal, changes in singles[1:]:
+    for _, changes in singles[1:]:
         if best.gain == len(survivors) or len(combined) == _MOST_COMBINED:
             break
         together, both = trial.proposal([*combined, *changes])
         if together.gain > best.gain and together.right_replies_lost <= best.right_replies_lost:
             best, combined = together, both
-        del proposal
-    others = [proposal for proposal, _ in singles if proposal.gain == best.gain and proposal.change != best.change]
-    return [best, *others][:_MOST_PROPOSED]
+    others = [
+        proposal for proposal, _ in singles if proposal.gain == best.gain and proposal.change != best.change
+    ]
+    proposed = [best, *others][:_MOST_PROPOSED]
+    return [msgspec.structs.replace(proposal, turn_index=turn_index) for proposal in proposed]
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -146,10 +149,18 @@ def _essential(expectation: Expectation) -> Expectation:
         return msgspec.structs.replace(expectation, must=True)
     number = parse_number(expectation)
     # A number is compared as a whole: 5 is not in 2025.
-    return TextExpectation(expectation, must=True) if number is None else NumberExpectation(float(number), must=True)
+    return (
+        TextExpectation(expectation, must=True)
+        if number is None
+        else NumberExpectation(float(number), must=True)
+    )
 
 
 def _expected(fact: Fact, text: str) -> Expectation:
     if fact.kind == "figure" and isinstance(fact.key, tuple) and isinstance(fact.key[1], float):
         return NumberExpectation(fact.key[1], must=True)
-    return DateExpectation(text, must=True) if fact.kind in ("date", "time") else TextExpectation(text, must=True)
+    return (
+        DateExpectation(text, must=True)
+        if fact.kind in ("date", "time")
+        else TextExpectation(text, must=True)
+    )

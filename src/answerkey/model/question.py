@@ -83,6 +83,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     # False: a good reply says that it is not known, not on record or not possible.
     answerable: bool = True
     reference_answer: str | None = None
+    # Replies that a person marked as right: `audit` does not count them as wrong ones.
+    also_right: tuple[str, ...] = ()
     # Further conditions; their weighted mean is the metric or component `checks`.
     checks: tuple[Check, ...] = ()
     # Document id → how relevant it is (1 when the golden set gives no grades).
@@ -136,7 +138,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     @cached_property
     def content_hash(self) -> str:
         """Hash of everything that can change a score: what is asked and what is expected."""
-        return _hash(msgspec.structs.replace(self, line=None))
+        return _hash(msgspec.structs.replace(self, line=None, also_right=()))
 
     @cached_property
     def definition_hash(self) -> str:

@@ -37,7 +37,6 @@ from answerkey.report.wording import (
     name_words,
     score_text,
 )
-from answerkey.runs.audit import Audit
 from answerkey.runs.setup import AskResult
 from answerkey.stats.agreement import Confusion
 from answerkey.stats.corrected_means import Corrected
@@ -410,51 +409,6 @@ def _shown(questions: QuestionSet) -> str:
         return str(Path(questions.path).resolve().relative_to(Path.cwd()))
     except ValueError:
         return questions.path
-
-
-def print_audit(audit: Audit, questions: QuestionSet) -> None:
-    """Print the floor, the bots, and the questions that are easiest to pass."""
-    console = make_console()
-    passed = [question for question in audit.questions if question.passed]
-    best = max(audit.bots, key=lambda bot: bot.score)
-    passes = f" ({best.name}) and passes {len(best.passed):,} of {count(len(questions), 'question')}."
-    head = Text.assemble("  The best trivial bot scores ", (score_text(audit.floor), "bold"), passes)
-    console.print("", head, "", sep="\n", soft_wrap=True)
-    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(width=0)
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-    for bot in audit.bots:
-        table.add_row("", bot.name, score_text(bot.score), f"passes {len(bot.passed):,}")
-    emit(console, table)
-    free = _common_floor(audit)
-    worst = sorted(audit.questions, key=lambda question: -question.floor)
-    worst = [question for question in worst if question.passed or question.floor > free][:_LISTED]
-    if worst:
-        console.print()
-        title = f"Questions that trivial bots answer ({len(passed):,} passed)"
-        console.print(Text(title, style="bold"))
-        for question in worst:
-            floor = (score_text(question.floor), "bold red" if question.passed else "yellow")
-            line = Text.assemble("  ", floor, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
-            console.print(line, soft_wrap=True)
-    console.print()
-    console.print(Text(_audit_verdict(audit, len(passed), len(questions)), style="dim"), soft_wrap=True)
-
-
-def _common_floor(audit: Audit) -> float:
-    """The most common floor; only questions above it are listed."""
-    floors = Counter(question.floor for question in audit.questions)
-    return floors.most_common(1)[0][0] if floors else 1.0
-
-
-def _audit_verdict(audit: Audit, passed: int, total: int) -> str:
-    if passed == 0:
-        return "No trivial bot passes any question."
-    share = passed / total
-    if share > 0.2:
-        return "This golden set measures little: use specific keywords, and expect tools or keywords in every question."
-    return "Most questions need knowledge; fix those above (`answerkey lint` suggests how)."
 
 
 # Lines of a raw reply; --raw prints all.

@@ -6,6 +6,7 @@ floor or a low strength measures little, whatever its chatbots score.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import fsum
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.reasons import details
 from answerkey.model.reply import Reply
+from answerkey.model.run import GateResult
 from answerkey.model.scorecard import Scorecard, Trial, round_score
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
@@ -170,6 +172,38 @@ def audit_document(audit: Audit) -> dict[str, Any]:
     }
 
 
+def audit_gates(audit: Audit, gates: Sequence[str]) -> list[GateResult]:
+    """Evaluate gates on `strength`, `strength.low`, `floor` and `always_wrong_score`."""
+    from answerkey.gates import GateSubject, evaluate_gates, parse_gate
+
+    if not gates:
+        return []
+    strength, key = audit.strength, audit.key
+    numbers: dict[str, float | str | None] = {
+        "floor": audit.floor.value,
+        "strength": None if strength is None else strength.value,
+        "strength.low": None if strength is None else strength.low,
+        "strength.high": None if strength is None else strength.high,
+        "always_wrong_score": None if key is None else key.always_wrong_score,
+    }
+    return evaluate_gates([parse_gate(gate) for gate in gates], GateSubject(numbers=numbers))
+
+
+def proposed_questions(audit: Audit, questions: QuestionSet) -> list[Question]:
+    """The weak questions that a change would help, each with its best change made."""
+    fixes = {} if audit.key is None else {question.id: question.fixes for question in audit.key.questions}
+    changed: list[Question] = []
+    for question in questions:
+        best: dict[int, Proposal] = {}
+        for fix in fixes.get(question.id, ()):
+            best.setdefault(fix.turn_index, fix)
+        if not best:
+            continue
+        turns = [best[index].turn if index in best else turn for index, turn in enumerate(question.asks)]
+        changed.append(msgspec.structs.replace(question, turns=tuple(turns)) if question.turns else turns[0])
+    return changed
+
+
 def _strength_document(question: QuestionStrength | None) -> dict[str, Any]:
     if question is None:
         return {"strong": None, "survivors": [], "fix": []}
@@ -214,9 +248,7 @@ def measure_floor(questions: QuestionSet, grader: Grader) -> Floor:
         )
         for bot in BOTS
     )
-    return Floor(
-        value=max(bot.score for bot in bot_scores), bots=bot_scores, questions=tuple(floors)
-    )
+    return Floor(value=max(bot.score for bot in bot_scores), bots=bot_scores, questions=tuple(floors))
 
 
 def _bot_cards(question: Question, bots: BaselineBots, grader: Grader) -> dict[BaselineBot, Scorecard]:
@@ -289,11 +321,11 @@ def try_wrong_replies(
     seed: int = 0,
 ) -> KeyTest:
     """Grade wrong replies to every question, or to a random sample of them."""
-    right = _right_replies(questions, trials)
+    right = _right_replies(questions, trials, grader)
     good: dict[tuple[str, int], GoodReply] = {}
     for question in questions:
         for index, turn in enumerate(question.asks):
-            recorded = right.recorded.get((question.id, index))
+            recorded = right.get((question.id, index))
             found = good_reply(turn, recorded[0] if recorded else None)
             if found is not None:
                 good[question.id, index] = found
@@ -305,25 +337,27 @@ def try_wrong_replies(
     return _key_test(chosen, tested)
 
 
-class _Recorded(msgspec.Struct, frozen=True):
-    """Replies of a run that pass, by (question id, index of the turn)."""
-
-    recorded: dict[tuple[str, int], list[Reply]]
+# (question id, index of the turn) → replies that pass.
+_RightReplies = Mapping[tuple[str, int], Sequence[Reply]]
 
 
-def _right_replies(questions: QuestionSet, trials: Iterable[Trial]) -> _Recorded:
-    recorded: dict[tuple[str, int], list[Reply]] = defaultdict(list)
+def _right_replies(questions: QuestionSet, trials: Iterable[Trial], grader: Grader) -> _RightReplies:
+    """The recorded replies that pass by the key as it is now."""
+    right: dict[tuple[str, int], list[Reply]] = defaultdict(list)
     known = {question.id: question for question in questions}
     for trial in trials:
         question = known.get(trial.question.id)
-        if question is None or question.ask_hash != trial.question.ask_hash or trial.scorecard is None:
+        if question is None:
             continue
-        cards = trial.scorecard.turns or (trial.scorecard,)
-        for index, (reply, card) in enumerate(zip(trial.replies, cards, strict=False)):
-            replies = recorded[question.id, index]
-            if card.passed and reply.text and len(replies) < _MOST_RIGHT:
+        for index, reply in enumerate(trial.replies):
+            replies = right[trial.question.id, index]
+            if reply.text and len(replies) < _MOST_RIGHT and _passes(grader, question.asks[index], reply):
                 replies.append(reply)
-    return _Recorded(recorded)
+    return right
+
+
+def _passes(grader: Grader, turn: Question, reply: Reply) -> bool:
+    return grader.grade_turn(turn, reply).passed
 
 
 class _Tried(msgspec.Struct, frozen=True):
@@ -335,11 +369,8 @@ class _Tried(msgspec.Struct, frozen=True):
 
 
 def _try_question(
-    question: Question, maker: MutantMaker, grader: Grader, right: _Recorded, *, propose: bool
+    question: Question, maker: MutantMaker, grader: Grader, right: _RightReplies, *, propose: bool
 ) -> _Tried:
-    def passes(turn: Question, reply: Reply) -> bool:
-        return grader.grade_turn(turn, reply).passed
-
     outcomes: list[tuple[Family, float, bool]] = []
     survivors: list[Survivor] = []
     fixes: list[Proposal] = []
@@ -359,8 +390,8 @@ def _try_question(
                     )
                 )
         if propose and surviving:
-            replies = RightReplies(turn, right.recorded.get((question.id, index), ()), surviving[0].reply)
-            fixes += propose_changes(turn, surviving, replies, passes)
+            replies = RightReplies(turn, right.get((question.id, index), ()), surviving[0].reply)
+            fixes += propose_changes(turn, surviving, replies, partial(_passes, grader), index)
     tried = any(family in COUNTED for family, _, _ in outcomes)
     result = QuestionStrength(
         id=question.id,
@@ -407,9 +438,7 @@ def _always_wrong(one: _Tried) -> float | None:
 
 
 def _family(name: Family, tested: Sequence[_Tried]) -> FamilyResult:
-    outcomes = [
-        (score, passed) for one in tested for family, score, passed in one.outcomes if family == name
-    ]
+    outcomes = [(score, passed) for one in tested for family, score, passed in one.outcomes if family == name]
     passed = Counter(passed for _, passed in outcomes)
     scores = [score for score, _ in outcomes]
     return FamilyResult(

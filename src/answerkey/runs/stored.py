@@ -10,7 +10,7 @@ from answerkey.config import Settings
 from answerkey.errors import StoreMissingError, UnknownNameError, UsageError
 from answerkey.model.judgement import MIN_PANEL_AGREEMENT, JudgeRecord
 from answerkey.model.options import Options
-from answerkey.model.question import Question
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, round_down
 from answerkey.model.summary import BAD_ROW, Summary
@@ -69,6 +69,18 @@ def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question])
             # Rows of a log may have any trial number, and all of them count.
             if info.is_log or number <= info.repeat:
                 yield Trial(question, number, position, replies)
+
+
+def recorded_trials(settings: Settings, reference: str, questions: QuestionSet) -> list[Trial]:
+    """The stored replies of a run to the questions of a set; a run without any is refused."""
+    with open_configured_store(settings, create=False) as store:
+        info = store.find_run(reference)
+        trials = list(stored_trials(store, info, questions))
+    if not trials:
+        raise UsageError(
+            f"run {info.id} ({info.name}) has no reply to any question of {questions.name}; choose a run of this set"
+        )
+    return trials
 
 
 def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "") -> tuple[str, ...]:
