@@ -192,7 +192,11 @@ def test_a_reply_that_a_person_marked_as_right_is_not_wrong() -> None:
 
 
 def test_saying_nothing_is_right_where_there_is_no_answer() -> None:
-    row = {"question": "What is the wifi password?", "answerable": False, "reference_answer": "It is not on record."}
+    row = {
+        "question": "What is the wifi password?",
+        "answerable": False,
+        "reference_answer": "It is not on record.",
+    }
     operators = {survivor.operator for survivor in key_test(row).questions[0].survivors}
     assert not operators & {"nothing found", "empty talk"}
 
@@ -289,5 +293,8 @@ def test_a_run_of_other_questions_is_refused(
 
 
 def test_a_very_long_reply_is_no_problem() -> None:
-    row = {**AUGUST, "reference_answer": "Your rental income in August 2024 was $16,144. " + "word " * 200_000}
+    row = {
+        **AUGUST,
+        "reference_answer": "Your rental income in August 2024 was $16,144. " + "word " * 200_000,
+    }
     assert key_test(row).strength is not None
