@@ -45,7 +45,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Key": {
         "lint": CommandEntry("answerkey.cli.key:lint", "Check a golden set for mistakes."),
-        "audit": CommandEntry("answerkey.cli.key:audit", "Score trivial baseline bots on a golden set."),
+        "audit": CommandEntry(
+            "answerkey.cli.key:audit", "Test the answer key with wrong replies and trivial bots."
+        ),
         "truth": CommandEntry(
             "answerkey.cli.key:truth", "Compute expectations from data and check the data."
         ),

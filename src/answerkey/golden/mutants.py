@@ -153,7 +153,9 @@ class MutantMaker:
         self._turns = [
             (question, index, turn) for question in questions for index, turn in enumerate(question.asks)
         ]
-        self._places = {(question.id, index): place for place, (question, index, _) in enumerate(self._turns)}
+        self._positions = {
+            (question.id, index): offset for offset, (question, index, _) in enumerate(self._turns)
+        }
         self._good = good
         self._index = QuestionIndex([turn.question for _, _, turn in self._turns])
         self._names = _NamePool(good.values())
@@ -172,8 +174,8 @@ class MutantMaker:
         return _distinct(wrong)
 
     def _of_similar_questions(self, question: Question, index: int, good: GoodReply) -> Iterator[Mutant]:
-        place = self._places[question.id, index]
-        for other in self._index.nearest(place, _SIMILAR + len(question.asks)):
+        offset = self._positions[question.id, index]
+        for other in self._index.nearest(offset, _SIMILAR + len(question.asks)):
             other_question, other_index, other_turn = self._turns[other]
             reply = self._good.get((other_question.id, other_index))
             # The other turns of a conversation are about the same thing.
@@ -271,9 +273,9 @@ class _Subject:
             return
         figures = [fact for fact in self._facts if fact.kind == "figure"]
         if figures:
-            asked = figures[0]
-            yield from self._changed("asked figure", [asked], self._other_figure)
-            yield from self._another_row(asked)
+            figure = figures[0]
+            yield from self._changed("asked figure", [figure], self._other_figure)
+            yield from self._another_row(figure)
             if len({fact.key for fact in figures}) > 1:
                 yield from self._changed("all figures", figures, self._other_figure)
         dates = [fact for fact in self._facts if fact.kind in ("date", "time")]
@@ -311,9 +313,9 @@ class _Subject:
             text = "".join([*parts, self._text[position:]])
             yield Mutant("fact", operator, _with_text(self._good, text))
 
-    def _another_row(self, asked: Fact) -> Iterator[Mutant]:
+    def _another_row(self, figure: Fact) -> Iterator[Mutant]:
         """The value of the same column in another row of a tool result."""
-        value = asked.key[1] if isinstance(asked.key, tuple) else None
+        value = figure.key[1] if isinstance(figure.key, tuple) else None
         taken = {fact.key for fact in facts_of(self._text)} | self._key | self._asked | self._reference
         for cell in self._evidence.values:
             if not cell.is_cell or cell.number is None or abs(cell.number) != value:
@@ -325,7 +327,7 @@ class _Subject:
             ]
             if others:
                 other = others[self._seed % len(others)]
-                yield from self._changed("another row", [asked], partial(_in_the_form_of, number=other))
+                yield from self._changed("another row", [figure], partial(_in_the_form_of, number=other))
                 return
 
     def _other_figure(self, text: str) -> str | None:
@@ -336,16 +338,16 @@ class _Subject:
             return other.capitalize() if text[:1].isupper() else other
         if _YEAR.fullmatch(text):
             return f"{int(text) - 1 - self._seed % 4}"
-        places = [match.start() for match in _DIGIT.finditer(text)]
-        old = _value(text, places)
+        offsets = [match.start() for match in _DIGIT.finditer(text)]
+        old = _value(text, offsets)
         # The second digit first: the figure keeps its size and is still far off.
-        for place in [*places[1:2], *places[:1], *places[2:]]:
+        for offset in [*offsets[1:2], *offsets[:1], *offsets[2:]]:
             for step in range(2, 8):
-                digit = (int(text[place]) + 1 + (self._seed + step) % 8) % 10
-                if place == places[0] and digit == 0 and len(places) > 1:
+                digit = (int(text[offset]) + 1 + (self._seed + step) % 8) % 10
+                if offset == offsets[0] and digit == 0 and len(offsets) > 1:
                     continue
-                other = f"{text[:place]}{digit}{text[place + 1 :]}"
-                new = _value(other, places)
+                other = f"{text[:offset]}{digit}{text[offset + 1 :]}"
+                new = _value(other, offsets)
                 if (
                     abs(new - old) >= _MIN_CHANGE * max(old, new)
                     and ("figure", float(new)) not in self._asked
@@ -405,12 +407,12 @@ class _Subject:
             or text.strip() == (self._turn.reference_answer or "").strip()
         ):
             return True
-        asked = {fact.key for fact in self._facts} or self._reference
-        return bool(asked) and asked <= {fact.key for fact in facts_of(text)}
+        answer = {fact.key for fact in self._facts} or self._reference
+        return bool(answer) and answer <= {fact.key for fact in facts_of(text)}
 
 
 class _NamePool:
-    """The names of a set's good replies, to put in each other's place."""
+    """The names of a set's good replies, to put in each other's offset."""
 
     def __init__(self, good: Iterable[GoodReply]) -> None:
         names: dict[Hashable, str] = {}
@@ -500,8 +502,8 @@ def _column(evidence: Evidence, cell: EvidenceValue) -> Iterator[EvidenceValue]:
             yield other
 
 
-def _value(text: str, places: Sequence[int]) -> int:
-    return int("".join([text[place] for place in places]) or 0)
+def _value(text: str, offsets: Sequence[int]) -> int:
+    return int("".join([text[offset] for offset in offsets]) or 0)
 
 
 def _in_the_form_of(text: str, number: float) -> str:

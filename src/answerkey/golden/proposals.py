@@ -94,7 +94,7 @@ def propose_changes(
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """One expectation in the place of another, or a new one."""
+    """One expectation that replaces another, or a new one."""
 
     words: str
     expectation: Expectation
@@ -137,9 +137,9 @@ def _changes(turn: Question, right: RightReplies) -> Iterator[_Change]:
     for index, expectation in enumerate(turn.expected_keywords):
         if not is_essential(expectation) and not isinstance(expectation, ComputedExpectation):
             yield _Change(f"mark {describe_expectation(expectation)} as must", _essential(expectation), index)
-    asked = {fact.key for fact in facts_of(turn.question)}
+    in_question = {fact.key for fact in facts_of(turn.question)}
     in_key = {fact.key for one in turn.expected_keywords for fact in facts_of(describe_expectation(one))}
-    for fact, text in right.common_facts(asked | in_key):
+    for fact, text in right.common_facts(in_question | in_key):
         expectation = _expected(fact, text)
         yield _Change(f"add {describe_expectation(expectation)} as must", expectation)
 
