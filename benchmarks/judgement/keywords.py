@@ -22,11 +22,7 @@ from answerkey.text.normalise import folded_text, folded_words
 
 __all__ = ["table"]
 
-NOT_FITTED = {
-    "one short sentence around a keyword": "keywords_short_sentences_*",
-    "lists and tables": "keywords_layouts_*",
-    "ordinary replies": "keywords_ordinary_*",
-}
+NOT_FITTED = {"ordinary replies": "keywords_ordinary_*"}
 
 _OLD = """
 import json, sys

@@ -186,12 +186,11 @@ def test_held_out_agreement_on_business_replies() -> None:
     folds = fit_smart.stored_folds()
     rows = fit_smart.business_rows()
     right = [fit_smart.is_found(folds[row.source], row) == row.said for row in rows]
-    assert sum(right) / len(right) >= 0.80
+    assert sum(right) / len(right) >= 0.81
 
 
-@pytest.mark.parametrize("files", ["keywords_short_sentences_*", "keywords_layouts_*", "keywords_ordinary_*"])
-def test_agreement_on_authors_that_were_not_fitted_to(files: str) -> None:
-    rows = fit_smart.business_rows(f"not_fitted/{files}")
+def test_agreement_on_an_author_that_nothing_was_fitted_to() -> None:
+    rows = fit_smart.business_rows("not_fitted/keywords_ordinary_*")
     right = [says(row.options[0], row.answer, row.question) == row.said for row in rows]
     assert sum(right) / len(right) >= 0.70
 
@@ -219,6 +218,22 @@ def test_users_add_abbreviations() -> None:
     reply = "Please send the MSA."
     known = (("MSA", "master service agreement"),)
     assert find_keywords(["master service agreement"], reply, "smart", abbreviations=known)[0].found
+
+
+@pytest.mark.parametrize(
+    ("question", "keyword", "reply"),
+    [
+        (
+            "Which plans do we offer?",
+            "HMO",
+            "We offer three plans:\n- Blue PPO\n- Blue HMO\n- High-deductible plan",
+        ),
+        ("Which checks are outstanding?", "#3318", "Outstanding checks:\n\n1. #3311\n2. #3318\n3. #3320"),
+        ("Who teaches chemistry?", "Alvarado", "| Subject | Teacher |\n|---|---|\n| Chemistry | Alvarado |"),
+    ],
+)
+def test_an_item_of_a_list_or_table_is_found(question: str, keyword: str, reply: str) -> None:
+    assert says(keyword, reply, question)
 
 
 def test_what_is_there_word_for_word_is_rejected_for_a_named_reason() -> None:

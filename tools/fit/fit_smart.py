@@ -20,12 +20,23 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fit_context import export_around, fit_around, read_place
+from fit_context import export_context, fit_context, number_observations
 from labelled_sets import LABELLED, author_of, labelled_files
 from labelled_sets import read_rows as read_lines
 
 from answerkey.match.keywords import ReplyText
-from answerkey.match.smart import DIRECTIONS, Around, Reply, SmartKeyword, Trees, in_steps, prepare_asked
+from answerkey.match.smart import (
+    DIRECTIONS,
+    LEAST_SAID,
+    UNOPPOSED,
+    ContextModel,
+    Reply,
+    SmartKeyword,
+    Trees,
+    in_steps,
+    is_whole,
+    prepare_asked,
+)
 from answerkey.model.expectation import Alternatives
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,17 +74,19 @@ class Row:
         reply = Reply(ReplyText(answer), prepare_asked(question))
         found = list(keyword.candidates(reply))
         self.features = np.array([one[0] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
-        self.places = [
-            reply.surroundings(place, wanted.size if way == "phrase" else 1, reply.sentence_of(place))
+        self.observations = [
+            reply.observations(place, wanted.size if way == "phrase" else 1)
             for _, wanted, place, way in found
         ]
-        self.known = list(map(read_place, self.places))
+        self.known = list(map(number_observations, self.observations))
+        # Whether only the words around it can speak against a candidate that is there as a whole.
+        self.unopposed = [is_whole(one) and not reply.objection(one) for one in found]
 
 
 class Model(msgspec.Struct, frozen=True):
     """What a fit gives: the words around a keyword, and the trees that read what they say among their features."""
 
-    around: Around
+    context: ContextModel
     trees: Trees
 
 
@@ -117,7 +130,7 @@ def fit(rows: list[Row]) -> Model:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows = [row for row in (*rows, *surroundings_rows()) if len(row.features)]
-    around, values = _fit_surroundings(rows)
+    context, values = _fit_surroundings(rows)
     said = np.array([row.said for row in rows])
     weights = np.array([TRIVIA_WEIGHT if row.source == "trivia" else 1.0 for row in rows])
     chosen = [its[np.lexsort((its[:, SAID], its[:, RECALL]))[-1]] for its in values]
@@ -131,10 +144,10 @@ def fit(rows: list[Row]) -> Model:
             **TREES, monotonic_cst=list(DIRECTIONS.values()), early_stopping=False, random_state=0
         )
         model.fit(np.array(chosen), said, sample_weight=weights)
-    return Model(around, _exported(model))
+    return Model(context, _exported(model))
 
 
-def _fit_surroundings(rows: list[Row]) -> tuple[Around, list[np.ndarray]]:
+def _fit_surroundings(rows: list[Row]) -> tuple[ContextModel, list[np.ndarray]]:
     """The model of the words around a keyword, and all features, `said` among them as a model without the row's author (or
     question, where one author wrote all) would have it: the trees must not trust what was learned by heart.
     """
@@ -148,10 +161,10 @@ def _fit_surroundings(rows: list[Row]) -> tuple[Around, list[np.ndarray]]:
     values = [row.features.copy() for row in rows]
     for fold in range(FOLDS):
         others = np.flatnonzero(of_whole != fold)
-        weights = fit_around([known[index] for index in others], said[others], counts[others])
+        weights = fit_context([known[index] for index in others], said[others], counts[others])
         for index in np.flatnonzero(folds == fold):
             values[index][:, SAID] = [in_steps(weights[one].sum() + weights[-1]) for one in rows[index].known]
-    return export_around(fit_around(known, said, counts)), values
+    return export_context(fit_context(known, said, counts)), values
 
 
 def _folds(rows: list[Row]) -> list[int]:
@@ -183,9 +196,11 @@ def _exported(model: Any) -> Trees:
 def verdict_score(model: Model, row: Row) -> float:
     """The log-odds of the best candidate."""
     best = NOWHERE
-    for values, place in zip(row.features.tolist(), row.places, strict=True):
-        values[SAID] = model.around.log_odds(place)
+    for values, names, unopposed in zip(row.features.tolist(), row.observations, row.unopposed, strict=True):
+        values[SAID] = model.context.log_odds(names)
         best = max(best, model.trees.score(tuple(values)))
+        if unopposed and values[SAID] >= LEAST_SAID:
+            best = max(best, UNOPPOSED)
     return best
 
 
@@ -257,7 +272,7 @@ def main() -> None:
         shipped = fit([*business, *trivia])
         trees = msgspec.structs.replace(shipped.trees, thresholds=limits)
         (ROOT / "src/answerkey/match/smart.json").write_bytes(msgspec.json.encode(trees))
-        _write_gzip(ROOT / "src/answerkey/match/context.json.gz", shipped.around)
+        _write_gzip(ROOT / "src/answerkey/match/context.json.gz", shipped.context)
         _write_gzip(STORED_FOLDS, models)
 
 

@@ -9,12 +9,11 @@ import math
 import re
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import accumulate, repeat
-from operator import getitem
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from rapidfuzz.distance import JaroWinkler
@@ -100,64 +99,44 @@ def score(values: Values) -> float:
     return shipped_model().score(values)
 
 
-# What is said of a keyword, by the words around it: "moved from Tuesday to Thursday" says Thursday and not Tuesday.
+# The words around a keyword decide what the reply says of it: "moved from Tuesday to Thursday" says Thursday, not Tuesday.
 #
-# A logistic regression over the words before and behind the keyword in its sentence, by their side, their distance and whether
-# a break (a comma, a bracket, a dash) lies between, the two or three words that touch it, and the words beside its sentence.
-# `tools/fit/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word,
-# "#" for any number, or "=" for a word of the question.
+# A logistic regression over named observations: the words before and behind the keyword in its sentence by distance and by
+# whether a break (a comma, a bracket, a table cell) lies between, the two or three words that touch it, and the words beside
+# its sentence. `tools/fit/fit_smart.py` fits it; its log-odds are one feature of the trees.
 
 
 # How many words on each side of the keyword count, and how many on each side of its sentence.
-NEAR, BESIDE = 6, 8
-# A word's weights are by side, distance (1, 2, 3 or 4, 5 or 6) and whether a break lies between.
-_BEFORE, _BEHIND = (6, 6, 4, 4, 2, 0), (8, 10, 12, 12, 14, 14)
-SLOTS = 16
-# The weights of the words around a keyword, by how many of them on either side are nearer than the first break.
-_PLACES = [
-    [
-        tuple(slot + (index < NEAR - before) for index, slot in enumerate(_BEFORE))
-        + tuple(slot + (index >= behind) for index, slot in enumerate(_BEHIND))
-        for behind in range(NEAR + 1)
-    ]
-    for before in range(NEAR + 1)
-]
-# Before the first and behind the last word of a sentence.
-_START, _END = ["<"] * NEAR, [">"] * NEAR
+_NEAR, _BESIDE = 6, 8
+# The distance of a word in the name of an observation, from the nearest word on.
+_DISTANCES = "123355"
+# Words that stand for their class too, so that one which no labelled reply has is not unknown. No token is in capitals.
+_CLASSES = {word: name.upper() for name in ("contrasts", "doubts", "denies") for word in WORDS[name]}
 # Steps in one unit of log-odds, and their limit: finer ones do not help the trees.
 _STEP, _LIMIT = 2.0, 3.0
-_MOST_REMEMBERED = 100_000
-_token = Remembered(lambda word: "#" if word[0].isdigit() else word).__getitem__
 
 
-class Surroundings(NamedTuple):
-    """The words around a keyword."""
-
-    # The tokens before it and behind it, and how many of each are nearer than the first break.
-    tokens: list[str]
-    before: int
-    behind: int
-    # Its sentence asks; the words before that, and behind it.
-    asks: bool
-    earlier: list[str]
-    later: list[str]
-
-    def slots(self) -> tuple[int, ...]:
-        """The place of each token's weight."""
-        return _PLACES[self.before][self.behind]
-
-    def touching(self) -> tuple[str, str, str, str, str]:
-        """The two and three tokens before the keyword, those behind it, and the one on each side."""
-        third, second, first, following, next_one, last = self.tokens[NEAR - 3 : NEAR + 3]
-        here = ("_" if self.before else ",_") if self.behind else "_,"
-        two, behind = f"{second} {first} {here}", f"{here} {following} {next_one}"
-        return two, f"{third} {two}", behind, f"{behind} {last}", f"{first} {here} {following}"
+def _observe_side(side: str, tokens: list[str], free: int) -> list[str]:
+    """Names of the tokens on one side, nearest first; `free` of them are nearer than the first break."""
+    names = []
+    for index, token in enumerate(tokens):
+        near, parted = side + _DISTANCES[index], side if index < free else side + ","
+        names += [f"{near} {token}", f"{parted} {token}"]
+        if token in _CLASSES:
+            names += [f"{near} {_CLASSES[token]}", f"{parted} {_CLASSES[token]}"]
+    return names
 
 
-def read_tokens(before: list[str], behind: list[str], asked: frozenset[str]) -> list[str]:
-    """The tokens of the words of a sentence before a keyword and behind it, as many as count."""
-    tokens = [*_START[len(before) :], *map(_token, before), *map(_token, behind), *_END[len(behind) :]]
-    return tokens if asked.isdisjoint(tokens) else ["=" if one in asked else one for one in tokens]
+def _observe_touching(before: list[str], behind: list[str], here: str) -> list[str]:
+    """Names of the two and three tokens on each side, nearest first, and of the one on each side."""
+    two, following = f"{before[1]} {before[0]} {here}", f"{here} {behind[0]} {behind[1]}"
+    return [
+        two,
+        f"{before[2]} {two}",
+        following,
+        f"{following} {behind[2]}",
+        f"{before[0]} {here} {behind[0]}",
+    ]
 
 
 def in_steps(log_odds: float) -> float:
@@ -165,56 +144,23 @@ def in_steps(log_odds: float) -> float:
     return round(max(-_LIMIT, min(_LIMIT, log_odds)) * _STEP) / _STEP
 
 
-class _Weights(dict[str, Any]):
-    """Of every token, those that have none included."""
-
-    def __init__(self, known: Mapping[str, Any], none: Any) -> None:
-        super().__init__(known)
-        self._none, self._room = none, len(known) + _MOST_REMEMBERED
-
-    def __missing__(self, token: str) -> Any:
-        if len(self) < self._room:
-            self[token] = self._none
-        return self._none
-
-
-class Around(msgspec.Struct, frozen=True, dict=True):
-    """A fitted model."""
+class ContextModel(msgspec.Struct, frozen=True):
+    """The fitted weight of each observation."""
 
     base: float
-    # A sentence that asks.
-    asks: float
-    # The weights of a token by its place.
-    words: dict[str, tuple[float, ...]]
-    touching: dict[str, float]
-    # The weights of a word before the sentence of the keyword, and behind it.
-    earlier: dict[str, float]
-    later: dict[str, float]
+    weights: dict[str, float]
 
-    @cached_property
-    def _ready(
-        self,
-    ) -> tuple[Callable[[str], tuple[float, ...]], Callable[[str], float], Callable[[str], float]]:
-        words = _Weights(self.words, (0.0,) * SLOTS)
-        earlier, later = _Weights(self.earlier, 0.0), _Weights(self.later, 0.0)
-        return words.__getitem__, earlier.__getitem__, later.__getitem__
-
-    def log_odds(self, place: Surroundings) -> float:
+    def log_odds(self, observations: Iterable[str]) -> float:
         """How likely it is that a careful reader finds it said."""
-        word, earlier, later = self._ready
-        touching = self.touching
-        total = sum(map(getitem, map(word, place.tokens), place.slots()), self.base + self.asks * place.asks)
-        for one in place.touching():
-            if one in touching:
-                total += touching[one]
-        return in_steps(total + sum(map(earlier, place.earlier)) + sum(map(later, place.later)))
+        weight = self.weights.get
+        return in_steps(self.base + sum([weight(one, 0.0) for one in observations]))
 
 
 @lru_cache(maxsize=1)
-def shipped_around() -> Around:
+def shipped_context() -> ContextModel:
     """The model of this version."""
-    data = resources.files("answerkey.match").joinpath("context.json.gz").read_bytes()
-    return msgspec.json.decode(gzip.decompress(data), type=Around)
+    data = _FOLDER.joinpath("context.json.gz").read_bytes()
+    return msgspec.json.decode(gzip.decompress(data), type=ContextModel)
 
 
 # One reply to one question, read once for all keywords: its words with their places, and the cues of its sentences.
@@ -223,19 +169,21 @@ def shipped_around() -> Around:
 _EDGES = '.,;:!?"()[]{}*$€£“”‘’…–—|'
 _CHUNK = re.compile(r"\S+|\n")
 # What ends a sentence (a line ends with NUL), and what may stand behind that.
-_ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！\0"), "\"”’')*]"
+_ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！"), "\"”’')*]"
 # What parts a sentence, before a word and behind it.
-_OPENS, _PARTS = frozenset('(["“–—'), frozenset(',;:)]"”–—')
+_OPENS, _PARTS = frozenset('(["“–—'), frozenset(',;:)]"”–—|')
+_LIST_NUMBER = re.compile(r"[0-9]{1,3} !")
+_NO_MARKS = str.maketrans("", "", "\0?!")
 # Further places of a word are not looked at.
 _MOST_PLACES = 4
 
 
 def _mark(chunk: str) -> str:
-    """A chunk between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks; with ","
-    on the side where it is parted from the rest of its sentence.
+    """A chunk between spaces folded; behind it "?" and NUL if it ends a question, "!" and NUL if it ends another sentence, NUL
+    if it ends a line; "," on the side where it is parted from the rest of its sentence.
     """
     last = chunk.rstrip(_CLOSING)[-1:]
-    ends = "?\0" if last in _ASKS else "\0" if last in _ENDS else ""
+    ends = "\0" if last == "\0" else "?\0" if last in _ASKS else "!\0" if last in _ENDS else ""
     parted = chunk[-1] in _PARTS or chunk == "-"
     return "," * (chunk[0] in _OPENS) + folded_chunk(chunk) + (ends or "," * parted)
 
@@ -243,8 +191,9 @@ def _mark(chunk: str) -> str:
 _marked = Remembered(_mark).__getitem__
 
 
-# Log-odds by the words around a hit below which it is not taken at its word.
-_LEAST_SAID = 0.0
+# What is there as a whole counts as said, just above the threshold `even`, if nothing that has a name speaks against it and
+# the log-odds by the words around it are not below this.
+UNOPPOSED, LEAST_SAID = 0.01, 0.0
 
 
 class Reply:
@@ -258,7 +207,7 @@ class Reply:
         self._sentences = folded.split("\0")
         self._starts = list(accumulate([one.count(" ") for one in self._sentences], initial=0))
         # " w1 w2 … ": a phrase is found in it with its word boundaries by one substring search.
-        self._parted = folded.replace("\0", "").replace("?", "")
+        self._parted = folded.translate(_NO_MARKS)
         self.joined = " " + self._parted.replace(",", "")
         self.words = self.joined.split()
         self._stemmed = f" {' '.join(map(stem, self.words))} "
@@ -307,46 +256,53 @@ class Reply:
         """The words before which a sentence is parted."""
         return list(accumulate(map(str.count, self._parted.split(","), repeat(" "))))[:-1]
 
-    def surroundings(self, place: int, size: int, sentence: int) -> Surroundings:
-        """The words around a hit of `size` words in a sentence."""
+    def observations(self, place: int, size: int) -> list[str]:
+        """What the model of the context knows of a hit of `size` words."""
+        sentence = self.sentence_of(place)
         words, breaks = self.words, self._breaks
         first, end = self._starts[sentence : sentence + 2]
         stop = min(place + size, end)
         last, following = bisect_right(breaks, place), bisect_left(breaks, stop)
-        before = place - breaks[last - 1] if last and breaks[last - 1] > first else NEAR
-        behind = breaks[following] - stop if following < len(breaks) and breaks[following] < end else NEAR
-        near = words[max(first, place - NEAR) : place], words[stop : min(end, stop + NEAR)]
-        return Surroundings(
-            read_tokens(*near, self.asked.named),
-            min(NEAR, before),
-            min(NEAR, behind),
-            self._sentences[sentence][-1:] == "?",
-            words[max(0, first - BESIDE) : first],
-            words[end : end + BESIDE],
+        free_before = place - breaks[last - 1] if last and breaks[last - 1] > first else _NEAR
+        free_behind = (
+            breaks[following] - stop if following < len(breaks) and breaks[following] < end else _NEAR
         )
+        before = [*self._tokens(words[max(first, place - _NEAR) : place][::-1]), *["<"] * _NEAR][:_NEAR]
+        behind = [*self._tokens(words[stop : min(end, stop + _NEAR)]), *[">"] * _NEAR][:_NEAR]
+        here = ("_" if free_before else ",_") if free_behind else "_,"
+        names = _observe_side("before", before, free_before) + _observe_side("behind", behind, free_behind)
+        names += _observe_touching(before, behind, here)
+        ending = self._sentences[sentence][-1:]
+        if ending == "?":
+            names.append("asks")
+        if ending == "!":
+            # The lines beside an item of a list, a row of a table or a line of an address are not about it.
+            names += [f"earlier {one}" for one in words[max(0, first - _BESIDE) : first]]
+            names += [f"later {one}" for one in words[end : end + _BESIDE]]
+        return names
+
+    def _tokens(self, words: list[str]) -> list[str]:
+        """The words with "#" for any number and "=" for a word of the question."""
+        return ["=" if one in self.asked.named else "#" if one[0].isdigit() else one for one in words]
 
     def around(self, place: int, size: int) -> tuple[float, ...]:
         """The features of the words around a hit of `size` words, from `said` to `not_found`."""
-        number = self.sentence_of(place)
-        said = shipped_around().log_odds(self.surroundings(place, size, number))
-        return said, self._better_elsewhere[number], self._not_found
+        said = shipped_context().log_odds(self.observations(place, size))
+        return said, self._better_elsewhere[self.sentence_of(place)], self._not_found
 
     def objection(self, candidate: "Candidate") -> str:
-        """Why what is in the reply may not be said by it: asked back, denied, outdated, of another entity; or nothing."""
+        """Why the reply may not say what it contains, or nothing."""
         values, _, place, _ = candidate
         sentence = self.sentence_of(place)
         if self._sentences[sentence][-1:] == "?":
-            return "asked back: "
+            return "asked back"
         if self._has("denies", sentence):
-            return "denied: "
+            return "denied"
         if self._has("past", sentence):
-            return "outdated: "
+            return "outdated"
         if self._has("doubts", sentence) or self._not_found:
-            return "in doubt: "
-        if values[_OTHER_NAME_INDEX] or values[_BETTER_ELSEWHERE_INDEX]:
-            return "of another entity: "
-        # The words around it speak against it, by the model of them.
-        return "" if values[_SAID_INDEX] >= _LEAST_SAID else "not stated as a fact: "
+            return "in doubt"
+        return "of another entity" if values[_OTHER_NAME_INDEX] or values[_BETTER_ELSEWHERE_INDEX] else ""
 
     def _has(self, cue: str, sentence: int) -> float:
         first, last = self._starts[sentence : sentence + 2]
@@ -354,13 +310,24 @@ class Reply:
 
     @cached_property
     def _better_elsewhere(self) -> list[float]:
-        """How much less of the question each sentence repeats than the best one does."""
-        repeated = [0.0] * (len(self._starts) - 1)
+        """How much less of the question each sentence repeats than the best one does.
+
+        An item of a list or a row of a table repeats what the first line of its block does.
+        """
+        repeated: list[set[str]] = [set() for _ in self._sentences]
         for one in self.asked.telling:
-            for sentence in set(map(self.sentence_of, self.places(f" {one} ", stemmed=True))):
-                repeated[sentence] += 1 / len(self.asked.telling)
-        most = max(repeated)
-        return [round(most - one, 1) for one in repeated]
+            for place in self.places(f" {one} ", stemmed=True):
+                repeated[self.sentence_of(place)].add(one)
+        heading: set[str] | None = None
+        for sentence, words in zip(self._sentences, repeated, strict=True):
+            if sentence[-1:] in ("!", "?") and not _LIST_NUMBER.fullmatch(sentence):
+                heading = None
+            elif sentence and heading is None:
+                heading = set(words)
+            elif heading is not None:
+                words |= heading
+        most = max(map(len, repeated))
+        return [round((most - len(words)) / max(1, len(self.asked.telling)), 1) for words in repeated]
 
     @cached_property
     def _not_found(self) -> float:
@@ -566,18 +533,18 @@ class SmartKeyword:
 
     def _by_model(self, reply: Reply) -> Match:
         best, highest = None, -math.inf
-        objection = ""
         for candidate in self.candidates(reply):
             log_odds = score(candidate[0])
+            if (
+                is_whole(candidate)
+                and candidate[0][_SAID_INDEX] >= LEAST_SAID
+                and not reply.objection(candidate)
+            ):
+                log_odds = max(log_odds, UNOPPOSED)
             if log_odds > highest:
                 best, highest = candidate, log_odds
                 if log_odds > self._surest:
                     break
-        if best is not None and highest <= self._threshold and _is_whole(best):
-            objection = reply.objection(best)
-            if not objection and self._probability is None:
-                # Word for word or by value, and nothing speaks against it.
-                highest = self._surest
         if self._probability is not None and reply.words:
             chance = max(self._probability(self._question, text, reply.text) for text in self._texts)
             highest = math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
@@ -585,11 +552,7 @@ class SmartKeyword:
             odd = self._odd.search(reply.text) if self._odd else None
             if odd:
                 return Match(True, "smart:literal", *odd.span(), odd[0], "it is in the reply unchanged")
-            return Match(
-                False,
-                "none",
-                why=objection + _because(best, highest) if best else "nothing of it is in the reply",
-            )
+            return Match(False, "none", why=_why_not(best, highest, reply))
         if best is None:
             return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
         _, wanted, place, way = best
@@ -630,7 +593,16 @@ def _because(best: Candidate, log_odds: float) -> str:
     return f"“{text if len(text) <= 60 else text[:57] + '…'}” {log_odds:+.1f}: recall {values[0]:g}{against}"
 
 
-def _is_whole(candidate: Candidate) -> bool:
+def _why_not(best: Candidate | None, log_odds: float, reply: Reply) -> str:
+    """The reason of a rejection; of a keyword that is there as a whole, what speaks against it comes first."""
+    if best is None:
+        return "nothing of it is in the reply"
+    # Where no cue has a name, the words around it made the model doubt it.
+    objection = f"{reply.objection(best) or 'in doubt'}: " if is_whole(best) else ""
+    return objection + _because(best, log_odds)
+
+
+def is_whole(candidate: Candidate) -> bool:
     """Whether all of it is in the reply word for word or by value."""
     return candidate[0][0] >= 1 and candidate[3] in ("phrase", "number", "word")
 
