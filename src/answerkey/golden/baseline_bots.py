@@ -55,11 +55,17 @@ class BaselineBot(msgspec.Struct, frozen=True):
         return f"{self.tools}+{self.text}"
 
     @property
+    def knows_nothing(self) -> bool:
+        """Whether it could be made without the key."""
+        return self.tools != "right-tools"
+
+    @property
     def description(self) -> str:
         """What it does: "calls every tool and repeats the question"."""
         return f"{TOOL_POLICIES[self.tools]} and {TEXT_POLICIES[self.text]}"
 
 
+# Every combination. A bot with the right tools knows something, so the floor is that of the others.
 BOTS = tuple(BaselineBot(tools, text) for text in TEXT_POLICIES for tools in TOOL_POLICIES)
 
 

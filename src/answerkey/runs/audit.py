@@ -43,6 +43,8 @@ class BotScore(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     # Ids of the questions that it passes.
     passed: tuple[str, ...]
+    # Whether it counts for the floor.
+    knows_nothing: bool
 
 
 class QuestionFloor(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,15 +61,18 @@ class QuestionFloor(msgspec.Struct, frozen=True, kw_only=True):
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
     """What trivial bots score on a set."""
 
-    # The best mean score of a bot.
-    value: float
     bots: tuple[BotScore, ...]
     questions: tuple[QuestionFloor, ...]
 
     @property
+    def value(self) -> float:
+        """The best mean score of a bot that knows nothing."""
+        return self.best.score
+
+    @property
     def best(self) -> BotScore:
-        """The bot with the best mean score."""
-        return max(self.bots, key=lambda bot: bot.score)
+        """The bot with the best mean score among those that know nothing."""
+        return max((bot for bot in self.bots if bot.knows_nothing), key=lambda bot: bot.score)
 
 
 class Survivor(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,10 +250,11 @@ def measure_floor(questions: QuestionSet, grader: Grader) -> Floor:
             description=bot.description,
             score=round_score(fsum(scores[bot.name]) / len(scores[bot.name])) if scores[bot.name] else 0.0,
             passed=tuple(passed[bot.name]),
+            knows_nothing=bot.knows_nothing,
         )
         for bot in BOTS
     )
-    return Floor(value=max(bot.score for bot in bot_scores), bots=bot_scores, questions=tuple(floors))
+    return Floor(bots=bot_scores, questions=tuple(floors))
 
 
 def _bot_cards(question: Question, bots: BaselineBots, grader: Grader) -> dict[BaselineBot, Scorecard]:
@@ -267,7 +273,8 @@ def _bot_cards(question: Question, bots: BaselineBots, grader: Grader) -> dict[B
 
 
 def _floor(question: Question, cards: Mapping[BaselineBot, Scorecard]) -> QuestionFloor:
-    best = max(cards, key=lambda bot: cards[bot].total or 0.0)
+    trivial = [bot for bot in cards if bot.knows_nothing]
+    best = max(trivial, key=lambda bot: cards[bot].total or 0.0)
     card = cards[best]
     reasons = "; ".join(_reasons(question, best, card))
     return QuestionFloor(
