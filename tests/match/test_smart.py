@@ -8,7 +8,7 @@ import fit_smart
 import pytest
 
 from answerkey.match.keywords import ReplyText, find_keywords
-from answerkey.match.smart import Reply, SmartKeyword, prepare_asked
+from answerkey.match.smart import Reply, SmartKeyword, prepare_question
 from answerkey.model.expectation import Alternatives, NumberExpectation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,7 +105,7 @@ def test_alternatives_may_be_numbers_and_patterns() -> None:
 
 def test_a_model_of_language_takes_the_decision() -> None:
     question, text = "Which country is she from?", "She is from Holland."
-    reply = Reply(ReplyText(text), prepare_asked(question))
+    reply = Reply(ReplyText(text), prepare_question(question))
     assert not SmartKeyword("Netherlands", question).match(reply).found
     assert SmartKeyword("Netherlands", question, probability=lambda *_: 0.9).match(reply).found
     assert not SmartKeyword("Holland", question, probability=lambda *_: 0.1).match(reply).found

@@ -35,7 +35,7 @@ from answerkey.match.smart import (
     Trees,
     in_steps,
     is_whole,
-    prepare_asked,
+    prepare_question,
 )
 from answerkey.model.expectation import Alternatives
 
@@ -71,7 +71,7 @@ class Row:
             said,
         )
         keyword = SmartKeyword(Alternatives(tuple(options)), question)
-        reply = Reply(ReplyText(answer), prepare_asked(question))
+        reply = Reply(ReplyText(answer), prepare_question(question))
         found = list(keyword.candidates(reply))
         self.features = np.array([one[0] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
         self.observations = [

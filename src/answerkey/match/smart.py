@@ -110,7 +110,7 @@ def score(values: Values) -> float:
 _NEAR, _BESIDE = 6, 8
 # The distance of a word in the name of an observation, from the nearest word on.
 _DISTANCES = "123355"
-# Words that stand for their class too, so that one which no labelled reply has is not unknown. No token is in capitals.
+# Words that also count as their class, so that one which no labelled reply has is not unknown. No token is in capitals.
 _CLASSES = {word: name.upper() for name in ("contrasts", "doubts", "denies") for word in WORDS[name]}
 # Steps in one unit of log-odds, and their limit: finer ones do not help the trees.
 _STEP, _LIMIT = 2.0, 3.0
@@ -199,8 +199,8 @@ UNOPPOSED, LEAST_SAID = 0.01, 0.0
 class Reply:
     """Places are numbers of words. What not every keyword needs is worked out when first asked for, and kept."""
 
-    def __init__(self, said: ReplyText, asked: "Asked") -> None:
-        self.said, self.text, self.asked = said, said.text, asked
+    def __init__(self, source: ReplyText, question_words: "QuestionWords") -> None:
+        self.source, self.text, self.question_words = source, source.text, question_words
         self._folded = list(map(_marked, self.text.replace("\n", " \0 ").split()))
         folded = "".join(self._folded)
         # The first word of each sentence, and behind the last one the number of all words.
@@ -213,7 +213,7 @@ class Reply:
         self._stemmed = f" {' '.join(map(stem, self.words))} "
         self.length = round(math.log1p(len(self.words)), 1)
 
-    def places(self, phrase: str, stemmed: bool = False) -> list[int]:
+    def positions(self, phrase: str, stemmed: bool = False) -> list[int]:
         """The first places of words or stems in a row, with a space before and mostly one behind them."""
         found: list[int] = []
         joined = self._stemmed if stemmed else self.joined
@@ -223,9 +223,9 @@ class Reply:
             at = joined.find(phrase, at + 1)
         return found
 
-    def sentence_of(self, place: int) -> int:
+    def sentence_of(self, position: int) -> int:
         """The number of the sentence that a word is in."""
-        return bisect_right(self._starts, place) - 1
+        return bisect_right(self._starts, position) - 1
 
     @cached_property
     def _chunks(self) -> tuple[list[re.Match[str]], list[int]]:
@@ -256,18 +256,18 @@ class Reply:
         """The words before which a sentence is parted."""
         return list(accumulate(map(str.count, self._parted.split(","), repeat(" "))))[:-1]
 
-    def observations(self, place: int, size: int) -> list[str]:
+    def observations(self, position: int, size: int) -> list[str]:
         """What the model of the context knows of a hit of `size` words."""
-        sentence = self.sentence_of(place)
+        sentence = self.sentence_of(position)
         words, breaks = self.words, self._breaks
         first, end = self._starts[sentence : sentence + 2]
-        stop = min(place + size, end)
-        last, following = bisect_right(breaks, place), bisect_left(breaks, stop)
-        free_before = place - breaks[last - 1] if last and breaks[last - 1] > first else _NEAR
+        stop = min(position + size, end)
+        last, following = bisect_right(breaks, position), bisect_left(breaks, stop)
+        free_before = position - breaks[last - 1] if last and breaks[last - 1] > first else _NEAR
         free_behind = (
             breaks[following] - stop if following < len(breaks) and breaks[following] < end else _NEAR
         )
-        before = [*self._tokens(words[max(first, place - _NEAR) : place][::-1]), *["<"] * _NEAR][:_NEAR]
+        before = [*self._tokens(words[max(first, position - _NEAR) : position][::-1]), *["<"] * _NEAR][:_NEAR]
         behind = [*self._tokens(words[stop : min(end, stop + _NEAR)]), *[">"] * _NEAR][:_NEAR]
         here = ("_" if free_before else ",_") if free_behind else "_,"
         names = _observe_side("before", before, free_before) + _observe_side("behind", behind, free_behind)
@@ -283,17 +283,19 @@ class Reply:
 
     def _tokens(self, words: list[str]) -> list[str]:
         """The words with "#" for any number and "=" for a word of the question."""
-        return ["=" if one in self.asked.named else "#" if one[0].isdigit() else one for one in words]
+        return [
+            "=" if one in self.question_words.named else "#" if one[0].isdigit() else one for one in words
+        ]
 
-    def around(self, place: int, size: int) -> tuple[float, ...]:
+    def around(self, position: int, size: int) -> tuple[float, ...]:
         """The features of the words around a hit of `size` words, from `said` to `not_found`."""
-        said = shipped_context().log_odds(self.observations(place, size))
-        return said, self._better_elsewhere[self.sentence_of(place)], self._not_found
+        log_odds = shipped_context().log_odds(self.observations(position, size))
+        return log_odds, self._better_elsewhere[self.sentence_of(position)], self._not_found
 
     def objection(self, candidate: "Candidate") -> str:
         """Why the reply may not say what it contains, or nothing."""
-        values, _, place, _ = candidate
-        sentence = self.sentence_of(place)
+        values, _, position, _ = candidate
+        sentence = self.sentence_of(position)
         if self._sentences[sentence][-1:] == "?":
             return "asked back"
         if self._has("denies", sentence):
@@ -315,9 +317,9 @@ class Reply:
         An item of a list or a row of a table repeats what the first line of its block does.
         """
         repeated: list[set[str]] = [set() for _ in self._sentences]
-        for one in self.asked.telling:
-            for place in self.places(f" {one} ", stemmed=True):
-                repeated[self.sentence_of(place)].add(one)
+        for one in self.question_words.telling:
+            for position in self.positions(f" {one} ", stemmed=True):
+                repeated[self.sentence_of(position)].add(one)
         heading: set[str] | None = None
         for sentence, words in zip(self._sentences, repeated, strict=True):
             if sentence[-1:] in ("!", "?") and not _LIST_NUMBER.fullmatch(sentence):
@@ -327,7 +329,9 @@ class Reply:
             elif heading is not None:
                 words |= heading
         most = max(map(len, repeated))
-        return [round((most - len(words)) / max(1, len(self.asked.telling)), 1) for words in repeated]
+        return [
+            round((most - len(words)) / max(1, len(self.question_words.telling)), 1) for words in repeated
+        ]
 
     @cached_property
     def _not_found(self) -> float:
@@ -371,7 +375,7 @@ class Term(NamedTuple):
     value: Value | None = None
 
 
-class Asked:
+class QuestionWords:
     """A question's words: what a reply repeats of them is not an answer, and the answer is looked for near them."""
 
     def __init__(self, question: str) -> None:
@@ -383,17 +387,17 @@ class Asked:
         self.telling = set(map(stem, self.named))
 
 
-prepare_asked = lru_cache(maxsize=8192)(Asked)
+prepare_question = lru_cache(maxsize=8192)(QuestionWords)
 
 
-class Wanted:
+class Phrasing:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
-    def __init__(self, text: str, asked: Asked, abbreviations: Abbreviations = ()) -> None:
+    def __init__(self, text: str, question_words: QuestionWords, abbreviations: Abbreviations = ()) -> None:
         self.text = text
         words = folded_words(text)
         self.phrase, self.size = f" {' '.join(words)} ", len(words)
-        terms = _read_terms(text, asked)
+        terms = _read_terms(text, question_words)
         # What is informative; if nothing is, all of it.
         self.terms = [term for term in terms if term.weight >= _TELLING] or terms
         self.total = sum(term.weight for term in self.terms)
@@ -403,7 +407,7 @@ class Wanted:
         figure = self.terms[0].value if len(self.terms) == 1 else None
         self.signed = isinstance(figure, Quantity) and (figure.dimension != "" or figure.numbers[0] < 0)
         # "po" for purchase order, "W9" for W-9, "dot" for Department of Transportation; and the other way round.
-        self.short = _short_forms(words, asked) + [
+        self.short = _short_forms(words, question_words) + [
             self.phrase.replace(one, other)
             for pair in (*_ABBREVIATIONS, *read_abbreviations(abbreviations))
             for one, other in (pair, pair[::-1])
@@ -412,17 +416,17 @@ class Wanted:
         self.acronym = text.strip().lower() if re.fullmatch(r"\s*[A-Z]{3,6}\s*", text) else ""
 
 
-def _short_forms(words: list[str], asked: Asked) -> list[str]:
+def _short_forms(words: list[str], question_words: QuestionWords) -> list[str]:
     """The words run together, and their first letters, as they would be in a folded reply."""
     forms = [f" {''.join(words)}"] if len(words) > 1 else []
     for some in (words, [word for word in words if word not in FUNCTION_WORDS]):
         letters = "".join(word[0] for word in some)
-        if 3 <= len(letters) <= 8 and letters not in asked.stems:
+        if 3 <= len(letters) <= 8 and letters not in question_words.stems:
             forms.append(f" {letters} ")
     return forms
 
 
-def _read_terms(text: str, asked: Asked) -> list[Term]:
+def _read_terms(text: str, question_words: QuestionWords) -> list[Term]:
     """Dates first, then codes and amounts, then the words around them."""
     whole = parse_date(text)
     dates = [whole.date] if whole is not None and whole.date is not None else list(find_dates(text))
@@ -436,9 +440,9 @@ def _read_terms(text: str, asked: Asked) -> list[Term]:
     terms: list[Term] = []
     at = 0
     for start, end, value in (*sorted(taken, key=lambda one: one[0]), (len(text), len(text), None)):
-        terms += [Term(word, _weight(word, asked)) for word in folded_words(text[at:start])]
+        terms += [Term(word, _weight(word, question_words)) for word in folded_words(text[at:start])]
         if value is not None:
-            known = folded_text(text[start:end]) in asked.folded
+            known = folded_text(text[start:end]) in question_words.folded
             terms.append(Term("", 2.0 if isinstance(value, Date) else 0.2 if known else 1.5, value))
         at = end
     return terms
@@ -453,26 +457,28 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_]){body}(?![^\W_]|[.-][0-9])", re.IGNORECASE)
 
 
-def _weight(word: str, asked: Asked) -> float:
+def _weight(word: str, question_words: QuestionWords) -> float:
     """How informative a word is: little if it is a function word, a title, or already in the question."""
     if word in WORDS["denies"]:
         return 0.6
-    if stem(word) in asked.stems or word in FUNCTION_WORDS:
+    if stem(word) in question_words.stems or word in FUNCTION_WORDS:
         return 0.1
     return 0.3 if word in WORDS["light"] else min(1.2, 0.5 + 0.1 * len(word))
 
 
-def prepare_wanted(text: str, asked: Asked, abbreviations: Abbreviations = ()) -> list[Wanted]:
+def prepare_phrasings(
+    text: str, question_words: QuestionWords, abbreviations: Abbreviations = ()
+) -> list[Phrasing]:
     """A text ready for comparison without what it has in parentheses, and the ways to say it that it names."""
     text = text[:_TOO_LONG]
     bare = _PARENTHESES.sub(" ", text)
-    full = Wanted(bare if folded_words(bare) else text, asked, abbreviations)
+    full = Phrasing(bare if folded_words(bare) else text, question_words, abbreviations)
     parts = _ALTERNATIVE.split(text)
     # A list is one thing, and so is a date or a figure: "April 15" is not April 15, 2024.
     if not _LIST.search(text) and all(term.value is None for term in full.terms):
         parts = [_REMARK.split(part.lstrip("(["), maxsplit=1)[0] for part in parts]
     others = [
-        Wanted(_PARENTHESES.sub(" ", part).strip("()[] "), asked, abbreviations)
+        Phrasing(_PARENTHESES.sub(" ", part).strip("()[] "), question_words, abbreviations)
         for part in parts
         if part != text
     ]
@@ -491,7 +497,7 @@ _dates = lru_cache(maxsize=2)(lambda text: [*find_dates(text), *find_short_dates
 _quantities = lru_cache(maxsize=2)(find_quantities)
 _AGAINST = [(index, name) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
 # The features of one way to say a keyword at one place of a reply; that way, the number of its first word, how it was recognised.
-Candidate = tuple[Values, Wanted, int, str]
+Candidate = tuple[Values, Phrasing, int, str]
 
 
 class SmartKeyword:
@@ -512,9 +518,9 @@ class SmartKeyword:
         ways = [
             way
             for text in self._texts
-            for way in prepare_wanted(text, prepare_asked(question), abbreviations)
+            for way in prepare_phrasings(text, prepare_question(question), abbreviations)
         ]
-        self._wanted = list({way.phrase: way for way in ways}.values())[:_MOST_WAYS]
+        self._phrasings = list({way.phrase: way for way in ways}.values())[:_MOST_WAYS]
         # Punctuation is found unchanged, an article ("A", "The") as a word of its own and in its own case.
         odd = [rf"\b{one}\b" if one.isalnum() else re.escape(one) for one in texts if not folded_words(one)]
         self._odd = re.compile("|".join(odd)) if odd else None
@@ -528,7 +534,7 @@ class SmartKeyword:
         for other in self._others:
             if match.found:
                 break
-            match = reply.said.look(other, True)
+            match = reply.source.look(other, True)
         return match
 
     def _by_model(self, reply: Reply) -> Match:
@@ -555,17 +561,22 @@ class SmartKeyword:
             return Match(False, "none", why=_why_not(best, highest, reply))
         if best is None:
             return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
-        _, wanted, place, way = best
-        start, end = reply.span(place, place + (wanted.size - 1 if way == "phrase" else 0))
+        _, phrasing, position, way = best
+        start, end = reply.span(position, position + (phrasing.size - 1 if way == "phrase" else 0))
         return Match(True, f"smart:{way}", start, end, reply.text[start:end], _because(best, highest))
 
     def candidates(self, reply: Reply) -> Iterator[Candidate]:
         """Each way to say it at each place of the reply where it may be, with its features."""
-        for wanted in self._wanted if reply.words else ():
-            places, way, values = _align(wanted, reply)
-            size = wanted.size if way == "phrase" else 1
-            for place in places:
-                yield (*values, reply.length, self._choices, *reply.around(place, size)), wanted, place, way
+        for phrasing in self._phrasings if reply.words else ():
+            positions, way, values = _align(phrasing, reply)
+            size = phrasing.size if way == "phrase" else 1
+            for position in positions:
+                yield (
+                    (*values, reply.length, self._choices, *reply.around(position, size)),
+                    phrasing,
+                    position,
+                    way,
+                )
 
 
 # What is prepared for a question serves all of its replies; more would fill the memory with a large golden set.
@@ -574,14 +585,14 @@ _prepare = lru_cache(maxsize=16384)(SmartKeyword)
 
 def find_smart(
     keywords: Sequence[Expectation],
-    said: ReplyText,
+    source: ReplyText,
     question: str,
     threshold: Threshold,
     probability: Probability | None,
     abbreviations: Abbreviations = (),
 ) -> tuple[Match, ...]:
     """One Match for each keyword, in order."""
-    reply = Reply(said, prepare_asked(question))
+    reply = Reply(source, prepare_question(question))
     how = (question, threshold, probability, abbreviations)
     return tuple([_prepare(keyword, *how).match(reply) for keyword in keywords])
 
@@ -612,7 +623,7 @@ class _Presence(NamedTuple):
 
     strength: float
     way: str
-    places: list[int]
+    positions: list[int]
 
 
 _ABSENT = _Presence(0.0, "absent", [])
@@ -620,43 +631,43 @@ _ABSENT = _Presence(0.0, "absent", [])
 _OTHER = _Presence(0.0, "other", [])
 
 
-def _align(wanted: Wanted, reply: Reply) -> tuple[list[int], str, tuple[float, ...]]:
+def _align(phrasing: Phrasing, reply: Reply) -> tuple[list[int], str, tuple[float, ...]]:
     """The places where it may be, how its weakest term was recognised, and the features from `recall` to `other_name`."""
-    in_a_row = reply.places(wanted.phrase)
+    in_a_row = reply.positions(phrasing.phrase)
     times = float(min(3, len(in_a_row)))
     # An amount with a sign or unit is found by its value: they are not in the folded words.
-    if in_a_row and not wanted.signed:
+    if in_a_row and not phrasing.signed:
         return in_a_row, "phrase", (1.0, times, 0.0, 0.0)
-    present = [_present(term, reply) for term in wanted.terms]
-    if min(present)[0] < 1 and (short := _short(wanted, reply)):
+    present = [_present(term, reply) for term in phrasing.terms]
+    if min(present)[0] < 1 and (short := _short(phrasing, reply)):
         return short, "abbreviation", (0.95, times, 0.0, 0.0)
-    there = [(term.weight, one) for term, one in zip(wanted.terms, present, strict=True) if one.strength]
+    there = [(term.weight, one) for term, one in zip(phrasing.terms, present, strict=True) if one.strength]
     if not there:
         return [], "absent", ()
-    recall = sum([weight * one.strength for weight, one in there]) / wanted.total
+    recall = sum([weight * one.strength for weight, one in there]) / phrasing.total
     other_value = float(_OTHER in present)
-    other_name = float(wanted.other_name != "" and re.search(wanted.other_name, reply.text) is not None)
+    other_name = float(phrasing.other_name != "" and re.search(phrasing.other_name, reply.text) is not None)
     values = (round(recall, 2), times, other_value, other_name)
-    return max(there)[1].places, min(one for _, one in there).way, values
+    return max(there)[1].positions, min(one for _, one in there).way, values
 
 
-def _short(wanted: Wanted, reply: Reply) -> list[int]:
+def _short(phrasing: Phrasing, reply: Reply) -> list[int]:
     """Where the words are run together or abbreviated by their first letters, or an abbreviation is written out."""
-    for short in wanted.short:
+    for short in phrasing.short:
         if short in reply.joined:
-            return reply.places(short)
-    if wanted.acronym and wanted.acronym in reply.initials:
-        return [reply.initials.find(wanted.acronym) % len(reply.words)]
+            return reply.positions(short)
+    if phrasing.acronym and phrasing.acronym in reply.initials:
+        return [reply.initials.find(phrasing.acronym) % len(reply.words)]
     return []
 
 
 def _present(term: Term, reply: Reply) -> _Presence:
     if term.value is not None:
         return _value(term.value, reply)
-    places = reply.places(f" {stem(term.word)} ", stemmed=True)
-    if places:
-        known = [place for place in places if reply.words[place] == term.word]
-        return _Presence(1.0, "word", known) if known else _Presence(0.95, "inflected", places)
+    positions = reply.positions(f" {stem(term.word)} ", stemmed=True)
+    if positions:
+        known = [position for position in positions if reply.words[position] == term.word]
+        return _Presence(1.0, "word", known) if known else _Presence(0.95, "inflected", positions)
     return _recognise(term, reply)
 
 
@@ -680,18 +691,18 @@ def _value(value: Value, reply: Reply) -> _Presence:
 
 def _recognise(term: Term, reply: Reply) -> _Presence:
     """A word that is not there as such: abbreviated, in a script without spaces, or misspelt."""
-    word, joined, asked = term.word, reply.joined, reply.asked.stems
+    word, joined, question_words = term.word, reply.joined, reply.question_words.stems
     for other in EQUIVALENTS.get(word, ()):
         if f" {other} " in joined:
-            return _Presence(0.95, "abbreviation", reply.places(f" {other} "))
+            return _Presence(0.95, "abbreviation", reply.positions(f" {other} "))
     if not word.isascii() and word in joined:
         return _Presence(0.9, "compound", [joined.count(" ", 0, joined.find(word)) - 1])
     # A word of the question is not a misspelling of the answer: "Monet" in the question is not Manet.
-    if stem(word) in asked or not 4 <= len(word) <= 60:
+    if stem(word) in question_words or not 4 <= len(word) <= 60:
         return _ABSENT
     # People get the first letter right: "lease" is not a misspelt "please".
     alike = re.findall(rf" ({re.escape(word[0])}[^ ]+)", joined)
     best = extractOne(word, alike, scorer=JaroWinkler.normalized_similarity, score_cutoff=_SIMILAR)
-    if best is None or stem(best[0]) in asked or best[0] in EXCLUSIVE.get(word, "").split():
+    if best is None or stem(best[0]) in question_words or best[0] in EXCLUSIVE.get(word, "").split():
         return _ABSENT
-    return _Presence(best[1], "misspelt", reply.places(f" {best[0]} "))
+    return _Presence(best[1], "misspelt", reply.positions(f" {best[0]} "))
