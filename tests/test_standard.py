@@ -50,6 +50,27 @@ ESSENTIAL_ROWS: list[tuple[list[Any], str, float]] = [
     ([{"number": 3960, "tolerance": "1%"}], "about $3,930", 1.0),
     ([{"date": "2025-03-31"}], "it is due on 31/03/2025", 1.0),
 ]
+# An unanswerable question: keywords, reply, response quality, reason.
+UNANSWERABLE_ROWS = [
+    ([], "That is not known.", 1.0, "says that it is not known"),
+    ([], "It is not on record.", 1.0, "says that it is not known"),
+    ([], "This is not documented in the files.", 1.0, "says that it is not known"),
+    ([], "Sorry, that is not possible to say.", 1.0, "says that it is not known"),
+    ([], "It was $4,210 in May.", 0.0, "states an answer although there is none"),
+    ([], None, 0.0, "states an answer although there is none"),
+    (
+        ["2023"],
+        "Not on record: the books begin in 2023.",
+        1.0,
+        "says that it is not known; 1 of 1 keywords found",
+    ),
+    (
+        ["2023"],
+        "There is no record of that.",
+        0.5,
+        "says that it is not known; 0 of 1 keywords found; missing 2023",
+    ),
+]
 ERROR_ROWS = [
     ("Your property is located at 900 S 9th St...", None, 1.0, None),
     (None, "DatabaseError: Connection refused", 0.0, "connection"),
@@ -129,6 +150,63 @@ def test_essential_expectations(graded: Any, expected: list[Any], reply: str, sc
     assert result["components"]["response_quality"]["score"] == score
     # With the right tool and no error, a reply without an essential value is a D.
     assert (result["score"], result["grade"]) == ((1.0, "A") if score else (0.6, "D"))
+
+
+@pytest.mark.parametrize(("keywords", "reply", "score", "reason"), UNANSWERABLE_ROWS)
+def test_unanswerable_questions(
+    command: Any, write_rows: Any, keywords: list[str], reply: str | None, score: float, reason: str
+) -> None:
+    golden = write_rows(
+        "golden.jsonl",
+        {"id": "rent", "question": "What was the rent?", "expected_keywords": keywords, "answerable": False},
+    )
+    replies = write_rows("replies.jsonl", {"id": "rent", "answer": reply, "tools_used": []})
+    (result,) = command("score", replies, "--questions", golden, "--json").document["results"]
+    quality = result["components"]["response_quality"]
+    assert (quality["score"], quality["reason"]) == (score, reason)
+    assert result["metrics"]["abstained"] == float(reason.startswith("says"))
+
+
+def test_an_answerable_question_that_is_declined(command: Any, write_rows: Any) -> None:
+    golden = write_rows(
+        "golden.jsonl",
+        {"id": "fees", "question": "Were there late fees in May?", "expected_keywords": ["no late fees"]},
+        {"id": "rent", "question": "What was the rent in May?", "expected_keywords": ["900"]},
+        {"id": "motto", "question": "What is our motto?", "answerable": False},
+    )
+    replies = write_rows(
+        "replies.jsonl",
+        {"id": "fees", "answer": "There is a record of May, and there were no late fees.", "tools_used": []},
+        {"id": "rent", "answer": "I don't know, there is no record of that.", "tools_used": []},
+        {"id": "motto", "answer": "I don't know, there is no record of that.", "tools_used": []},
+    )
+    outcome = command(
+        "score",
+        replies,
+        "--questions",
+        golden,
+        "--gate",
+        "abstained >= 1",
+        "--gate",
+        "over_refused <= 0.1",
+        "--json",
+    )
+    assert outcome.code == 1
+    metrics = [result["metrics"] for result in outcome.document["results"]]
+    assert [(one.get("abstained"), one.get("over_refused")) for one in metrics] == [
+        (None, 0.0),
+        (None, 1.0),
+        (1.0, None),
+    ]
+    means = outcome.document["summary"]["metrics"]
+    assert (means["abstained"], means["over_refused"]) == (1.0, 0.5)
+    assert [gate["passed"] for gate in outcome.document["gates"]] == [True, False]
+
+
+def test_answerable_questions_alone_are_not_measured(command: Any, write_rows: Any) -> None:
+    row = {"question": "What was the rent in May?", "answer": "I don't know.", "tools_used": []}
+    metrics = command("score", write_rows("replies.jsonl", row), "--json").document["summary"]["metrics"]
+    assert not {"abstained", "over_refused"} & metrics.keys()
 
 
 @pytest.mark.parametrize(("reply", "error", "score", "kind"), ERROR_ROWS)

@@ -299,6 +299,7 @@ targets: Registry["TargetFactory"] = Registry(
 scorers: Registry[Any] = Registry(
     "scorer",
     {
+        "abstention": "answerkey.scorers.abstention:Abstention",
         "checks": "answerkey.scorers.checks:Checks",
         "error_handling": "answerkey.scorers.error_handling:ErrorHandling",
         "groundedness": "answerkey.scorers.groundedness:Groundedness",

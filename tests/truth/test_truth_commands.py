@@ -163,8 +163,17 @@ def test_resume_keeps_the_values_of_the_run(command: Callable[..., Any], project
     assert resumed.document["summary"]["score"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("reply", "score", "quality"),
+    [("There is no record of that.", 1.0, 1.0), ("It was $4,210 in August of last year.", 0.8, 0.0)],
+)
 def test_a_question_without_a_value_can_be_one_to_decline(
-    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+    command: Callable[..., Any],
+    project: Path,
+    write_rows: Callable[..., Path],
+    reply: str,
+    score: float,
+    quality: float,
 ) -> None:
     september = {
         "id": "september",
@@ -173,10 +182,14 @@ def test_a_question_without_a_value_can_be_one_to_decline(
     }
     write_rows("golden.jsonl", QUESTIONS[0], september)
     (project / "bot.py").write_text(
-        "def answer(question):\n"
-        "    return 'There is no record of that.' if 'last year' in question else 'It was $3,960.'\n"
+        f"def answer(question):\n    return {reply!r} if 'last year' in question else 'It was $3,960.'\n"
     )
-    assert command("run", "--json").document["summary"]["score"] == 1.0
+    document = command("run", "--json").document
+    assert document["summary"]["score"] == score
+    result = next(one for one in document["results"] if one["id"] == "september")
+    assert result["components"]["response_quality"]["score"] == quality
+    metrics = document["summary"]["metrics"]
+    assert (metrics["abstained"], metrics["over_refused"]) == (quality, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -125,13 +125,20 @@ def _keyword_reason(facts: KeywordFacts) -> str:
         verb = "conveys" if facts.conveys_reference else "does not convey"
         return f"{verb} the reference answer (no keyword is expected, so it was matched by smart)"
     expected = len(facts.found) + len(facts.missing)
+    if facts.declined is not None:
+        words = "says that it is not known" if facts.declined else "states an answer although there is none"
+        return f"{words}; {_found_words(facts)}" if expected else words
     if not expected:
         return "no keyword expected"
     essential = [note.keyword for note in facts.notes if note.must and note.keyword in facts.missing]
     if essential:
         verb = "is" if len(essential) == 1 else "are"
         return f"missing {_names(essential)}, which {verb} essential"
-    words = f"{len(facts.found)} of {expected} keywords found"
+    return _found_words(facts)
+
+
+def _found_words(facts: KeywordFacts) -> str:
+    words = f"{len(facts.found)} of {len(facts.found) + len(facts.missing)} keywords found"
     return f"{words}; missing {_names(facts.missing)}" if facts.missing else words
 
 
@@ -144,6 +151,8 @@ def _quality_details(facts: KeywordFacts) -> dict[str, Any]:
         "expected": [_expected(name, notes.get(name)) for name in names],
         "matches": [msgspec.structs.asdict(match) for match in facts.matches],
     }
+    if facts.declined is not None:
+        listed["declined"] = facts.declined
     if facts.forbidden:
         listed["forbidden"] = [match.keyword for match in facts.forbidden]
         listed["forbidden_matches"] = [msgspec.structs.asdict(match) for match in facts.forbidden]

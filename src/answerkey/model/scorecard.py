@@ -77,6 +77,8 @@ class KeywordFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="keyword
     forbidden: tuple[KeywordMatch, ...] = ()
     # Whether the reply conveys the reference answer; None: keywords decided.
     conveys_reference: bool | None = None
+    # Whether the reply declines to answer a question that has no answer; None: the question has one.
+    declined: bool | None = None
     # With a judge's share in response quality: the value by keywords alone, the judge's value and its reason.
     judged: "JudgedShare | None" = None
 

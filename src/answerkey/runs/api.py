@@ -95,6 +95,7 @@ async def evaluate_async(
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     context.grader.check_questions(golden)
     golden, truth = with_truth(golden, settings)
+    context.grader.set_questions(golden)
     context = msgspec.structs.replace(context, truth=truth)
     baseline = find_baseline(settings, chosen)
     if chosen.baseline is not None:
@@ -257,6 +258,7 @@ def ab(
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     context.grader.check_questions(golden)
     golden, truth = with_truth(golden, settings)
+    context.grader.set_questions(golden)
     context = msgspec.structs.replace(context, truth=truth)
     experiment = run_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
     return wait_for(experiment).with_gates(parsed)
@@ -327,6 +329,7 @@ def score_replies(
     if golden is not None:
         context.grader.check_questions(golden)
         golden, _ = with_truth(golden, settings)
+        context.grader.set_questions(golden)
     opened = open_configured_store(settings, store) if keep or context.judge is not None else None
     with nullcontext() if opened is None or keep else opened:
         run = _scored_log(paths, context, opened, golden, how, progress or NO_PROGRESS)

@@ -133,6 +133,7 @@ async def resume_experiment(context: RunContext, info: RunInfo, store: SqlStore)
             name=info.question_set,
             path=info.question_path,
         )
+        context.grader.set_questions(questions)
         targets = [await opened.enter_async_context(target) for target in context.targets(specs)]
         arms = []
         for one, target, lease in zip(infos, targets, leases, strict=True):

@@ -52,6 +52,7 @@ def resume_run(
         info = store.find_run(info.id)
         replay_journal(store, info)
         questions = with_stored_truth(current_questions(info, context, store), info, store)
+        context.grader.set_questions(questions)
 
         async def ask() -> Run:
             async with context.target(spec) as opened:
@@ -194,6 +195,7 @@ async def rescore_run(
         truth=context.truth or info.truth,
         **context.grader.run_fields,
     )
+    context.grader.set_questions(store.questions(info.question_set_hash) if questions is None else questions)
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)
     count = store.count_questions(info.question_set_hash) if questions is None else len(questions)
     # A log has no planned number of replies.

@@ -32,6 +32,7 @@ from answerkey.model.summary import Summary
 from answerkey.plugins import ScorerRegistry
 from answerkey.plugins import scorers as scorer_registry
 from answerkey.protocols import BaseScorer, Direction, Scorer
+from answerkey.scorers.abstention import Abstention
 from answerkey.scorers.checks import Checks
 from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
@@ -179,6 +180,19 @@ class Grader:
                 problem = checks[0].problem(turn) if turn.checks else None
                 if problem:
                     raise InputError(problem, path=questions.path, line=question.line)
+
+    def set_questions(self, questions: Iterable[Question]) -> None:
+        """Measure `over_refused` if some question of the set that is scored is unanswerable."""
+        if any(not turn.answerable for question in questions for turn in question.asks):
+            self.measure_answerable()
+            if self.recipe is not None:
+                self.recipe = msgspec.structs.replace(self.recipe, has_unanswerable=True)
+
+    def measure_answerable(self) -> None:
+        """Measure of answerable questions too whether their replies decline."""
+        for scorer in self._scorers:
+            if isinstance(scorer, Abstention):
+                scorer.measures_answerable = True
 
     @cached_property
     def hash(self) -> str:

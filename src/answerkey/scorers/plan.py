@@ -25,6 +25,8 @@ class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None
     # The names of the judge's scores; None: there is no judge.
     judge: dict[str, Direction] | None = None
+    # Whether some question of the set is unanswerable.
+    has_unanswerable: bool = False
 
 
 class _JudgeNames:
@@ -40,7 +42,10 @@ def grader_by(recipe: GraderRecipe) -> Grader:
     """The grader that a recipe describes."""
     settings = Settings(scoring=recipe.scoring, scorers=recipe.scorers, path=recipe.path)
     judge = None if recipe.judge is None else _JudgeNames(recipe.judge)
-    return make_grader(recipe.scoring, settings, judge=judge)
+    grader = make_grader(recipe.scoring, settings, judge=judge)
+    if recipe.has_unanswerable:
+        grader.measure_answerable()
+    return grader
 
 
 def make_grader(
@@ -115,17 +120,19 @@ def _distinct(scorers: Iterable[Any], registry: ScorerRegistry) -> list[Scorer]:
 
 def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
     ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
+    quality = {
+        "mode": scoring.match,
+        "threshold": scoring.match_threshold,
+        "must": scoring.must,
+        "whole_numbers": scoring.whole_numbers,
+        "model": scoring.matching.model,
+        "abbreviations": scoring.matching.abbreviations,
+        "folder": settings.folder,
+    }
     arguments: dict[str, dict[str, Any]] = {
         "tool_usage": {"mode": scoring.tool_mode, "aliases": scoring.tools.aliases},
-        "response_quality": {
-            "mode": scoring.match,
-            "threshold": scoring.match_threshold,
-            "must": scoring.must,
-            "whole_numbers": scoring.whole_numbers,
-            "model": scoring.matching.model,
-            "abbreviations": scoring.matching.abbreviations,
-            "folder": settings.folder,
-        },
+        "response_quality": quality,
+        "abstention": quality,
         "error_handling": {"settings": scoring.errors},
         "retrieval": {"measures": scoring.retrieval, "ranker": ranker},
         "source_hygiene": {"ranker": ranker},

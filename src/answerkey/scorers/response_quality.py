@@ -16,7 +16,7 @@ from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import Threshold
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 3, "standard": 3, "smart": 7}
+_REVISIONS: dict[MatchMode, int] = {"literal": 4, "standard": 4, "smart": 8}
 
 
 class ResponseQuality(BaseScorer):
@@ -75,7 +75,9 @@ class ResponseQuality(BaseScorer):
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
         reference = question.reference_answer
-        if not question.expected_keywords and reference and reference.strip():
+        if not question.answerable:
+            value, facts = self._unanswerable(question, reply.text)
+        elif not question.expected_keywords and reference and reference.strip():
             (match,) = self.find((reference,), reply.text, question.question, "smart")
             value = float(match.found)
             facts = KeywordFacts(matches=(_keyword_match(reference, match),), conveys_reference=match.found)
@@ -86,6 +88,16 @@ class ResponseQuality(BaseScorer):
             if forbidden:
                 value, facts = 0.0, msgspec.structs.replace(facts, forbidden=forbidden)
         return Score(self.name, value, facts=facts)
+
+    def _unanswerable(self, question: Question, text: str | None) -> tuple[float, KeywordFacts]:
+        """Declining is one expectation beside the keywords; expectations without a value (`on_empty`) are not counted."""
+        keywords = _known_keywords(question)
+        declined = is_declined(question, text)
+        value, facts = self._by_keywords(msgspec.structs.replace(question, expected_keywords=keywords), text)
+        # A missing essential keyword leaves nothing.
+        if not keywords or value or not any(note.must for note in facts.notes):
+            value = (len(facts.found) + declined) / (len(keywords) + 1)
+        return value, msgspec.structs.replace(facts, declined=declined)
 
     def _by_keywords(self, question: Question, text: str | None) -> tuple[float, KeywordFacts]:
         keywords = question.expected_keywords
@@ -155,6 +167,20 @@ _NOTHING_EXPECTED = KeywordFacts()
 def keyword_names(keywords: Sequence[Expectation]) -> list[str]:
     """How keywords are named in words."""
     return [word if type(word) is str else describe_expectation(word) for word in keywords]
+
+
+def is_declined(question: Question, text: str | None) -> bool:
+    """Whether a reply declines to answer a question."""
+    from answerkey.detect.abstention.model import declines  # few sets have unanswerable questions
+
+    if question.answerable:
+        return declines(question.question, text)
+    # A figure that the key expects beside declining is not an invented answer.
+    return declines(" ".join([question.question, *keyword_names(_known_keywords(question))]), text)
+
+
+def _known_keywords(question: Question) -> tuple[Expectation, ...]:
+    return tuple(one for one in question.expected_keywords if not isinstance(one, ComputedExpectation))
 
 
 def _keyword_match(keyword: str, match: Match) -> KeywordMatch:

@@ -1,0 +1,1 @@
+"""Does a reply decline to answer?"""
