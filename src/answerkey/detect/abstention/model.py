@@ -116,8 +116,8 @@ def probability(question: str, reply: str, weights: Weights | None = None) -> fl
 def features_of(question: str, reply: str) -> dict[str, float]:
     """The features of a reply that the model weighs; empty for a reply without words."""
     text = _straight(reply.strip()[:_LONGEST])
-    asked = _straight(question).lower()
-    sentences = list(_sentences(text, asked))
+    question_text = _straight(question).lower()
+    sentences = list(_sentences(text, question_text))
     if not sentences:
         return {}
     declining = [number for number, sentence in enumerate(sentences) if sentence.declines]
@@ -134,7 +134,7 @@ def features_of(question: str, reply: str) -> dict[str, float]:
         bool(declining) and sentences[last].figure_is_last
     )
     named_after = any(sentence.has_name for number, sentence in stating if number > last)
-    several = _AND.search(asked) is not None
+    several = _AND.search(question_text) is not None
     cues = frozenset().union(*(sentence.cues for sentence in sentences))
     plain = [sentence for _, sentence in stating if not sentence.cues & (_DECLINING | {"denies"})]
     flags = {
@@ -170,9 +170,9 @@ def features_of(question: str, reply: str) -> dict[str, float]:
     }
 
 
-def _sentences(text: str, asked: str) -> Iterator[_Sentence]:
-    asked_figures = set(_FIGURE.findall(asked))
-    asked_stems = _stems(asked)
+def _sentences(text: str, question_text: str) -> Iterator[_Sentence]:
+    question_figures = set(_FIGURE.findall(question_text))
+    question_stems = _stems(question_text)
     # What follows a "but" is another statement.
     for found in _SENTENCE.finditer(_CONTRAST.sub("; ", text)):
         sentence = found.group().strip()
@@ -185,10 +185,10 @@ def _sentences(text: str, asked: str) -> Iterator[_Sentence]:
             for number, word in enumerate(words)
             # "None of the 22 documents" states no answer.
             if word[0].isdigit()
-            and word not in asked_figures
+            and word not in question_figures
             and not _is_record(words[number + 1 : number + 2])
         ]
-        names = [name for name in _NAME.findall(sentence) if not _stems(name.lower()) & asked_stems]
+        names = [name for name in _NAME.findall(sentence) if not _stems(name.lower()) & question_stems]
         declined = max((end for kind, end in last_cues.items() if kind in _DECLINING), default=len(words))
         yield _Sentence(
             cues=frozenset(last_cues),
@@ -196,7 +196,7 @@ def _sentences(text: str, asked: str) -> Iterator[_Sentence]:
             has_name=bool(names),
             figure_is_last=bool(figures) and figures[-1] > declined,
             is_question=sentence.endswith(("?", "？", "؟")),
-            repeats_question=not asked_stems.isdisjoint(_stems(sentence.lower())),
+            repeats_question=not question_stems.isdisjoint(_stems(sentence.lower())),
         )
 
 
