@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from answerkey.model.scorecard import Score, Scorecard, Trial
     from answerkey.model.summary import Summary
     from answerkey.runs.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.runs.audit import audit
     from answerkey.runs.experiment import Experiment
     from answerkey.runs.judging import calibrate
     from answerkey.runs.verdicts import check
@@ -53,6 +54,7 @@ _LOCATIONS = {
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
     "ab": "answerkey.runs.api",
+    "audit": "answerkey.runs.audit",
     "calibrate": "answerkey.runs.judging",
     "check": "answerkey.runs.verdicts",
     "compare": "answerkey.comparison",
@@ -90,6 +92,7 @@ __all__ = [
     "Trial",
     "Usage",
     "ab",
+    "audit",
     "calibrate",
     "check",
     "compare",

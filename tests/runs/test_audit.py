@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import answerkey
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet
@@ -31,7 +32,7 @@ def key_test(*rows: dict[str, Any]) -> KeyTest:
 
 
 def scores(result: Audit) -> dict[str, float]:
-    return {bot.name: bot.score for bot in result.floor.bots}
+    return {bot.name: bot.score for bot in result.trivial.bots}
 
 
 AUGUST = {
@@ -64,9 +65,9 @@ def test_a_bot_that_calls_every_tool_and_repeats_the_question_is_tried() -> None
     # The keywords are all in the question: the two halves alone score 0.6 and 0.6, together 1.0.
     result = audit({**AUGUST, "expected_keywords": ["August", "2024", "rental"]}, EIN)
     assert scores(result)["every-tool+echo"] == pytest.approx((1.0 + 0.6) / 2)
-    assert result.floor.questions[0].passed
-    assert "repeats the question" in result.floor.questions[0].because
-    assert "the question itself contains August, 2024, rental" in result.floor.questions[0].because
+    assert result.trivial.questions[0].passed
+    assert "repeats the question" in result.trivial.questions[0].because
+    assert "the question itself contains August, 2024, rental" in result.trivial.questions[0].because
 
 
 def test_the_tools_of_the_most_similar_question_are_tried() -> None:
@@ -78,8 +79,8 @@ def test_the_tools_of_the_most_similar_question_are_tried() -> None:
 
 def test_without_expectations_every_bot_passes() -> None:
     result = audit({"question": "Hello"})
-    assert result.floor.value == 1.0
-    assert all(bot.passed == ("q1",) for bot in result.floor.bots if not bot.name.endswith("silent"))
+    assert result.floor == 1.0
+    assert all(bot.passed == ("q1",) for bot in result.trivial.bots if not bot.name.endswith("silent"))
 
 
 def test_the_parrot_knows_only_the_other_questions_keywords() -> None:
@@ -237,7 +238,18 @@ def test_questions_without_an_answer_to_change_are_not_counted() -> None:
     assert key.questions[0].strong is None
 
 
-# The command.
+# The entry points.
+
+
+def test_audit_in_python_takes_a_run() -> None:
+    rows = [{"id": "a", **AUGUST}, {"id": "b", **EIN}]
+    run = answerkey.evaluate(
+        rows, lambda question: {"answer": "The EIN is 83-4567890.", "tools_used": ["query_database"]}
+    )
+    result = answerkey.audit(rows, run=run)
+    assert result.strength is not None
+    assert (result.strength.strong, result.strength.questions) == (1, 2)
+    assert result.floor == pytest.approx((0.92 + 0.6) / 2)
 
 
 def test_the_document() -> None:

@@ -115,9 +115,10 @@ def audit(
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set
     from answerkey.runs.stored import recorded_trials
+    from answerkey.runs.truth import with_truth
 
     settings = load_settings()
-    chosen = golden_set(questions, settings)
+    chosen, _ = with_truth(golden_set(questions, settings), settings)
     if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
         raise UsageError(f"-o {output}: write to a .jsonl file")
     if max_floor is not None:

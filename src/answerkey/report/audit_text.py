@@ -70,7 +70,7 @@ def _print_strength(key: KeyTest, console: Console) -> None:
 
 
 def _print_floor(audit: Audit, total: int, console: Console) -> None:
-    floor = audit.floor
+    floor = audit.trivial
     passed = len(floor.best.passed)
     line = Text.assemble(
         "Floor ",

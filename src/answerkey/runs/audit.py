@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import Settings
+from answerkey.config import Settings, load_settings
 from answerkey.golden.baseline_bots import BOTS, BaselineBot, BaselineBots, baseline_reply
 from answerkey.golden.mutants import COUNTED, REPORTED, Family, GoodReply, Mutant, MutantMaker, good_reply
 from answerkey.golden.proposals import Proposal, RightReplies, propose_changes
@@ -21,8 +21,10 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.reasons import details
 from answerkey.model.reply import Reply
-from answerkey.model.run import GateResult
+from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import Scorecard, Trial, round_score
+from answerkey.runs.context import QuestionsLike, golden_set
+from answerkey.runs.truth import with_truth
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.intervals import mean_interval
@@ -129,14 +131,43 @@ class KeyTest(msgspec.Struct, frozen=True, kw_only=True):
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an audit."""
 
-    floor: Floor
+    # What the trivial bots scored.
+    trivial: Floor
     # None: only the bots were tried.
     key: KeyTest | None
+
+    @property
+    def floor(self) -> float:
+        """The best mean score of a bot that knows nothing."""
+        return self.trivial.value
 
     @property
     def strength(self) -> Strength | None:
         """The strength of the key; None if it was not measured."""
         return self.key.strength if self.key is not None else None
+
+
+def audit(
+    questions: QuestionsLike | None = None,
+    *,
+    run: Run | None = None,
+    scoring: Scoring | None = None,
+    settings: Settings | None = None,
+) -> Audit:
+    """Test an answer key: `.strength` and `.floor`, and question by question what would pass.
+
+    Args:
+        questions: A golden set or its path; by default the configured one.
+        run: A run of the set; wrong replies are made from its passing replies.
+        scoring: How replies are graded; by default as configured.
+
+    >>> audit([{"question": "Who?", "expected_keywords": ["Ann"], "reference_answer": "Ann."}]).floor
+    0.6
+    """
+    settings = settings or load_settings()
+    golden, _ = with_truth(golden_set(questions, settings), settings)
+    trials = () if run is None else run.results
+    return audit_questions(golden, scoring or settings.scoring, settings, trials=trials)
 
 
 def audit_questions(
@@ -156,7 +187,7 @@ def audit_questions(
     grader.set_spans(False)
     floor = measure_floor(questions, grader)
     key = None if bots_only else try_wrong_replies(questions, grader, trials, propose=True)
-    return Audit(floor=floor, key=key)
+    return Audit(trivial=floor, key=key)
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
@@ -164,15 +195,15 @@ def audit_document(audit: Audit) -> dict[str, Any]:
     key = audit.key
     tested = {} if key is None else {question.id: question for question in key.questions}
     return {
-        "floor": audit.floor.value,
-        "bots": [msgspec.to_builtins(bot) for bot in audit.floor.bots],
+        "floor": audit.floor,
+        "bots": [msgspec.to_builtins(bot) for bot in audit.trivial.bots],
         "strength": None if audit.strength is None else msgspec.to_builtins(audit.strength),
         "always_wrong_score": None if key is None else key.always_wrong_score,
         "families": [] if key is None else [msgspec.to_builtins(family) for family in key.families],
         "questions": [
             {"id": question.id, "floor": question.floor, "because": question.because}
             | _strength_document(tested.get(question.id))
-            for question in audit.floor.questions
+            for question in audit.trivial.questions
         ],
     }
 
@@ -185,7 +216,7 @@ def audit_gates(audit: Audit, gates: Sequence[str]) -> list[GateResult]:
         return []
     strength, key = audit.strength, audit.key
     numbers: dict[str, float | str | None] = {
-        "floor": audit.floor.value,
+        "floor": audit.floor,
         "strength": None if strength is None else strength.value,
         "strength.low": None if strength is None else strength.low,
         "strength.high": None if strength is None else strength.high,
@@ -202,7 +233,8 @@ def proposed_questions(audit: Audit, questions: QuestionSet) -> list[Question]:
         best: dict[int, Proposal] = {}
         for fix in fixes.get(question.id, ()):
             best.setdefault(fix.turn_index, fix)
-        if not best:
+        # Written out, a computed value would become a fixed one.
+        if not best or question.computed_values:
             continue
         turns = [best[index].turn if index in best else turn for index, turn in enumerate(question.asks)]
         changed.append(msgspec.structs.replace(question, turns=tuple(turns)) if question.turns else turns[0])
