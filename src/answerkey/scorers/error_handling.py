@@ -8,7 +8,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import ErrorFacts, Score, SuspectedFacts
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.text.normalise import CompiledPattern, compile_pattern
+from answerkey.text.normalise import CompiledPattern, compile_pattern, lazy
 
 _MARKS_AROUND = " .!?…\"'“”"
 
@@ -96,6 +96,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).strip(_MARKS_AROUND).casefold()
 
 
+_TERMINAL_CODE = lazy(r"\x1b\[[0-9;?]*[A-Za-z]?")
 _NO_ERROR = Score(ErrorHandling.name, 1.0, "no error")
 # A log repeats its replies, above all those that are errors.
 _remembered = lru_cache(maxsize=4096)(detect_failure)
@@ -106,5 +107,8 @@ _long_remembered = lru_cache(maxsize=4)(detect_failure)
 
 def detected_in(text: str | None) -> DetectedFailure | None:
     """The failure that a text shows or suggests under the default settings."""
+    if text is not None and "\x1b" in text:
+        # Colours of a terminal are not words, and their bracket is not an open one. Spaces keep the spans right.
+        text = _TERMINAL_CODE.sub(lambda code: " " * len(code[0]), text)
     long = text is not None and len(text) > _LONGEST_REMEMBERED
     return _long_remembered(text) if long else _remembered(text)
