@@ -80,7 +80,13 @@ def serving(opener: Any, configured: Settings | None = None, **settings: Any) ->
     app = create_app(opener, served, configured)
     # As `answerkey serve` does: what a proxy says is for the gatekeeper to believe.
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, proxy_headers=False
+        app,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        # A connection that a browser left open must not keep the test from ending.
+        timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
