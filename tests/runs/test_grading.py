@@ -131,6 +131,8 @@ def picky(question, reply):
 def test_a_process_that_uses_up_its_budget_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Every reply is graded in a process from the start: in a thread, the last scorer below would end this process.
+    monkeypatch.setattr("answerkey.runs.workers._LONG_TEXT", -1)
     monkeypatch.setattr("answerkey.runs.workers._WORTH_PROCESSES_SECONDS", 0.0)
     (tmp_path / "checks.py").write_text(CHECKS)
     (tmp_path / "answerkey.toml").write_text('[scorers.picky]\npython = "checks.py:picky"\nweight = 0.0\n')
