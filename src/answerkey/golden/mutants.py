@@ -10,8 +10,9 @@ question itself says, an address or a count; and a mutant that still states ever
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Literal
 from zlib import crc32
 
@@ -142,7 +143,40 @@ def _plain(arguments: Mapping[str, object] | None) -> dict[str, object] | None:
     }
 
 
-class MutantMaker:
+def wrong_replies(
+    questions: QuestionSet,
+    recorded: Mapping[tuple[str, int], Reply] = MappingProxyType({}),
+    *,
+    only: Container[str] | None = None,
+    seed: int = 0,
+) -> Iterator[tuple[Question, list[list[Mutant]]]]:
+    """Make wrong replies to the questions of a set, the same ones every time: for each question, those of each turn.
+
+    Args:
+        questions: The golden set.
+        recorded: Right replies by (question id, index of the turn), such as a run's passing replies; for other turns
+            the reference answer is used, else a reply composed from the key.
+        only: Ids of the questions to make replies for; by default all.
+        seed: Chooses among the possible wrong figures, dates and names.
+
+    >>> rent = Question(id="rent", question="What is the rent?", reference_answer="The rent is $1,420.")
+    >>> [(question, [mutants])] = wrong_replies(QuestionSet(questions=(rent,)))
+    >>> mutants[0].family, mutants[0].operator
+    ('fact', 'asked figure')
+    """
+    good = {
+        (question.id, index): reply
+        for question in questions
+        for index, turn in enumerate(question.asks)
+        if (reply := good_reply(turn, recorded.get((question.id, index)))) is not None
+    }
+    maker = _MutantMaker(questions, good, seed=seed)
+    for question in questions:
+        if only is None or question.id in only:
+            yield question, [maker.mutants(question, index) for index in range(len(question.asks))]
+
+
+class _MutantMaker:
     """Makes the mutants of each question of a set, the same ones every time."""
 
     def __init__(
@@ -273,10 +307,12 @@ class _Subject:
             return
         figures = [fact for fact in self._facts if fact.kind == "figure"]
         if figures:
-            figure = figures[0]
-            yield from self._changed("asked figure", [figure], self._other_figure)
-            yield from self._another_row(figure)
-            if len({fact.key for fact in figures}) > 1:
+            is_alone = len({fact.key for fact in figures}) == 1
+            # Which of several figures is asked for, only the key can say.
+            if is_alone or self._is_in_key(figures[0]):
+                yield from self._changed("asked figure", figures[:1], self._other_figure)
+                yield from self._another_row(figures[0])
+            if not is_alone:
                 yield from self._changed("all figures", figures, self._other_figure)
         dates = [fact for fact in self._facts if fact.kind in ("date", "time")]
         if dates:
@@ -301,7 +337,7 @@ class _Subject:
         keys = {fact.key for fact in facts}
         parts: list[str] = []
         position = 0
-        for fact in sorted(facts_of(self._text), key=lambda fact: fact.start):
+        for fact in facts_of(self._text):
             if fact.key not in keys or fact.start < position:
                 continue
             other = change(self._text[fact.start : fact.end])
@@ -448,7 +484,7 @@ def facts_of(text: str) -> tuple[Fact, ...]:
     """Every fact of a text.
 
     >>> [fact.kind for fact in facts_of("Naomi Brandvold pays $1,420 from June 9, 2023.")]
-    ['figure', 'date', 'name']
+    ['name', 'figure', 'date']
     """
     text = text[:_MAX_CHARACTERS]
     words = Words(text)
@@ -459,7 +495,7 @@ def facts_of(text: str) -> tuple[Fact, ...]:
         for mention in find_names(text, words, mentions)
         if (fact := _fact(mention, text, words)) is not None
     ]
-    return tuple(facts)
+    return tuple(sorted(facts, key=lambda fact: fact.start))
 
 
 def _fact(mention: Mention, text: str, words: Words) -> Fact | None:

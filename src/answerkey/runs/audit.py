@@ -15,7 +15,7 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.golden.baseline_bots import BOTS, BaselineBot, BaselineBots, baseline_reply
-from answerkey.golden.mutants import COUNTED, REPORTED, Family, GoodReply, Mutant, MutantMaker, good_reply
+from answerkey.golden.mutants import COUNTED, REPORTED, Family, Mutant, wrong_replies
 from answerkey.golden.proposals import Proposal, RightReplies, propose_changes
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet, group_of
@@ -361,19 +361,14 @@ def try_wrong_replies(
 ) -> KeyTest:
     """Grade wrong replies to every question, or to a random sample of them."""
     right = _right_replies(questions, trials, grader)
-    good: dict[tuple[str, int], GoodReply] = {}
-    for question in questions:
-        for index, turn in enumerate(question.asks):
-            recorded = right.get((question.id, index))
-            found = good_reply(turn, recorded[0] if recorded else None)
-            if found is not None:
-                good[question.id, index] = found
-    maker = MutantMaker(questions, good, seed=seed)
-    chosen = list(questions)
-    if sample is not None and sample < len(chosen):
-        chosen = Random(seed).sample(chosen, sample)
-    tested = [_try_question(question, maker, grader, right, propose=propose) for question in chosen]
-    return _key_test(chosen, tested)
+    recorded = {place: replies[0] for place, replies in right.items() if replies}
+    chosen = None
+    if sample is not None and sample < len(questions):
+        chosen = {question.id for question in Random(seed).sample(list(questions), sample)}
+    made = wrong_replies(questions, recorded, only=chosen, seed=seed)
+    return _key_test(
+        [_try_question(question, mutants, grader, right, propose=propose) for question, mutants in made]
+    )
 
 
 # (question id, index of the turn) → replies that pass.
@@ -402,20 +397,26 @@ def _passes(grader: Grader, turn: Question, reply: Reply) -> bool:
 class _Tried(msgspec.Struct, frozen=True):
     """A question with what became of its wrong replies."""
 
+    question: Question
     result: QuestionStrength
     # (family, score, passed)
     outcomes: list[tuple[Family, float, bool]]
 
 
 def _try_question(
-    question: Question, maker: MutantMaker, grader: Grader, right: _RightReplies, *, propose: bool
+    question: Question,
+    mutants: Sequence[Sequence[Mutant]],
+    grader: Grader,
+    right: _RightReplies,
+    *,
+    propose: bool,
 ) -> _Tried:
     outcomes: list[tuple[Family, float, bool]] = []
     survivors: list[Survivor] = []
     fixes: list[Proposal] = []
     for index, turn in enumerate(question.asks):
         surviving: list[Mutant] = []
-        for mutant in maker.mutants(question, index):
+        for mutant in mutants[index]:
             card = grader.grade_turn(turn, mutant.reply)
             outcomes.append((mutant.family, card.total or 0.0, card.passed))
             if card.passed and mutant.family in COUNTED:
@@ -438,15 +439,11 @@ def _try_question(
         survivors=tuple(survivors),
         fixes=tuple(fixes),
     )
-    return _Tried(result, outcomes)
+    return _Tried(question, result, outcomes)
 
 
-def _key_test(questions: Sequence[Question], tested: Sequence[_Tried]) -> KeyTest:
-    pairs = [
-        (question, one.result.strong)
-        for question, one in zip(questions, tested, strict=True)
-        if one.result.strong is not None
-    ]
+def _key_test(tested: Sequence[_Tried]) -> KeyTest:
+    pairs = [(one.question, one.result.strong) for one in tested if one.result.strong is not None]
     values = [float(strong) for _, strong in pairs if strong is not None]
     interval = mean_interval(values, [group_of(question) or question.id for question, _ in pairs])
     strength = None
