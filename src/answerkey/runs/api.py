@@ -376,13 +376,13 @@ def evaluate_trec_run(
     Queries in only one of the files are not part of the means, as in trec_eval without `-c`, and are counted.
     """
     from answerkey.datasets.trec_files import read_qrels, read_trec_run
-    from answerkey.scorers.retrieval import Evaluator, parse_measures
+    from answerkey.scorers.retrieval import evaluate_runs, parse_measures
 
     parsed = parse_measures(measures if isinstance(measures, str) else tuple(measures))
     if not parsed:
         raise UsageError("no retrieval measure given; name some, for example --metrics nDCG@10,P@5,AP,RR")
     judged, retrieved = read_qrels(qrels), read_trec_run(run)
-    values = Evaluator(parsed).evaluate(judged, retrieved)
+    values = evaluate_runs(parsed, judged, retrieved)
     if not values:
         examples = f"{next(iter(retrieved))!r} in the run, {next(iter(judged))!r} in the qrels"
         raise InputError(

@@ -1,10 +1,12 @@
 """Citations: which of its sources a reply cites, and which documents it cites that were never retrieved."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from math import log2
 from typing import Any
 
 import msgspec
@@ -119,13 +121,65 @@ def _retrieved_text(reply: Reply) -> str:
     return "\n".join(parts).lower()
 
 
-# Retrieval measures by name (`nDCG@10`, `P@5`, `F1@3`, `RR`, …), computed by trec_eval's own code in pytrec_eval.
+# Retrieval measures by name (`nDCG@10`, `P@5`, `F1@3`, `RR`, …), each equal to trec_eval's.
 #
-# Other measures that ir_measures knows (`ERR@20`, `RBP`, `Judged@10`, …) are computed through it.
+# Other measures that ir_measures knows (`ERR@20`, `RBP`, `Bpref`, `Judged@10`, …) are computed through it.
 
 
 DEFAULT_MEASURES = ("precision", "recall", "F1", "RR", "nDCG@10")
 
+# The grades of a ranking, best document first; None: not judged.
+Ranked = Sequence[float | None]
+
+
+def _precision(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    return _ratio(sum(hits[:cutoff]), cutoff or len(hits))
+
+
+def _recall(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    return _ratio(sum(hits[:cutoff]), relevant)
+
+
+def _f1(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    precision, recall = _precision(hits, relevant, cutoff), _recall(hits, relevant, cutoff)
+    return _ratio(2 * precision * recall, precision + recall)
+
+
+def _success(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    return float(any(hits[:cutoff]))
+
+
+def _reciprocal_rank(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    return next((1 / rank for rank, hit in enumerate(hits[:cutoff], start=1) if hit), 0.0)
+
+
+def _average_precision(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    ranks = [rank for rank, hit in enumerate(hits[:cutoff], start=1) if hit]
+    return _ratio(sum(number / rank for number, rank in enumerate(ranks, start=1)), relevant)
+
+
+def _r_precision(hits: Sequence[bool], relevant: int, cutoff: int | None) -> float:
+    return _ratio(sum(hits[:relevant]), relevant)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _discounted_gain(grades: Iterable[float]) -> float:
+    return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, start=1) if grade > 0)
+
+
+# Measure → its value for whether each document of the ranking is relevant, and how many documents are.
+_FORMULAS: dict[str, Callable[[Sequence[bool], int, int | None], float]] = {
+    "P": _precision,
+    "R": _recall,
+    "F1": _f1,
+    "Success": _success,
+    "RR": _reciprocal_rank,
+    "AP": _average_precision,
+    "Rprec": _r_precision,
+}
 # Measure → its accepted spellings, lower case and without "_", "-" and spaces.
 _SPELLINGS = {
     "P": ("p", "prec", "precision"),
@@ -136,25 +190,11 @@ _SPELLINGS = {
     "AP": ("ap", "map"),
     "nDCG": ("ndcg",),
     "Rprec": ("rprec", "rprecision"),
-    "Bpref": ("bpref",),
 }
 _KINDS = {spelling: kind for kind, spellings in _SPELLINGS.items() for spelling in spellings}
 _WRITTEN = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z_\- ]*?[A-Za-z]?1?)(?:\(rel=(?P<rel>\d+)\))?(?:(?:@|_cut_|_)(?P<cutoff>\d+))?"
 )
-_WITHOUT_CUTOFF = ("Rprec", "Bpref")
-# Measure → what trec_eval calls the values that it is made of: with a cut-off, and without one.
-_TREC_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "P": (("P_{}",), ("set_P",)),
-    "R": (("recall_{}",), ("set_recall",)),
-    "F1": (("P_{}", "recall_{}"), ("set_P", "set_recall")),
-    "Success": (("success_{}",), ("recip_rank",)),
-    "AP": (("map_cut_{}",), ("map",)),
-    "nDCG": (("ndcg_cut_{}",), ("ndcg",)),
-    "RR": (("recip_rank",), ("recip_rank",)),
-    "Bpref": ((), ("bpref",)),
-    "Rprec": ((), ("Rprec",)),
-}
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -168,6 +208,17 @@ class Measure(msgspec.Struct, frozen=True):
     cutoff: int | None = None
     # A document counts as relevant from this grade on (nDCG uses the grades themselves).
     relevant_from: int = 1
+
+    def value(self, ranked: Ranked, judged: Sequence[float]) -> float:
+        """The measure of a ranking, given the grades of all judged documents."""
+        if self.kind == "nDCG":
+            ideal = sorted(judged, reverse=True)[: self.cutoff]
+            return _ratio(
+                _discounted_gain(grade or 0 for grade in ranked[: self.cutoff]), _discounted_gain(ideal)
+            )
+        hits = [grade is not None and grade >= self.relevant_from for grade in ranked]
+        relevant = sum(grade >= self.relevant_from for grade in judged)
+        return _FORMULAS[self.kind or ""](hits, relevant, self.cutoff)
 
 
 def parse_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
@@ -187,20 +238,25 @@ def parse_measure(name: str) -> Measure:
         raise UnknownNameError(
             f"retrieval measure {name!r}: the number after @ must be between 1 and 1000000"
         )
-    if cutoff is not None and kind in _WITHOUT_CUTOFF:
+    if cutoff is not None and kind == "Rprec":
         raise UnknownNameError(f"retrieval measure {name!r}: {kind} takes no cut-off; write {kind}")
     return Measure(name, kind, cutoff, int(written["rel"] or 1))
 
 
 def _of_ir_measures(name: str) -> Measure:
-    *_, ir_measures = _libraries()
+    known = ["P@5", "R@5", "F1@5", "Success@5", "RR", "AP", "nDCG@10", "Rprec"]
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"use names such as {', '.join(known)}"
+    try:
+        import ir_measures
+    except ImportError:
+        raise MissingExtraError(
+            f"retrieval measure {name!r} ({hint}) is not built in; it", "retrieval"
+        ) from None
     try:
         measure = ir_measures.parse_measure(name)
         supported = ir_measures.DefaultPipeline.supports(measure)
     except (NameError, ValueError, SyntaxError, KeyError, AttributeError, TypeError):
-        known = ["P@5", "R@5", "F1@5", "Success@5", "RR", "AP", "nDCG@10", "Rprec", "Bpref"]
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"use names such as {', '.join(known)}"
         raise UnknownNameError(f"unknown retrieval measure {name!r}; {hint}") from None
     if not supported:
         raise UnknownNameError(
@@ -209,76 +265,32 @@ def _of_ir_measures(name: str) -> Measure:
     return Measure(name, None)
 
 
-def _libraries() -> tuple[Any, Any, Any]:
-    try:
+def evaluate_runs(
+    measures: Sequence[Measure], qrels: Mapping[str, dict[str, int]], run: Mapping[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
+    """Query id → measure's name → value, for the queries that both sides have."""
+    values: dict[str, dict[str, float]] = {}
+    for query in run:
+        judged = qrels.get(query)
+        if judged:
+            ranked = [judged.get(document) for document in _by_score(run[query])]
+            grades = list(judged.values())
+            values[query] = {one.name: one.value(ranked, grades) for one in measures if one.kind}
+    others = [measure.name for measure in measures if not measure.kind]
+    if others:
         import ir_measures
-        import pytrec_eval
-        import pytrec_eval_ext
-    except ImportError:
-        raise MissingExtraError("retrieval quality", "retrieval") from None
-    return pytrec_eval, pytrec_eval_ext, ir_measures
+
+        parsed = {ir_measures.parse_measure(name): name for name in others}
+        both = {query: qrels[query] for query in values}
+        for metric in ir_measures.iter_calc(list(parsed), both, {query: run[query] for query in values}):
+            values[metric.query_id][parsed[metric.measure]] = float(metric.value)
+    return values
 
 
-class Evaluator:
-    """Computes a fixed list of measures for many queries at once or one at a time."""
-
-    def __init__(self, measures: Sequence[Measure]) -> None:
-        self.measures = tuple(measures)
-        pytrec_eval, extension, self._ir_measures = _libraries()
-        self._trec_eval = extension.RelevanceEvaluator
-        # trec_eval has one relevance level per call, so the measures are grouped by it, each with its values' names.
-        self._made: dict[int, list[tuple[Measure, list[str]]]] = defaultdict(list)
-        for measure in self.measures:
-            if measure.kind is not None:
-                cut, whole = _TREC_KEYS[measure.kind]
-                names = [name.format(measure.cutoff) for name in (cut if measure.cutoff else whole)]
-                self._made[measure.relevant_from].append((measure, names))
-        # pytrec_eval's Python layer spends most of its time on taking the names apart; that is done once here.
-        self._combined = {}
-        for level, made in self._made.items():
-            keys = {name for _, names in made for name in names}
-            evaluator = pytrec_eval.RelevanceEvaluator({"": {"": 1}}, keys)
-            self._combined[level] = evaluator._combine_measures(keys)
-        self._others = {
-            self._ir_measures.parse_measure(measure.name): measure.name
-            for measure in self.measures
-            if not measure.kind
-        }
-
-    def evaluate(
-        self, qrels: Mapping[str, dict[str, int]], run: Mapping[str, dict[str, float]]
-    ) -> dict[str, dict[str, float]]:
-        """Query id → measure's name → value, for the queries that both sides have."""
-        values: dict[str, dict[str, float]] = {}
-        # trec_eval's code cannot take a query without judgements.
-        judged = qrels if all(qrels.values()) else {query: found for query, found in qrels.items() if found}
-        for level, keys in self._combined.items():
-            found = self._trec_eval(
-                query_relevance=judged, measures=keys, relevance_level=level, judged_docs_only_flag=False
-            ).evaluate(run)
-            for query, raw in found.items():
-                mine = values.setdefault(query, {})
-                for measure, names in self._made[level]:
-                    mine[measure.name] = _value(measure, [raw[name] for name in names])
-        if self._others:
-            both = {query: qrels[query] for query in run if query in qrels}
-            for metric in self._ir_measures.iter_calc(list(self._others), both, run):
-                values.setdefault(metric.query_id, {})[self._others[metric.measure]] = float(metric.value)
-        return values
-
-
-def _value(measure: Measure, values: Sequence[float]) -> float:
-    """A measure from trec_eval's values; most are one of those themselves."""
-    first = values[0]
-    if measure.kind == "F1":
-        recall = values[1]
-        return 2 * first * recall / (first + recall) if first + recall else 0.0
-    if measure.kind == "Success" and not measure.cutoff:
-        return 1.0 if first > 0 else 0.0
-    if measure.kind == "RR" and measure.cutoff:
-        # 1/rank of the first relevant document, if that rank is within the cut-off.
-        return first if first and round(1 / first) <= measure.cutoff else 0.0
-    return first
+def _by_score(scores: Mapping[str, float]) -> list[str]:
+    """Documents in trec_eval's order: by score, which it reads in single precision, then the greater id first."""
+    ranked = sorted(zip(array("f", scores.values()), scores, strict=True), reverse=True)
+    return [document for _, document in ranked]
 
 
 # The retrieval scorer: measures of a reply's ranked sources against the question's relevant documents.
@@ -413,27 +425,16 @@ class RetrievalQuality(BaseScorer):
         self._names = names
         self.direction: Mapping[str, Direction] = dict.fromkeys(names, "higher")
         self._ranker = ranker or Ranker(chunk_pattern)
-        self._missing: MissingExtraError | None = None
-        self._evaluator: Evaluator | None = None
+        self._measures = parse_measures(names)
         # Rankings with the same grades in the same places have the same scores, and most have few relevant documents.
         self._known: dict[tuple[tuple[float | None, ...], tuple[float, ...], int], Sequence[Score]] = {}
-        self.version = f"retrieval/1/{','.join(names)}/{self._ranker.chunk_pattern}"
-        if measures is not None:
-            # Named measures are checked at once: a wrong name or a missing package ends the command, not each score.
-            self._evaluator = Evaluator(parse_measures(names))
+        self.version = f"retrieval/2/{','.join(names)}/{self._ranker.chunk_pattern}"
 
     def score(self, question: Question, reply: Reply) -> Sequence[Score]:
         """One score per measure."""
         relevant = question.relevant_documents
         if not relevant:
             return ()
-        if self._evaluator is None and self._missing is None:
-            try:
-                self._evaluator = Evaluator(parse_measures(self._names))
-            except MissingExtraError as error:
-                self._missing = error
-        if self._evaluator is None:
-            return self._unscored(str(self._missing))
         problem = _problem(relevant, reply)
         if problem:
             return self._unscored(problem)
@@ -462,15 +463,11 @@ class RetrievalQuality(BaseScorer):
     def _evaluated(
         self, found: Sequence[float | None], grades: Sequence[float], nameless: int
     ) -> Sequence[Score]:
-        """The scores of every reply with these grades in this order, from the library, under made-up names."""
-        missed = Counter(grades)
-        missed.subtract(grade for grade in found if grade is not None)
-        qrels = {f"r{place}": int(grade) for place, grade in enumerate(found) if grade is not None}
-        qrels |= {f"m{place}": int(grade) for place, grade in enumerate(missed.elements())}
-        # trec_eval orders by score.
-        run = {f"r{place}": float(len(found) - place) for place in range(len(found))}
-        evaluator = self._evaluator
-        values = evaluator.evaluate({"q": qrels}, {"q": run}).get("q", {}) if evaluator is not None else {}
+        """The scores of every reply with these grades in this order."""
+        if all(measure.kind for measure in self._measures):
+            values = {measure.name: measure.value(found, grades) for measure in self._measures}
+        else:
+            values = self._evaluated_by_name(found, grades)
         relevant = sum(grade >= 1 for grade in grades)
         hits = sum(grade is not None and grade >= 1 for grade in found)
         reason = f"{hits} of {relevant} relevant documents among {len(found)} retrieved"
@@ -478,6 +475,15 @@ class RetrievalQuality(BaseScorer):
             return self._named(values, reason, {})
         reason += f"; {nameless} sources without an id count as not relevant"
         return self._named(values, reason, {"sources_without_id": nameless})
+
+    def _evaluated_by_name(self, found: Ranked, grades: Sequence[float]) -> dict[str, float]:
+        """The values under made-up document names, which ir_measures needs."""
+        missed = Counter(grades)
+        missed.subtract(grade for grade in found if grade is not None)
+        qrels = {f"r{place}": int(grade) for place, grade in enumerate(found) if grade is not None}
+        qrels |= {f"m{place}": int(grade) for place, grade in enumerate(missed.elements())}
+        run = {f"r{place}": float(len(found) - place) for place in range(len(found))}
+        return evaluate_runs(self._measures, {"q": qrels}, {"q": run}).get("q", {})
 
     def _named(self, values: Mapping[str, float], reason: str, details: dict[str, Any]) -> Sequence[Score]:
         """One score per measure; what there is to say of all of them is listed with the first."""

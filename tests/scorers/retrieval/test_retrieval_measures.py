@@ -2,14 +2,14 @@
 
 import math
 import random
+import sys
 
+import msgspec
 import pytest
 
-from answerkey.errors import InputError, UnknownNameError
+from answerkey.errors import InputError, MissingExtraError, UnknownNameError
 from answerkey.runs.api import evaluate_trec_run
-from answerkey.scorers.retrieval import Evaluator, parse_measure, parse_measures
-
-pytest.importorskip("pytrec_eval", reason="needs the extra 'retrieval'")
+from answerkey.scorers.retrieval import evaluate_runs, parse_measure, parse_measures
 
 
 def written_out(name, cutoff, grades, scores):
@@ -104,36 +104,58 @@ def test_means_equal_the_definitions_to_many_decimals(tmp_path, seed):
         assert document["metrics"][name] == pytest.approx(sum(wanted) / len(wanted), abs=1e-9), name
 
 
-def test_means_equal_trec_eval_under_its_own_names(tmp_path):
-    import pytrec_eval
+# trec_eval's name of a value to ours.
+TREC_EVAL = {
+    "map": "AP",
+    "map_cut_7": "AP@7",
+    "P_5": "P@5",
+    "P_10": "P_10",
+    "set_P": "precision",
+    "set_recall": "recall",
+    "recall_5": "recall_5",
+    "recip_rank": "RR",
+    "ndcg_cut_10": "ndcg_cut_10",
+    "ndcg": "ndcg",
+    "Rprec": "Rprec",
+    "success_5": "success_5",
+}
 
-    qrels, run = generated(11)
-    keys = [
-        "map",
-        "P_5",
-        "P_10",
-        "recip_rank",
-        "ndcg_cut_10",
-        "ndcg",
-        "recall_5",
-        "Rprec",
-        "success_5",
-        "bpref",
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_query_equals_trec_eval(seed, level):
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="needs the extra 'retrieval'")
+    qrels, run = generated(seed)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, set(TREC_EVAL), relevance_level=level).evaluate(run)
+    measures = [
+        msgspec.structs.replace(parse_measure(ours), relevant_from=level) for ours in TREC_EVAL.values()
     ]
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, set(keys)).evaluate(run)
-    ours = evaluate_trec_run(*save(tmp_path, qrels, run, 1), ",".join(keys))["metrics"]
-    for key in keys:
-        assert f"{ours[key]:.4f}" == f"{sum(found[key] for found in theirs.values()) / len(theirs):.4f}"
+    ours = evaluate_runs(measures, qrels, run)
+    assert ours.keys() == theirs.keys()
+    for query, values in theirs.items():
+        for trec_name, name in TREC_EVAL.items():
+            assert ours[query][name] == pytest.approx(values[trec_name], abs=1e-9), (query, name)
 
 
 def test_every_other_measure_that_ir_measures_knows_is_computed_through_it():
-    values = Evaluator(parse_measures("Judged@2,P@1")).evaluate({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}})
+    pytest.importorskip("ir_measures", reason="needs the extra 'retrieval'")
+    values = evaluate_runs(parse_measures("Judged@2,P@1"), {"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}})
     assert values == {"q": {"Judged@2": 0.5, "P@1": 1.0}}
 
 
+def test_the_usual_measures_need_no_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    monkeypatch.setitem(sys.modules, "pytrec_eval", None)
+    assert evaluate_runs(parse_measures("RR,F1"), {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}) == {
+        "q": {"RR": 0.5, "F1": pytest.approx(2 / 3)}
+    }
+    with pytest.raises(MissingExtraError, match=r"'Judged@2' .*answerkey\[retrieval\]"):
+        parse_measures("Judged@2")
+
+
 def test_a_relevance_level_may_be_named():
-    values = Evaluator(parse_measures("P(rel=2)@2,P@2")).evaluate(
-        {"q": {"a": 1, "b": 2}}, {"q": {"a": 2.0, "b": 1.0}}
+    values = evaluate_runs(
+        parse_measures("P(rel=2)@2,P@2"), {"q": {"a": 1, "b": 2}}, {"q": {"a": 2.0, "b": 1.0}}
     )
     assert values == {"q": {"P(rel=2)@2": 0.5, "P@2": 1.0}}
 
