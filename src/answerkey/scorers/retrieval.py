@@ -32,7 +32,7 @@ _POINT = re.compile(r"\w\.\w")
 class Citations(msgspec.Struct, frozen=True):
     """What a reply cites."""
 
-    # False: neither the sources nor the text say what is cited, so nothing can be told of citations.
+    # False: neither the sources nor the text say what is cited, so citations are unknown.
     observed: bool
     # Sources that are cited, and those that are not, by number (0 is the first).
     cited: tuple[int, ...]
@@ -204,9 +204,9 @@ class Measure(msgspec.Struct, frozen=True):
     name: str
     # The measure's own name; None: known to ir_measures only.
     kind: str | None
-    # Only the first so many documents count; None: all that were retrieved.
+    # Counts only the first `cutoff` documents; None: all retrieved ones.
     cutoff: int | None = None
-    # A document counts as relevant from this grade on (nDCG uses the grades themselves).
+    # Lowest grade that counts as relevant (nDCG uses the grades themselves).
     relevant_from: int = 1
 
     def value(self, ranked: Ranked, judged: Sequence[float]) -> float:
@@ -253,9 +253,9 @@ def _of_ir_measures(name: str) -> Measure:
         raise MissingExtraError(
             f"retrieval measure {name!r} ({hint}) is not built in; it", "retrieval"
         ) from None
+    pipeline: Any = ir_measures.DefaultPipeline
     try:
-        measure = ir_measures.parse_measure(name)
-        supported = ir_measures.DefaultPipeline.supports(measure)
+        supported = pipeline.supports(ir_measures.parse_measure(name))
     except (NameError, ValueError, SyntaxError, KeyError, AttributeError, TypeError):
         raise UnknownNameError(f"unknown retrieval measure {name!r}; {hint}") from None
     if not supported:
@@ -339,7 +339,7 @@ def rank_documents(
 ) -> Ranking:
     """Order sources and fold chunks into documents.
 
-    Sources stand in the order of their ranks if every one has a rank, else in the order in which the reply lists
+    Sources are in the order of their ranks if every one has a rank, else in the order in which the reply lists
     them; equal ranks keep the listed order. Scores are not looked at. An id in `known` (the judged documents) is
     never folded, so that chunks may be judged as well as documents.
     """
@@ -403,7 +403,7 @@ def _folded(chunk_pattern: "re.Pattern[str]", identifier: str) -> str:
 
 # Grades must fit trec_eval's table of grades (see datasets/trec.py).
 _MOST_GRADE = 1000
-# Scores of so many different rankings are kept.
+# The number of rankings whose scores are remembered.
 _MOST_KNOWN = 20_000
 
 
