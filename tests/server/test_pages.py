@@ -160,10 +160,10 @@ def test_charts_stand_in_the_page_with_intervals_links_and_the_baseline(tmp_path
         store.set_baseline("production", "run1")
     with serving(lambda: open_store(path)) as client:
         text = client.get("/").text
-        assert text.count('<a href="/runs/run2" aria-label="run run2, 2026-11-03') == 3
+        assert text.count('<a href="/runs/run2" aria-label="run run2, 2026-11-03') == 4
         assert text.count('class="likely"') == 4
-        assert text.count('class="change"') == 1
-        assert "baseline production</text>" in text
+        assert text.count('<g class="change">') == 1
+        assert '<span class="rule baseline">' in text
         assert "2 versions of the golden set" in text
         spread = client.get("/runs/run2").text
     bar = re.search(
@@ -193,7 +193,7 @@ def test_an_ad_hoc_run_does_not_hide_what_is_measured_every_night(tmp_path):
     [regression] = [need for need in home["needs"] if need["kind"] == "regression"]
     assert regression["address"] == "/compare?base=run1&run=run2"
     assert "is worse than the previous run" in regression["words"]
-    assert "▼" not in text
+    assert text.count('class="tone worse"') == 1, "the run that got worse is marked in the trend"
 
 
 def test_the_theme_is_kept_in_a_cookie_and_leads_back(client):

@@ -2,8 +2,9 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
-from math import floor, log10
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import ceil, floor, log10
 
 import msgspec
 
@@ -18,6 +19,8 @@ _AXIS = 176.0
 _LEFT, _RIGHT = 7.0, 97.0
 _STEPS = 4
 _LABELS = 12
+# Labels of a time axis, each as wide as a date.
+_TIMES = 8
 # Colours of the series, in order.
 _TINTS = ("accent", "A", "D", "violet", "C", "F")
 _WORDS: dict[str, Callable[[float], str]] = {
@@ -26,6 +29,8 @@ _WORDS: dict[str, Callable[[float], str]] = {
     "money": money,
     "count": "{:,.0f}".format,
 }
+# The least range of a scale of shares: differences below are noise in most runs.
+_LEAST_SHARE = 0.05
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +43,8 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     address: str | None = None
     low: float | None = None
     high: float | None = None
+    # A verdict on it: better or worse.
+    tone: str = ""
 
 
 class Stroke(msgspec.Struct, frozen=True):
@@ -78,6 +85,28 @@ class Rule(msgspec.Struct, frozen=True):
     kind: str
 
 
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of a series, one for each moment; None: unknown."""
+
+    name: str
+    values: Sequence[float | None]
+    # Low and high ends; empty: none are known.
+    intervals: Sequence[tuple[float, float] | None] = ()
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """A position on a time axis, with what is said of its values."""
+
+    # ISO 8601.
+    at: str
+    name: str
+    address: str | None = None
+    # The verdict on its first value: better or worse.
+    tone: str = ""
+    # What changed since the moment before.
+    change: str = ""
+
+
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """A drawn chart."""
 
@@ -95,49 +124,133 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def line_chart(
-    series: Sequence[tuple[str, Sequence[float | None]]],
-    labels: Sequence[str],
+    lines: Sequence[Line],
+    moments: Sequence[Moment],
     *,
-    names: Sequence[str] = (),
-    addresses: Sequence[str | None] = (),
-    intervals: Sequence[tuple[float, float] | None] = (),
     rules: Sequence[Rule] = (),
-    changes: Sequence[tuple[int, str]] = (),
     unit: str = "percent",
-    top: float | None = None,
 ) -> Chart:
-    """Lines over the same positions. Names, addresses and intervals are the first series'; a change precedes its position."""
+    """Lines over time, on a scale that fits their values and intervals. Moments are in order."""
     words = _WORDS[unit]
-    known = [value for _, values in series for value in values if value is not None]
-    height = top or _round_up(max([*known, *(rule.at for rule in rules)], default=1.0))
-    places = [_place(index, len(labels)) for index in range(len(labels))]
+    ends = [end for line in lines for pair in line.intervals if pair is not None for end in pair]
+    known = [value for line in lines for value in line.values if value is not None]
+    scale = _Scale.fitting([*known, *ends, *(rule.at for rule in rules)], shares=unit == "percent")
+    places, labels = _time_axis([moment.at for moment in moments])
     drawn = []
-    for number, (name, values) in enumerate(series):
+    for number, line in enumerate(lines):
         dots = []
-        for index, value in enumerate(values):
+        for index, (moment, value) in enumerate(zip(moments, line.values, strict=True)):
             if value is None:
                 continue
-            likely = intervals[index] if intervals and not number else None
+            likely = line.intervals[index] if line.intervals else None
+            interval = "" if likely is None else f", likely {words(likely[0])} to {words(likely[1])}"
             dots.append(
                 Dot(
                     x=places[index],
-                    y=_y(value, height),
-                    words=f"{names[index] if names else labels[index]}: {name} {words(value)}",
-                    address=addresses[index] if addresses and not number else None,
-                    low=None if likely is None else _y(likely[0], height),
-                    high=None if likely is None else _y(likely[1], height),
+                    y=scale.y(value),
+                    words=f"{moment.name}: {line.name} {words(value)}{interval}",
+                    address=None if number else moment.address,
+                    low=None if likely is None else scale.y(likely[0]),
+                    high=None if likely is None else scale.y(likely[1]),
+                    tone="" if number else moment.tone,
                 )
             )
         strokes = [Stroke(one.x, one.y, two.x, two.y) for one, two in itertools.pairwise(dots)]
         tint = _TINTS[number % len(_TINTS)]
-        drawn.append(Series(name=name, tint=tint, dots=tuple(dots), strokes=tuple(strokes)))
+        drawn.append(Series(name=line.name, tint=tint, dots=tuple(dots), strokes=tuple(strokes)))
+    changed = [
+        (round((places[index - 1] + places[index]) / 2, 2), moment.change)
+        for index, moment in enumerate(moments)
+        if index and moment.change
+    ]
     return Chart(
-        scale=_scale(height, words),
-        labels=_labels(places, labels),
+        scale=tuple((scale.y(value), words(value)) for value in scale.ticks),
+        labels=labels,
         series=tuple(drawn),
-        rules=tuple((_y(rule.at, height), rule.words, rule.kind) for rule in rules),
-        changes=tuple((round((places[at - 1] + places[at]) / 2, 2), text) for at, text in changes if at),
+        rules=tuple((scale.y(rule.at), rule.words, rule.kind) for rule in rules),
+        changes=tuple(changed),
     )
+
+
+class _Scale(msgspec.Struct, frozen=True):
+    """A vertical scale from `low` to `high` with round steps."""
+
+    low: float
+    high: float
+    step: float
+
+    @classmethod
+    def fitting(cls, values: Sequence[float], *, shares: bool) -> "_Scale":
+        """A scale that holds the values; of shares it need not begin at zero, so that small changes are seen."""
+        low, high = (min(values), max(values)) if values and shares else (0.0, max(values, default=1.0))
+        if shares and high - low < _LEAST_SHARE:
+            low, high = (low + high - _LEAST_SHARE) / 2, (low + high + _LEAST_SHARE) / 2
+        if high <= low:
+            high = low + 1.0
+        unit = 10.0 ** floor(log10(high - low))
+        step = next(
+            size for times in (0.2, 0.5, 1, 2, 5, 10) if (size := times * unit) * (_STEPS + 1) >= high - low
+        )
+        low, high = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
+        return cls(max(low, 0.0), min(high, 1.0) if shares else high, step)
+
+    @property
+    def ticks(self) -> list[float]:
+        """The values with a line and a label."""
+        return [
+            self.low + index * self.step for index in range(round((self.high - self.low) / self.step) + 1)
+        ]
+
+    def y(self, value: float) -> float:
+        """The vertical position of a value."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(_AXIS - (_AXIS - _TOP) * min(max(share, 0.0), 1.0), 2)
+
+
+# Steps of a time axis in hours; beyond them, months.
+_HOURS = (1 / 60, 1 / 12, 1 / 4, 1 / 2, 1, 3, 6, 12, 24, 48, 7 * 24, 14 * 24)
+
+
+def _time_axis(moments: Sequence[str]) -> tuple[list[float], tuple[tuple[float, str, bool], ...]]:
+    """The place of each moment, and labels that do not run into each other."""
+    times = [datetime.fromisoformat(moment).astimezone() for moment in moments]
+    if not times:
+        return [], ()
+    first, span = times[0], (times[-1] - times[0]).total_seconds()
+    if span <= 0:
+        middle = (_LEFT + _RIGHT) / 2
+        return [middle] * len(times), ((middle, f"{first:%Y-%m-%d}", True),)
+
+    def place(time: datetime) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * (time - first).total_seconds() / span, 2)
+
+    marks = [(place(tick), words) for tick, words in _ticks(first, times[-1])]
+    labels = tuple((at, words, number % 3 == 0) for number, (at, words) in enumerate(marks))
+    return [place(time) for time in times], labels
+
+
+def _ticks(first: datetime, last: datetime) -> list[tuple[datetime, str]]:
+    """Round times between two moments, in the time zone of this machine."""
+    hours = (last - first).total_seconds() / 3600
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    step = next((step for step in _HOURS if hours / step <= _TIMES), None)
+    if step is None:
+        # The first of a month, every so many months.
+        months = ceil(hours / (_TIMES * 30.5 * 24))
+        begin = midnight.year * 12 + midnight.month - 1
+        days = [
+            midnight.replace(year=month // 12, month=month % 12 + 1, day=1)
+            for month in range(begin, last.year * 12 + last.month)
+            if (month - begin) % months == 0
+        ]
+        return [(day, f"{day:%Y-%m}") for day in days if first <= day <= last]
+    count = int(((last - midnight).total_seconds() / 3600) / step) + 1
+    ticks = [midnight + timedelta(hours=step) * number for number in range(count)]
+    return [
+        (tick, f"{tick:%m-%d}" if step >= 24 or tick.hour == tick.minute == 0 else f"{tick:%H:%M}")
+        for tick in ticks
+        if tick >= first
+    ]
 
 
 def bar_chart(
@@ -148,7 +261,7 @@ def bar_chart(
 ) -> Chart:
     """Stacked bars: for each position the parts, as value, colour, words and address."""
     words = _WORDS[unit]
-    height = _round_up(max((sum(part[0] for part in parts) for parts in bars), default=1.0))
+    scale = _Scale.fitting([sum(part[0] for part in parts) for parts in bars], shares=False)
     room = (_RIGHT - _LEFT) / max(1, len(bars))
     drawn: list[Bar] = []
     for index, parts in enumerate(bars):
@@ -156,63 +269,29 @@ def bar_chart(
         for value, tint, text, address in parts:
             if not value:
                 continue
-            y = _y(below + value, height)
+            y = scale.y(below + value)
             drawn.append(
                 Bar(
                     x=round(_LEFT + room * (index + 0.12), 2),
                     y=y,
                     width=round(room * 0.76, 2),
-                    height=round(_y(below, height) - y, 2),
+                    height=round(scale.y(below) - y, 2),
                     tint=tint,
                     words=text,
                     address=address,
                 )
             )
             below += value
-    middles = [round(_LEFT + room * (index + 0.5), 2) for index in range(len(bars))]
-    return Chart(scale=_scale(height, words), labels=_labels(middles, labels), bars=tuple(drawn))
-
-
-def _place(index: int, number: int) -> float:
-    return round((_LEFT + _RIGHT) / 2 if number < 2 else _LEFT + (_RIGHT - _LEFT) * index / (number - 1), 2)
-
-
-def _y(value: float, height: float) -> float:
-    return round(_AXIS - (_AXIS - _TOP) * min(max(value / height, 0.0), 1.0), 2)
-
-
-def _scale(height: float, words: Callable[[float], str]) -> tuple[tuple[float, str], ...]:
-    values = [height * step / _STEPS for step in range(_STEPS + 1)]
-    return tuple((_y(value, height), words(value)) for value in values)
-
-
-def _labels(places: Sequence[float], labels: Sequence[str]) -> tuple[tuple[float, str, bool], ...]:
-    """As many labels as fit, including the first; a phone shows every third of them."""
-    step = -(-len(labels) // _LABELS)
-    kept = [
-        (place, label)
-        for index, (place, label) in enumerate(zip(places, labels, strict=True))
-        if index % step == 0
+    # As many labels as fit, including the first; a phone shows every third of them.
+    every = -(-len(labels) // _LABELS)
+    shown = [
+        (round(_LEFT + room * (index + 0.5), 2), labels[index], index // every % 3 == 0)
+        for index in range(0, len(bars), every or 1)
     ]
-    return tuple((place, label, number % 3 == 0) for number, (place, label) in enumerate(kept))
-
-
-def _round_up(value: float) -> float:
-    """Round up to one significant digit that can be divided into quarters."""
-    if value <= 0:
-        return 1.0
-    unit = 10.0 ** floor(log10(value))
-    return next(step * unit for step in (1, 2, 4, 6, 8, 10) if step * unit >= value * (1 - 1e-9))
-
-
-def moment_labels(moments: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Short distinct labels for runs: the day, the hour if all are of one day, or their names."""
-    local = [local_time(moment, zone=False) for moment in moments]
-    days = tuple(moment[5:10] for moment in local)
-    hours = tuple(moment[11:16] for moment in local)
-    if len(set(days)) == len(days):
-        return days
-    return hours if len(set(days)) == 1 and len(set(hours)) == len(hours) else tuple(names)
+    ticks = [tick for tick in scale.ticks if unit != "count" or tick == round(tick)]
+    return Chart(
+        scale=tuple((scale.y(tick), words(tick)) for tick in ticks), labels=tuple(shown), bars=tuple(drawn)
+    )
 
 
 # A gate on the score, which is drawn as a line.
@@ -239,60 +318,62 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     # The chatbot's version in words; empty if unknown.
     version: str
     tags: tuple[str, ...]
+    # Against the run before it; None: not compared.
+    verdict: str | None = None
 
 
 def trend_charts(
-    points: Sequence[TrendPoint], address: Callable[[str], str], gates: Sequence[str] = ()
+    points: Sequence[TrendPoint],
+    address: Callable[[str], str],
+    gates: Sequence[str] = (),
+    baselines: Mapping[str, float] | None = None,
 ) -> tuple[tuple[str, Chart], ...]:
-    """Score, latency and cost of an experiment's runs; each dot links to its run at `address(id)`."""
+    """Score, components, latency and cost of an experiment's runs; each dot links to its run at `address(id)`.
+
+    `baselines` are scores of baselines that are not among the points.
+    """
     if len(points) < 2:
         return ()
-    labels = moment_labels([point.created_at for point in points], [point.name for point in points])
-    names = [_in_words(point) for point in points]
-    addresses = [address(point.id) for point in points]
-    rules = [Rule(float(at[1]), text, "gate") for text in gates if (at := _GATE.match(text))]
-    parts = dict.fromkeys(name for point in points for name in point.components)
-    baselines = {name: point.score for point in points for name in point.baselines}
-    changes = [
-        (index, words)
-        for index in range(1, len(points))
-        if (words := _changes_in_words(points[index - 1], points[index]))
-    ]
-    score = line_chart(
-        [
-            ("score", [point.score for point in points]),
-            *((name_words(name), [point.components.get(name) for point in points]) for name in parts),
-        ],
-        labels,
-        names=names,
-        addresses=addresses,
-        intervals=[point.interval for point in points],
-        rules=[
-            *rules,
-            *(Rule(at, f"baseline {one_line(name, 30)}", "baseline") for name, at in baselines.items()),
-        ],
-        changes=changes,
-        top=1.0,
-    )
-    drawn = [("Score with its 95% interval, and components", score)]
-    if any(point.latency_p95 is not None for point in points):
-        slow = [
-            ("slow (p95)", [p.latency_p95 for p in points]),
-            ("typical (p50)", [p.latency_p50 for p in points]),
-        ]
-        drawn.append(("Latency", line_chart(slow, labels, names=names, addresses=addresses, unit="ms")))
-    if any(point.cost for point in points):
-        cost = [("cost", [point.cost for point in points])]
-        drawn.append(
-            ("Cost of a run", line_chart(cost, labels, names=names, addresses=addresses, unit="money"))
+    moments = [
+        Moment(
+            at=point.created_at,
+            name=_in_words(point),
+            address=address(point.id),
+            tone=point.verdict if point.verdict in ("better", "worse") else "",
+            change=_changes_in_words(before, point) if before is not None else "",
         )
+        for before, point in zip((None, *points), points, strict=False)
+    ]
+    rules = [Rule(float(at[1]), text, "gate") for text in gates if (at := _GATE.match(text))]
+    named = {**(baselines or {}), **{name: point.score for point in points for name in point.baselines}}
+    rules += [Rule(at, f"baseline {one_line(name, 30)}", "baseline") for name, at in named.items()]
+    score = Line(
+        name="score",
+        values=[point.score for point in points],
+        intervals=[point.interval for point in points],
+    )
+    drawn = [("Score with its 95% interval", line_chart([score], moments, rules=rules))]
+    # What changed is marked once.
+    plain = [msgspec.structs.replace(moment, tone="", change="") for moment in moments]
+
+    def add(title: str, unit: str, **values: list[float | None]) -> None:
+        lines = [Line(name=name_words(name), values=known) for name, known in values.items()]
+        if any(value for line in lines for value in line.values):
+            drawn.append((title, line_chart(lines, plain, unit=unit)))
+
+    parts = dict.fromkeys(name for point in points for name in point.components)
+    add("Components", "percent", **{name: [point.components.get(name) for point in points] for name in parts})
+    slow, typical = [point.latency_p95 for point in points], [point.latency_p50 for point in points]
+    add("Latency", "ms", **{"slow (p95)": slow, "typical (p50)": typical})
+    add("Cost of a run", "money", cost=[point.cost for point in points])
     return tuple(drawn)
 
 
 def _in_words(point: TrendPoint) -> str:
     tags = f" ({', '.join(one_line(tag, 30) for tag in point.tags[:3])})" if point.tags else ""
     version = f", {one_line(point.version, 80)}" if point.version else ""
-    return f"{one_line(point.name, 60)}{tags}{version}, {local_time(point.created_at)}"
+    verdict = f", {point.verdict} than the run before" if point.verdict in ("better", "worse") else ""
+    return f"{one_line(point.name, 60)}{tags}{version}, {local_time(point.created_at)}{verdict}"
 
 
 def _changes_in_words(before: TrendPoint, after: TrendPoint) -> str:
@@ -307,7 +388,7 @@ def _changes_in_words(before: TrendPoint, after: TrendPoint) -> str:
     return "; ".join(changed)
 
 
-def trend_point(row: RunRow, figures: Figures) -> TrendPoint:
+def trend_point(row: RunRow, figures: Figures, verdict: str | None = None) -> TrendPoint:
     """A finished run in the trend."""
     latency = figures.latency_ms
     return TrendPoint(
@@ -326,4 +407,5 @@ def trend_point(row: RunRow, figures: Figures) -> TrendPoint:
         target_hash=row.info.target_hash,
         version=row.info.target_version.words,
         tags=row.info.tags,
+        verdict=verdict,
     )

@@ -217,9 +217,9 @@ def _planned(store: SqlStore, rows: Sequence[RunRow]) -> _SiteExperiment:
         )
         runs.append(_SiteRun(row=row, page=f"runs/{row.info.id}.html", compared=name, versus=versus))
     points = [
-        trend_point(row, row.figures)
-        for row in reversed(rows)
-        if row.figures and row.figures.score is not None
+        trend_point(run.row, run.row.figures, None if run.versus is None else run.versus.verdict)
+        for run in reversed(runs)
+        if run.row.figures and run.row.figures.score is not None
     ]
     info = rows[0].info
     return _SiteExperiment(

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -16,8 +16,7 @@ from answerkey.store.database import BATCH, Connection, Sql, all_of, any_of, in_
 from answerkey.store.questions import find_reply_key
 from answerkey.store.run_rows import id_hash, name_key_sql, of_run, run_key_sql
 from answerkey.store.schema import TABLES, insert
-from answerkey.store.table_query import Day, ShortText
-from answerkey.text.dates import day_begins, day_ends
+from answerkey.store.table_query import Day, ShortText, within_days
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -40,25 +39,6 @@ _OWN = attrgetter(*list(TABLES["feedback"].columns)[:12])
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
-
-
-class Window(Protocol):
-    """A range of days."""
-
-    @property
-    def since(self) -> str | None: ...
-    @property
-    def until(self) -> str | None: ...
-
-
-def within_days(column: str, criteria: Window) -> list[Sql]:
-    """The conditions that a time is within the wanted days."""
-    conditions = []
-    if criteria.since is not None:
-        conditions.append(Sql(f"{column} >= ?", (day_begins(criteria.since),)))
-    if criteria.until is not None:
-        conditions.append(Sql(f"{column} < ?", (day_ends(criteria.until),)))
-    return conditions
 
 
 class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,15 +22,14 @@ from answerkey.model.scorecard import PASS_MARK, lowest_score
 from answerkey.stats.agreement import correlate
 from answerkey.stats.intervals import Interval, UnitMoments, to_fixed_point
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, in_list, sql
-from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore, within_days
+from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore
 from answerkey.store.run_rows import fold, storable, tools_text
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
-from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery
+from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery, Window, within_days
 from answerkey.text.dates import day_begins, day_ends
 from answerkey.text.differences import find_themes
 
 if TYPE_CHECKING:
-    from answerkey.store.feedback import Window
     from answerkey.store.sql import SqlStore
 
 
@@ -125,7 +124,7 @@ def recounted(database: Database, connection: Connection, ids: Sequence[str]) ->
     add_up(connection, before, sums_of_ids(connection, ids))
 
 
-def window_sums(connection: Connection, criteria: "Window") -> Sums:
+def window_sums(connection: Connection, criteria: Window) -> Sums:
     """Sums by facet and value over a range of days.
 
     Sums are stored by UTC day. In another time zone the hours by which the range differs from whole UTC days are added or

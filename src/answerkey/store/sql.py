@@ -43,7 +43,7 @@ from answerkey.store.run_rows import (
     unpack_values,
 )
 from answerkey.store.schema import insert
-from answerkey.store.table_query import ShortText, TableFilter, TableQuery, equals
+from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery, equals, within_days
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
@@ -445,6 +445,9 @@ class RunFilter(TableFilter, frozen=True, kw_only=True):
     target: ShortText | None = None
     tag: ShortText | None = None
     status: Literal["running", "interrupted", "partial", "complete"] | None = None
+    # The first and the last day, in the time zone of this machine.
+    since: Day | None = None
+    until: Day | None = None
     # A name of _RUN_COLUMNS or `figure_of`.
     sort: ShortText = "-created_at"
 
@@ -516,6 +519,10 @@ class RunTable(TableQuery[RunFilter, RunRow]):
             value=value,
             where=all_of(self.conditions(criteria)),
         )
+
+    def conditions(self, criteria: RunFilter) -> list[Sql]:
+        """All filters, and the days."""
+        return [*super().conditions(criteria), *within_days("created_at", criteria)]
 
     def measured(
         self, connection: Connection, criteria: RunFilter, names: Sequence[str], keys: Sequence[Row]

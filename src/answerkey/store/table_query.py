@@ -7,7 +7,7 @@ values that SQL cannot compute, measured. Everything else happens here, once.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.scorecard import highest_score, lowest_score
 from answerkey.store.database import Connection, Database, Row, Sql, all_of, sql
+from answerkey.text.dates import day_begins, day_ends
 
 # Rows read at a time when all of them are wanted.
 _CHUNK = 500
@@ -23,6 +24,25 @@ _CHUNK = 500
 ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 # A date such as 2026-11-16.
 Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
+
+
+class Window(Protocol):
+    """A range of days."""
+
+    @property
+    def since(self) -> str | None: ...
+    @property
+    def until(self) -> str | None: ...
+
+
+def within_days(column: str, criteria: Window) -> list[Sql]:
+    """The conditions that a time is within the wanted days."""
+    conditions = []
+    if criteria.since is not None:
+        conditions.append(Sql(f"{column} >= ?", (day_begins(criteria.since),)))
+    if criteria.until is not None:
+        conditions.append(Sql(f"{column} < ?", (day_ends(criteria.until),)))
+    return conditions
 
 
 def read_limit(text: str) -> float | None:

@@ -172,6 +172,50 @@
     if (done) event.preventDefault();
   });
 
+  // Charts: the values nearest to the pointer or the focus are written below; arrow keys move between them.
+  const svgLine = (chart) => {
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    line.setAttribute("class", "crosshair");
+    line.setAttribute("y1", "4");
+    line.setAttribute("y2", "176");
+    line.style.display = "none";
+    chart.append(line);
+    return line;
+  };
+  for (const chart of document.querySelectorAll("svg.chart")) {
+    const readout = make("p", "");
+    readout.className = "readout";
+    readout.setAttribute("aria-hidden", "true");
+    chart.after(readout);
+    const line = svgLine(chart);
+    const marks = [...chart.querySelectorAll("[data-words]")];
+    const middle = (mark) => {
+      const box = mark.getBoundingClientRect();
+      return box.left + box.width / 2 - chart.getBoundingClientRect().left;
+    };
+    const showAt = (x) => {
+      const places = marks.map(middle);
+      const nearest = Math.min(...places.map((place) => Math.abs(place - x)));
+      const found = marks.filter((_, index) => Math.abs(places[index] - x) <= nearest + 1);
+      readout.textContent = found.map((mark) => mark.dataset.words).join(" · ");
+      line.style.display = found.length ? "" : "none";
+      for (const name of ["x1", "x2"]) line.setAttribute(name, found.length ? middle(found[0]) : 0);
+    };
+    chart.addEventListener("pointermove", (event) => showAt(event.clientX - chart.getBoundingClientRect().left));
+    chart.addEventListener("focusin", (event) => {
+      const mark = event.target.querySelector("[data-words]");
+      if (mark) showAt(middle(mark));
+    });
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const links = [...chart.querySelectorAll("a")];
+      const next = links[links.indexOf(event.target) + step];
+      if (!step || !next) return;
+      event.preventDefault();
+      next.focus();
+    });
+  }
+
   // Addresses without empty parameters are easier to read and to share.
   for (const form of document.querySelectorAll("form[method=get]")) {
     form.addEventListener("submit", () => {

@@ -13,7 +13,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.report.charts import Chart, Rule, line_chart, moment_labels
+from answerkey.report.charts import Chart, Line, Moment, Rule, line_chart
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.runs import RunQuery
 from answerkey.stats.agreement import krippendorff_alpha
@@ -75,20 +75,27 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chart(self) -> Chart:
-        """Its score over runs, oldest first; each point links to the question in that run."""
-        points = [point for point in reversed(self.history) if point.score is not None]
-        names = [f"{one_line(point.run_name, 60)}, {local_time(point.created_at)}" for point in points]
-        moments, runs = [point.created_at for point in points], [point.run_name for point in points]
+        """Its score over the runs of this chatbot; each point links to the question in that run."""
+        points = [
+            point
+            for point in reversed(self.history)
+            if point.score is not None and point.target == self.info.target
+        ]
         asked = quote(self.question.id, safe="")
-        return line_chart(
-            [("score", [point.score for point in points])],
-            moment_labels(moments, runs),
-            names=names,
-            addresses=[f"/runs/{quote(point.run_id, safe='')}/questions/{asked}" for point in points],
+        moments = [
+            Moment(
+                at=point.created_at,
+                name=f"{one_line(point.run_name, 60)}, {local_time(point.created_at)}",
+                address=f"/runs/{quote(point.run_id, safe='')}/questions/{asked}",
+            )
+            for point in points
+        ]
+        score = Line(
+            name="score",
+            values=[point.score for point in points],
             intervals=[(point.lowest or 0.0, point.highest or 0.0) for point in points],
-            rules=[Rule(self.info.pass_mark, "pass mark", "gate")],
-            top=1.0,
         )
+        return line_chart([score], moments, rules=[Rule(self.info.pass_mark, "pass mark", "gate")])
 
 
 def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str) -> QuestionView:

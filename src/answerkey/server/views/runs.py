@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import sqrt
+from typing import Annotated
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -389,14 +390,16 @@ def facets_of(summary: Summary) -> Facets:
 
 
 _PAGE_RUNS = 25
-# Maximum number of runs in a trend chart.
-_TREND = 60
+# Comparisons for a trend read at most this many questions; earlier runs have no verdict.
+_TREND_QUESTIONS = 20_000
 
 
 class RunsQuery(RunFilter, frozen=True, kw_only=True):
     """Which runs to show."""
 
     page: PageNumber = 1
+    # The number of runs in the trend.
+    last: Annotated[int, msgspec.Meta(ge=2, le=300)] = 60
 
 
 class SetItem(msgspec.Struct, frozen=True):
@@ -423,6 +426,8 @@ class RunsView(TableView, frozen=True, kw_only=True):
     # The experiment of the trend.
     chosen: Experiment | None = None
     trend: tuple[TrendPoint, ...] = ()
+    # Scores of baselines that are not in the trend.
+    reference_scores: Mapping[str, float] = msgspec.field(default_factory=dict)
 
     @property
     def table(self) -> Table:
@@ -438,7 +443,8 @@ class RunsView(TableView, frozen=True, kw_only=True):
     def charts(self) -> tuple[tuple[str, Chart], ...]:
         """The trend: (title, chart) pairs."""
         gates = () if self.chosen is None else self.chosen.last.options.gates
-        return trend_charts(self.trend, lambda run: f"/runs/{quote(run, safe='')}", gates)
+        address = lambda run: f"/runs/{quote(run, safe='')}"  # noqa: E731
+        return trend_charts(self.trend, address, gates, self.reference_scores)
 
 
 def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
@@ -468,15 +474,33 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
         not_compared=tuple(one.last.name for one in experiments if one.decision.too_large),
         needs=() if query.set or query.target else needs_of(store, experiments),
         chosen=chosen,
-        trend=() if chosen is None else load_trend(store, chosen.question_set, chosen.target),
+        trend=() if chosen is None else load_trend(store, chosen, query),
+        reference_scores={} if chosen is None else _reference_scores(store, chosen.question_set),
     )
 
 
-def load_trend(store: SqlStore, question_set: str, target: str) -> tuple[TrendPoint, ...]:
-    """The newest finished runs of an experiment, oldest first."""
-    rows, _ = RunTable(store).page(RunFilter(set=question_set, target=target), limit=_TREND)
-    return tuple(
-        trend_point(row, row.figures)
-        for row in reversed(rows)
-        if row.figures is not None and row.figures.score is not None
-    )
+def load_trend(store: SqlStore, chosen: Experiment, query: RunsQuery) -> tuple[TrendPoint, ...]:
+    """The newest finished runs of an experiment within the wanted days, oldest first, with their verdicts."""
+    wanted = RunFilter(set=chosen.question_set, target=chosen.target, since=query.since, until=query.until)
+    found, _ = RunTable(store).page(wanted, limit=query.last)
+    known = [(row, row.figures) for row in found if row.figures and row.figures.score is not None]
+    points: list[TrendPoint] = []
+    room = _TREND_QUESTIONS
+    for place, (row, figures) in enumerate(known, start=1):
+        room -= figures.questions
+        against: dict[str, Against] = {}
+        if place < len(known) and room >= 0:
+            _compare(store, known[place][0].info, row.info, "the previous run", against)
+        verdict = next((one.verdict for one in against.values()), None)
+        points.append(trend_point(row, figures, verdict))
+    return tuple(reversed(points))
+
+
+def _reference_scores(store: SqlStore, question_set: str) -> dict[str, float]:
+    """Baseline of a golden set → its score."""
+    summaries = {name: store.summary_of(info.id) for name, info in _baselines(store).get(question_set, ())}
+    return {
+        one_line(name, 40): summary.score
+        for name, summary in summaries.items()
+        if summary is not None and summary.score is not None
+    }

@@ -15,7 +15,7 @@ from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Loss
 from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
-from answerkey.report.wording import Change, name_words
+from answerkey.report.wording import Change, name_words, score_percent
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import PairFilter, QuestionFilter, QuestionTable, difference
@@ -253,6 +253,7 @@ def _question_cell(row: QuestionView, name: str) -> Any:
 _FIRST = (
     Column(name="grade", title="Grade", kind="grade", sort="-score"),
     Column(name="name", title="Run", sort="name"),
+    Column(name="created_at", title="When", kind="time", sort="-created_at"),
     Column(name="id", title="Id"),
     Column(name="status", title="Status", kind="status", sort="status"),
     Column(name="baselines", title="Baseline", kind="names", note="Baseline names"),
@@ -261,8 +262,9 @@ _FIRST = (
     Column(name="version", title="Version", note="Of the chatbot: label, git commit, model, prompt"),
     Column(name="set", title="Questions", note="The golden set", sort="set"),
     Column(name="score", title="Score", kind="score", sort="-score"),
-    Column(name="low", title="from", kind="score", note="Lower end of the 95% interval", sort="-low"),
-    Column(name="high", title="to", kind="score", note="Upper end of the 95% interval", sort="-high"),
+    Column(name="interval", title="Likely", note="95% interval of the score"),
+    Column(name="low", title="Likely from", kind="score", note="Lower end of the interval", sort="-low"),
+    Column(name="high", title="Likely to", kind="score", note="Upper end of the interval", sort="-high"),
 )
 _LAST = (
     Column(name="pass_rate", title="Passed", kind="score", note="Of the questions", sort="-pass_rate"),
@@ -272,7 +274,6 @@ _LAST = (
     Column(name="p50", title="Typical time", kind="ms", sort="-p50"),
     Column(name="p95", title="p95", kind="ms", note="95% of replies were faster", sort="-p95"),
     Column(name="cost", title="Cost", kind="money", sort="-cost"),
-    Column(name="created_at", title="When", kind="time", sort="-created_at"),
 )
 _FIXED = {column.name for column in (*_FIRST, *_LAST)}
 
@@ -289,7 +290,7 @@ def run_layout(query: RunFilter, rows: Sequence[RunRow]) -> TableLayout[RunRow]:
         if name not in _FIXED
     )
     shown = list(components)[:_COMPONENTS_SHOWN]
-    default = ["grade", "name", "score", "low", "high", *shown, "pass_rate", "p95", "cost", "created_at"]
+    default = ["grade", "name", "created_at", "score", "interval", *shown, "pass_rate", "p95", "cost"]
     # Columns that would be empty, or the same in every row, are hidden.
     default += [name for name in ("set", "target") if name not in query.conditions]
     default += [
@@ -332,6 +333,9 @@ def _run_cell(row: RunRow, name: str) -> Any:
             return info.target_version.words
         case "set":
             return info.question_set
+        case "interval":
+            likely = None if row.figures is None else row.figures.interval
+            return None if likely is None else f"{score_percent(likely.low)}–{score_percent(likely.high)}"
         case "name" | "id" | "status" | "tags" | "target" | "created_at":
             return getattr(info, name)
     return figure_of(row.figures, name)
