@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from answerkey.runs.experiment import Experiment
     from answerkey.runs.judging import calibrate
     from answerkey.runs.verdicts import check
+    from answerkey.runs.why import why
     from answerkey.scorers.own import scorer
 
 __version__ = "0.2.0.dev0"
@@ -67,6 +68,7 @@ _LOCATIONS = {
     "score": "answerkey.runs.api",
     "scorer": "answerkey.scorers.own",
     "score_replies": "answerkey.runs.api",
+    "why": "answerkey.runs.why",
 }
 
 __all__ = [
@@ -105,6 +107,7 @@ __all__ = [
     "score",
     "score_replies",
     "scorer",
+    "why",
 ]
 
 

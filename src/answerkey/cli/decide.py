@@ -1,4 +1,4 @@
-"""`answerkey compare`, `ab`, `plan` and `baseline`: decide between two versions of a chatbot."""
+"""`answerkey compare`, `why`, `ab`, `plan` and `baseline`: decide between two versions of a chatbot."""
 
 import sys
 from collections.abc import Sequence
@@ -233,6 +233,48 @@ def _rank(
     )
     all_results = [result for run in ranking.runs for result in run.gates]
     return _Outcome(ranking, msgspec.to_builtins(ranking), "", all_results)
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="BASE [CANDIDATE]")
+@flag("-o, --output", "Write a report: .html .md .json (repeatable).", "outputs", multiple=True, type=FILE)
+@store_flag
+@answers
+def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> Answer:
+    """Say where the difference of two runs comes from: key, truth, error, tools, arguments, tool results, text or judge.
+
+    Questions with the same cause are one group. Slices (category, persona, tag, tool, length, turns, language) are listed
+    if they are worse than the rest. With one run, say why it lost points.
+
+    \b
+    Examples:
+      answerkey why latest~1 latest
+      answerkey why production latest --json
+      answerkey why latest -o why.md
+    """
+    from answerkey.comparison.run_comparison import columns_from_store
+    from answerkey.report.sheets import check_sheet_output, write_sheet
+    from answerkey.report.why_text import print_causes, print_why, why_sheet
+    from answerkey.runs.why import causes, check_different, explain
+
+    if len(runs) > 2:
+        raise UsageError("why takes one run or two, e.g. answerkey why latest~1 latest")
+    if outputs and len(runs) == 1:
+        raise UsageError("-o needs two runs, e.g. answerkey why latest~1 latest -o why.md")
+    for path in outputs:
+        check_sheet_output(path)
+    with opened_store(store) as opened:
+        infos = [opened.find_run(reference) for reference in runs]
+        if len(infos) == 1:
+            found = causes(opened.load_run(infos[0]))
+            return Answer(found.to_dict(), lambda: print_causes(found))
+        base, candidate = infos
+        check_different(base, candidate)
+        first, second = columns_from_store(opened, infos)
+        result = explain(opened.load_run(base), opened.load_run(candidate), first, second)
+    for path in outputs:
+        write_sheet(why_sheet(result), result.to_dict(), path)
+    return Answer(result.to_dict(), lambda: print_why(result))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Reply: what a chatbot gave back, what it did on the way, and how well that could be observed."""
 
+from hashlib import blake2b
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
@@ -40,6 +41,18 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # Milliseconds after the question was sent; None: not observed.
     start_ms: float | None = None
     duration_ms: float | None = None
+
+
+def result_digest(call: ToolCall) -> str | None:
+    """A short hash of what a tool returned, equal for equal results; None if the result was not observed."""
+    if not call.result_seen:
+        return None
+    try:
+        encoded = msgspec.json.encode(call.result, order="deterministic")
+    except (TypeError, ValueError):
+        # Keys of several types, or a lone surrogate.
+        encoded = repr(call.result).encode("utf-8", "backslashreplace")
+    return blake2b(encoded, digest_size=8).hexdigest()
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,0 +1,327 @@
+"""Why: where lost and gained points come from — stages, groups of one signature, and slices that are worse than the rest."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+# In the order in which they are looked at: the first that differs is the cause.
+Stage = Literal[
+    "key",
+    "truth",
+    "error",
+    "tools",
+    "arguments",
+    "tool_results",
+    "text",
+    "judge",
+    "noise",
+    "unobserved",
+]
+# What of a reply was missed.
+FactKind = Literal["", "number", "date", "text", "pattern", "declining", "answer", "forbidden", "score"]
+
+_MOST_FACTS = 4
+# What to switch on where a stage could not be seen.
+_OBSERVE = "return `tool_calls` with their results in the reply, or observe them with --proxy or --traces"
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why one reply lost points, in itself or against a better reply to the same question."""
+
+    stage: Stage
+    # The tool that was not called, or whose arguments or result the reply rests on.
+    tool: str = ""
+    # Tools that were called instead.
+    instead: tuple[str, ...] = ()
+    # Whether the tool must not be called.
+    unwanted: bool = False
+    # Kind of the error, and whether a tool had been called before it.
+    error: str = ""
+    after_tools: bool = False
+    # Arguments that differ.
+    arguments: tuple[str, ...] = ()
+    # What the reply should say and does not, and of what kind that is.
+    facts: tuple[str, ...] = ()
+    kind: FactKind = ""
+    # What was not observed.
+    unseen: str = ""
+    # Whether there was a better reply to compare with.
+    compared: bool = False
+
+    @property
+    def signature(self) -> "Signature":
+        """What it has in common with other questions."""
+        return Signature(
+            stage=self.stage,
+            tool=self.tool,
+            unwanted=self.unwanted,
+            # Which tool failed says more than what the chatbot made of it.
+            error="" if self.tool else _ERROR_FAMILIES.get(self.error, self.error),
+            arguments=self.arguments,
+            kind=self.kind if self.stage in ("text", "judge", "key", "truth") else "",
+            unseen=self.unseen,
+            compared=self.compared,
+        )
+
+    @property
+    def words(self) -> str:
+        """The cause in words, with what this reply misses.
+
+        >>> Cause(stage="text", facts=("3960",), kind="number", tool="books").words
+        'the reply does not say 3960, although books returned it'
+        """
+        listed = ", ".join(self.facts[:_MOST_FACTS]) + (" …" if len(self.facts) > _MOST_FACTS else "")
+        if self.stage == "text" and listed:
+            return f"the reply does not say {listed}" + (
+                f", although {self.tool} returned it" if self.tool else ""
+            )
+        words = self.signature.words
+        if self.stage == "error":
+            when = ", after tools had been called" if self.after_tools else ""
+            words += f" ({self.error.replace('_', ' ')}{when})"
+        if self.stage == "tools" and self.instead:
+            words += f"; {', '.join(self.instead)} was called"
+        if listed and self.stage in ("arguments", "tool_results"):
+            words += f" ({listed})"
+        elif listed and self.stage in ("key", "truth"):
+            words += f": {listed}"
+        return words
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the causes of several questions have in common."""
+
+    stage: Stage
+    tool: str = ""
+    unwanted: bool = False
+    # Family of the error.
+    error: str = ""
+    arguments: tuple[str, ...] = ()
+    kind: FactKind = ""
+    unseen: str = ""
+    compared: bool = False
+
+    @property
+    def words(self) -> str:
+        """In words, without what differs from question to question."""
+        tool = self.tool or "a tool"
+        match self.stage:
+            case "key":
+                return "the expectations of the question were edited"
+            case "truth":
+                return "the value expected by the data changed"
+            case "error":
+                return f"{self.tool} failed" if self.tool else self.error
+            case "tools":
+                return (
+                    f"{tool} was called, which it must not be" if self.unwanted else f"{tool} was not called"
+                )
+            case "arguments":
+                named = f" ({', '.join(self.arguments)})" if self.arguments else ""
+                return f"{tool} was called with other arguments{named}, and its result lacks what was asked"
+            case "tool_results":
+                if self.compared:
+                    return (
+                        f"{tool} returned something else for the same arguments, which lacks what was asked"
+                    )
+                return f"the result of {tool} lacks what was asked"
+            case "text":
+                return f"the reply does not say the {_FACT_WORDS[self.kind]}{self._returned}"
+            case "judge":
+                return "the judge or a scorer gave the same reply another score"
+            case "noise":
+                return "no cause: repeats of the same version differ as much"
+            case "unobserved":
+                return f"{self.unseen} not observed: {_OBSERVE}"
+
+    @property
+    def _returned(self) -> str:
+        if self.kind in ("declining", "answer", "forbidden", "score"):
+            return ""
+        return f", although {self.tool} returned it" if self.tool else ""
+
+
+# Kind of an error → what errors of this family have in common.
+_ERROR_FAMILIES = {
+    **dict.fromkeys(("connection", "http", "rate_limit"), "the chatbot could not be reached"),
+    **dict.fromkeys(("timeout", "memory", "exception"), "the chatbot crashed or timed out"),
+    "tool": "a tool failed",
+    **dict.fromkeys(("empty", "null"), "there was no reply"),
+    **dict.fromkeys(("error_text", "trace", "malformed"), "the reply was an error message"),
+    "truncated": "the reply broke off",
+}
+
+_FACT_WORDS: dict[FactKind, str] = {
+    "": "answer",
+    "number": "number",
+    "date": "date",
+    "text": "words",
+    "pattern": "pattern",
+    "declining": "answer's absence: it states an answer although there is none",
+    "answer": "reference answer",
+    "forbidden": "right thing: it says something forbidden",
+    "score": "same: another scorer took points off",
+}
+
+
+class PlainFact(msgspec.Struct, frozen=True):
+    """Something that both runs report, and whether it differs."""
+
+    name: str
+    base: str
+    candidate: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is another one in the candidate."""
+        return self.base != self.candidate
+
+
+class StagePoints(msgspec.Struct, frozen=True, kw_only=True):
+    """What one stage contributes to the difference of the score, in points of 100, with its interval over units."""
+
+    stage: Stage
+    questions: int
+    points: float
+    low: float
+    high: float
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions that lost points for the same reason."""
+
+    signature: Signature
+    # What the questions have in common: their category, if most are of one.
+    about: str
+    ids: tuple[str, ...]
+    # Points of the score that they cost (negative) or gained.
+    points: float
+    # One of them: its id, and the cause there.
+    example: str
+    because: str
+
+    @property
+    def words(self) -> str:
+        """In words, e.g. `query_database was not called for questions about payouts`."""
+        return self.signature.words + (f" for questions about {self.about}" if self.about else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The group as `why --json` prints it."""
+        return {
+            "signature": self.words,
+            "stage": self.signature.stage,
+            "facts": msgspec.to_builtins(self.signature),
+            "ids": list(self.ids),
+            "points": self.points,
+            "example": {"id": self.example, "because": self.because},
+        }
+
+
+class WorseSlice(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions with a common field that are worse than the rest."""
+
+    # Field → value; one or two fields.
+    where: dict[str, str]
+    questions: int
+    # Mean of these minus mean of the rest, in score.
+    difference: float
+    # Corrected for all slices that were looked at.
+    p_value: float
+
+
+class CaseSide(msgspec.Struct, frozen=True, kw_only=True):
+    """What a version did with a question: its typical trial."""
+
+    score: float | None
+    trials: int
+    reply: str
+    error: str
+    # One for each call: name, arguments, and the digest of its result; null: not seen.
+    tool_calls: tuple["CallFacts", ...]
+
+
+class CallFacts(msgspec.Struct, frozen=True):
+    """A tool call, with its result as a digest."""
+
+    name: str
+    arguments: Any
+    result_digest: str | None
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A question whose score changed, and where the change comes from."""
+
+    id: str
+    category: str
+    stage: Stage
+    because: str
+    # Candidate minus base.
+    difference: float
+    base: CaseSide
+    candidate: CaseSide
+
+
+class Causes(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run lost points: groups with their costs, largest first, and slices worse than the rest."""
+
+    # Points of 100 that the score is below 1.
+    lost: float
+    # Questions that lost points.
+    questions: int
+    groups: tuple[Group, ...]
+    slices: tuple[WorseSlice, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `why RUN --json`."""
+        return {
+            "lost": self.lost,
+            "questions": self.questions,
+            "groups": [group.to_dict() for group in self.groups],
+            "slices": msgspec.to_builtins(self.slices),
+        }
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the difference of two runs comes from."""
+
+    facts: tuple[PlainFact, ...]
+    # As in `compare --json`.
+    difference: dict[str, Any]
+    stages: tuple[StagePoints, ...]
+    # Losses by cause, the largest first, then gains.
+    groups: tuple[Group, ...]
+    slices: tuple[WorseSlice, ...]
+    cases: tuple[Case, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def losses(self) -> tuple[Group, ...]:
+        """The groups that cost points, noise left out."""
+        return tuple(group for group in self.groups if group.points < 0 and group.signature.stage != "noise")
+
+    @property
+    def lost(self) -> float:
+        """All lost points, as a positive number."""
+        return -sum(group.points for group in self.groups if group.points < 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `why --json`."""
+        return {
+            "facts": [{**msgspec.structs.asdict(fact), "differs": fact.differs} for fact in self.facts],
+            "difference": self.difference,
+            "stages": msgspec.to_builtins(self.stages),
+            "groups": [group.to_dict() for group in self.groups],
+            "slices": msgspec.to_builtins(self.slices),
+            "cases": msgspec.to_builtins(self.cases),
+            "notes": list(self.notes),
+        }
+
+
+def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str]:
+    """The largest causes, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about payouts`."""
+    lines = [f"{-group.points:.1f} of {lost:.1f} lost points: {group.words}" for group in groups[:most]]
+    if len(groups) > most:
+        rest = -sum(group.points for group in groups[most:])
+        lines.append(f"{rest:.1f} of {lost:.1f} lost points: {len(groups) - most} other causes")
+    return lines
