@@ -12,7 +12,6 @@ from answerkey.config import Settings
 from answerkey.model.run import Run
 from answerkey.model.truth import TruthSettings
 from answerkey.runs.why import causes
-from cli.conftest import Answerkey
 from runs.planted_bot import PlantedBot, golden_set, make_database
 
 REPEAT = 5
@@ -182,26 +181,24 @@ def test_at_most_six_groups_cover_what_the_demo_loses(tmp_path: Path, variant: s
     assert -sum(group.points for group in against.losses[:6]) >= 0.9 * against.lost
 
 
-def test_the_command(tmp_path: Path, databases: tuple[Path, Path], answerkey: Answerkey) -> None:
+def test_the_command(tmp_path: Path, databases: tuple[Path, Path], command: Any) -> None:
     store = tmp_path / "runs.db"
     base, candidate = planted(tmp_path, databases, "wrong_sql", 0.0)
-    done = answerkey("why", base.id, candidate.id, "--store", store)
-    assert done.returncode == 0, done.stderr
-    assert "query_database was called with other arguments (sql)" in " ".join(done.stdout.split())
-    document = json.loads(answerkey("why", base.id, candidate.id, "--store", store, "--json").stdout)
+    done = command("why", base.id, candidate.id, "--store", store)
+    assert done.code == 0, done.err
+    assert "query_database was called with other arguments (sql)" in " ".join(done.out.split())
+    document = command("why", base.id, candidate.id, "--store", store, "--json").document
     assert document == json.loads(json.dumps(ak.why(base, candidate).to_dict()))
     assert {"difference", "stages", "groups", "slices", "cases", "facts", "notes"} == set(document)
     for ending in ("html", "md", "json"):
-        done = answerkey("why", base.id, candidate.id, "--store", store, "-o", f"why.{ending}")
-        assert done.returncode == 0, done.stderr
+        done = command("why", base.id, candidate.id, "--store", store, "-o", f"why.{ending}")
+        assert done.code == 0, done.err
         assert "query_database" in (tmp_path / f"why.{ending}").read_text()
-    one = json.loads(answerkey("why", candidate.id, "--store", store, "--json").stdout)
+    one = command("why", candidate.id, "--store", store, "--json").document
     assert one["groups"][0]["points"] == pytest.approx(-one["lost"])
 
 
-def test_runs_that_cannot_be_explained(
-    tmp_path: Path, databases: tuple[Path, Path], answerkey: Answerkey
-) -> None:
+def test_runs_that_cannot_be_explained(tmp_path: Path, databases: tuple[Path, Path], command: Any) -> None:
     store = tmp_path / "runs.db"
     run = run_bot(tmp_path, databases[0], repeat=1)
     other = ak.evaluate([{"question": "Who are you?"}], PlantedBot(databases[0]), store=str(store))
@@ -210,5 +207,5 @@ def test_runs_that_cannot_be_explained(
         ((run.id, run.id), "name the same run"),
         ((run.id, other.id, run.id), "why takes one run or two"),
     ):
-        done = answerkey("why", *arguments, "--store", store)
-        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+        done = command("why", *arguments, "--store", store)
+        assert (done.code, message in done.err) == (2, True), done.err

@@ -1,7 +1,7 @@
 """Where a reply lost points: the first stage that differs from a better reply to the same question, or from the key.
 
 A stage counts only if what the reply should say is absent from what that stage handed on: arguments that differ although the
-facts were in the result are no cause. Where the evidence for that is missing, the stage is `unobserved`.
+facts were in the result are not a cause. Where the evidence for that is missing, the stage is `unobserved`.
 """
 
 from collections import Counter
@@ -118,7 +118,7 @@ def cause_of_change(
         if _separated(counts[stage], len(worse), counts_before[stage], len(better)):
             return next(fault for fault in found if fault.stage == stage)
     if _separated(len(found), len(worse), counts_before.total(), len(better)):
-        # No stage is alone responsible; the most frequent one stands for it.
+        # No stage is alone responsible; the most frequent one is named.
         stage = counts.most_common(1)[0][0]
         return next(fault for fault in found if fault.stage == stage)
     return _NOISE
@@ -128,17 +128,17 @@ def _stage_counts(faults: Iterable[Cause | None]) -> Counter[Stage]:
     return Counter(fault.stage for fault in faults if fault is not None)
 
 
-def _separated(shown: int, trials: int, before: int, trials_before: int) -> bool:
+def _separated(faults: int, trials: int, before: int, trials_before: int) -> bool:
     """Whether a fault belongs to one version: always there and never in the other, or Fisher's exact test says so."""
-    if shown == trials and before == 0:
+    if faults == trials and before == 0:
         return True
-    every, faults = trials + trials_before, shown + before
+    every, total = trials + trials_before, faults + before
     tail = sum(
-        comb(trials, k) * comb(trials_before, faults - k)
-        for k in range(shown, min(trials, faults) + 1)
-        if faults - k <= trials_before
+        comb(trials, k) * comb(trials_before, total - k)
+        for k in range(faults, min(trials, total) + 1)
+        if total - k <= trials_before
     )
-    return tail / comb(every, faults) <= _ALPHA
+    return tail / comb(every, total) <= _ALPHA
 
 
 def _fault_against(trial: Trial, reference: Trial, mode: MatchMode, *, rescored: bool) -> Cause | None:
@@ -261,7 +261,7 @@ def _calls_fault(worse: Exchange, better: Exchange, common: dict[str, Any]) -> C
     if worse.reply.tools_used != better.reply.tools_used:
         had, has = Counter(better.reply.tools_used), Counter(worse.reply.tools_used)
         fewer, more = list(had - has), list(has - had)
-        # Repeating a call or making another one first is no choice of tools.
+        # Repeating a call, or making another one first, is the same choice of tools.
         if fewer and fewer[0] not in has:
             return Cause(stage="tools", tool=fewer[0], instead=tuple(more), **common)
     for mine, other in zip(worse.calls, better.calls, strict=False):
@@ -313,15 +313,15 @@ def _text_fault(worse: Exchange, better: Exchange | None) -> Cause | None:
     return Cause(stage="text", kind=kind, compared=compared)
 
 
-def _absent(wanted: Sequence[Expectation], text: str, mode: MatchMode) -> list[Expectation]:
+def _absent(expected: Sequence[Expectation], text: str, mode: MatchMode) -> list[Expectation]:
     """The expectations that the evidence does not contain."""
-    found = find_keywords(wanted, text, "standard" if mode == "literal" else mode)
-    return [one for one, match in zip(wanted, found, strict=True) if not match.found]
+    found = find_keywords(expected, text, "standard" if mode == "literal" else mode)
+    return [one for one, match in zip(expected, found, strict=True) if not match.found]
 
 
-def _kind(wanted: Sequence[Expectation]) -> FactKind:
+def _kind(expected: Sequence[Expectation]) -> FactKind:
     """The kind of the first missing fact that is a number or date, else of the first one."""
-    kinds = [_kind_of(one) for one in wanted]
+    kinds = [_kind_of(one) for one in expected]
     return next((kind for kind in ("number", "date") if kind in kinds), kinds[0] if kinds else "text")
 
 

@@ -43,6 +43,7 @@ from answerkey.stats.slices import Floats
 _MOST_LOOKED_UP = 1_000
 _LONGEST_REPLY = 2_000
 _UNKNOWN = "unknown"
+_SAME = "unchanged"
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -238,11 +239,11 @@ def _side(typical: Trial, trials: Sequence[Trial]) -> CaseSide:
 
 
 def _stage_points(
-    found: dict[int, Cause], differences: Floats, units: "np.typing.NDArray[np.int64] | None"
+    cause_of: dict[int, Cause], differences: Floats, units: "np.typing.NDArray[np.int64] | None"
 ) -> tuple[StagePoints, ...]:
     """What each stage contributes to the mean difference; the stages' points add up to it."""
     members: dict[Stage, list[int]] = {}
-    for index, cause in found.items():
+    for index, cause in cause_of.items():
         members.setdefault(cause.stage, []).append(index)
     stages = []
     for stage, indices in members.items():
@@ -271,9 +272,9 @@ def _facts(base: RunInfo, candidate: RunInfo, comparison: Comparison) -> Iterato
         "golden set", *(f"{info.question_set} ({info.question_set_hash[:8]})" for info in (base, candidate))
     )
     edited = len(comparison.edited)
-    yield _fact("key", "as it was", f"{edited} questions edited" if edited else "as it was")
+    yield _fact("key", _SAME, f"{edited} questions edited" if edited else _SAME)
     changed = len(comparison.truth_changed)
-    yield _fact("truth", "as it was", f"{changed} computed values changed" if changed else "as it was")
+    yield _fact("truth", _SAME, f"{changed} computed values changed" if changed else _SAME)
     yield _fact("scoring", *(f"{info.match} ({info.scoring_hash[:8]})" for info in (base, candidate)))
     yield _fact("target", base.target, candidate.target)
     versions = [info.target_version for info in (base, candidate)]
@@ -298,7 +299,7 @@ def _notes(base: RunInfo, candidate: RunInfo, comparison: Comparison, cases: Seq
     yield from comparison.notes
     if cases and max(base.repeat, candidate.repeat) == 1:
         yield (
-            "each question was asked once, so chance cannot be told from a cause: ask with --repeat 3, or --confirm 5"
+            "each question was asked once, so chance cannot be ruled out as the cause: ask with --repeat 3, or --confirm 5"
         )
 
 
