@@ -208,6 +208,8 @@ _SHORTENED = ("components", "usage", "metrics")
 _ALIASES = {
     "score_low": "interval.low",
     "score_high": "interval.high",
+    "strength": "strength.value",
+    "floor": "floor.value",
     **{f"{statistic}_latency_ms": f"latency_ms.{statistic}" for statistic in Latency.FIGURES},
 }
 
@@ -243,6 +245,7 @@ _ALLOWING = frozenset(("coverage", "judge.reliable", "judge.unscored"))
 # Numbers that are derived from the score.
 _OF_THE_SCORE = frozenset(
     (
+        "critical_failures",
         "grade",
         "grades",
         "interval",

@@ -32,15 +32,15 @@ _OBSERVED = Evidence(kind="response", completeness="complete", tools_observed=Tr
 TOOL_POLICIES = {
     "no-tool": "calls no tool",
     "every-tool": "calls every tool",
-    "one-tool": "calls the tool that most questions need",
-    "similar-tools": "calls the tools of the most similar question",
+    "one-tool": "calls the most used tool",
+    "similar-tools": "calls the most similar question's tools",
     "right-tools": "calls the right tools",
 }
 TEXT_POLICIES = {
     "silent": "says nothing",
     "echo": "repeats the question",
     "nothing-found": "says that nothing is on record",
-    "parrot": "recites the keywords of the other questions",
+    "parrot": "recites other questions' keywords",
 }
 
 

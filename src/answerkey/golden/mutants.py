@@ -11,7 +11,7 @@ question itself says, an address or a count; and a mutant that still states ever
 
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Literal
 from zlib import crc32
@@ -201,9 +201,10 @@ class _MutantMaker:
         if good is None:
             return []
         subject = _Subject(turn, good, seed=self._seed + crc32(f"{question.id}/{index}".encode()))
-        made = [*subject.wrong_facts(self._names), *self._of_similar_questions(question, index, good)]
-        made += subject.nothing()
-        wrong = [mutant for mutant in made if not subject.is_still_right(mutant.reply.text or "")]
+        stating = [*subject.wrong_facts(self._names), *self._of_similar_questions(question, index, good)]
+        wrong = [mutant for mutant in stating if not subject.states_answer(mutant.reply.text or "")]
+        wrong += subject.nothing()
+        wrong = [mutant for mutant in wrong if not subject.is_marked_right(mutant.reply.text or "")]
         wrong += subject.reported_apart(self._all_keywords)
         return _distinct(wrong)
 
@@ -222,7 +223,7 @@ class _MutantMaker:
                     "subject", f"reply to {other_question.id}", _with_text(good.reply, reply.reply.text or "")
                 )
 
-    @property
+    @cached_property
     def _all_keywords(self) -> str:
         words = (
             text
@@ -436,13 +437,13 @@ class _Subject:
             )
             yield Mutant("adversarial", "everything listed", _with_text(self._good, all_keywords))
 
-    def is_still_right(self, text: str) -> bool:
-        """Whether a text states every fact that was asked for, or a person marked it as right."""
-        if (
-            text.strip() in self._turn.also_right
-            or text.strip() == (self._turn.reference_answer or "").strip()
-        ):
-            return True
+    def is_marked_right(self, text: str) -> bool:
+        """Whether a person marked a text as right."""
+        text = text.strip()
+        return text in self._turn.also_right or text == (self._turn.reference_answer or "").strip()
+
+    def states_answer(self, text: str) -> bool:
+        """Whether a text states every fact that was asked for."""
         answer = {fact.key for fact in self._facts} or self._reference
         return bool(answer) and answer <= {fact.key for fact in facts_of(text)}
 
@@ -479,7 +480,7 @@ def _all_texts(turn: Question) -> Iterator[str]:
         yield from key_texts(keyword)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def facts_of(text: str) -> tuple[Fact, ...]:
     """Every fact of a text.
 

@@ -143,6 +143,7 @@ class QuestionTotals:
         "group",
         "has_several_texts",
         "id",
+        "is_critical",
         "numbers",
         "places",
         "slices",
@@ -156,6 +157,7 @@ class QuestionTotals:
         self.slices = QuestionSlices.of(question)
         # The unit of analysis that it belongs to; None: itself.
         self.group = group_of(question)
+        self.is_critical = question.severity == "critical"
         # Its position in the golden set, or the place of its first reply in the log.
         self.first = first
         # One id may be used for several questions by mistake.
@@ -172,7 +174,7 @@ class QuestionTotals:
     def to_plain(self) -> tuple[object, ...]:
         """All of it in built-in types, which are written and read fastest."""
         return (
-            (self.id, self.group, self.first, self.text_checksum, self.has_several_texts),
+            (self.id, self.group, self.first, self.text_checksum, self.has_several_texts, self.is_critical),
             tuple(self.slices),
             [
                 (tuple(names), score, values, cost, times)
@@ -188,7 +190,14 @@ class QuestionTotals:
         """The totals that `to_plain` gave."""
         totals = cls.__new__(cls)
         head, slices, trials, sums, numbers, totals.places = plain
-        totals.id, totals.group, totals.first, totals.text_checksum, totals.has_several_texts = head
+        (
+            totals.id,
+            totals.group,
+            totals.first,
+            totals.text_checksum,
+            totals.has_several_texts,
+            totals.is_critical,
+        ) = head
         totals.slices = QuestionSlices._make(slices)
         totals.trials = {
             TrialValues(MeasureNames._make(names), score, values, cost): times
@@ -235,6 +244,7 @@ class QuestionTotals:
         self.has_several_texts |= other.has_several_texts or other.text_checksum != self.text_checksum
         if other.first < self.first:
             self.first, self.slices, self.group = other.first, other.slices, other.group
+            self.is_critical = other.is_critical
         for values, times in other.trials.items():
             self.trials[values] = self.trials.get(values, 0) + times
         for column, part in other.sums.items():

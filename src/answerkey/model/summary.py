@@ -4,11 +4,13 @@ from typing import ClassVar
 
 import msgspec
 
-from answerkey.model.scorecard import Scorecard, shown_score
+from answerkey.model.scorecard import PASS_MARK, Scorecard, shown_score
 from answerkey.stats.intervals import Interval
 
 # With what the reasons begin why rows of a log have no score.
 BAD_ROW = "bad row: "
+# Below it, most questions let a wrong reply pass.
+WEAK_STRENGTH = 0.5
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -72,6 +74,42 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost | None = None
 
 
+class KeyStrength(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of questions whose key refuses every wrong reply that was tried."""
+
+    value: float
+    low: float
+    high: float
+    # Questions that wrong replies could be made for, and those that refuse all of theirs.
+    questions: int
+    strong: int
+
+    @property
+    def weak(self) -> int:
+        """Questions that let a wrong reply pass."""
+        return self.questions - self.strong
+
+
+class KeyFloor(msgspec.Struct, frozen=True, kw_only=True):
+    """The best score of a trivial bot, which knows no answer."""
+
+    value: float
+    # What the bot does: "calls every tool and repeats the question".
+    bot: str
+    # On how many questions it was tried.
+    questions: int
+
+
+class KeyQuality(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answer key of a run refuses."""
+
+    # None: no wrong reply could be made for any question.
+    strength: KeyStrength | None
+    # The mean score of a bot whose tools are right and whose facts are all wrong.
+    always_wrong_score: float | None
+    floor: KeyFloor
+
+
 class SlowQuestion(msgspec.Struct, frozen=True):
     """A question that took long."""
 
@@ -100,6 +138,14 @@ class Summary(Slice, frozen=True, kw_only=True):
     # there for response quality, or for tool usage.
     expecting_nothing: int = 0
     expecting_no_tools: int = 0
+    # Questions of severity critical, how many of them did not pass, and the ids of the first of those.
+    critical: int = 0
+    critical_failures: int = 0
+    critical_failed: tuple[str, ...] = ()
+    # What the answer key refuses; None where it was not measured, as for logs without a golden set.
+    strength: KeyStrength | None = None
+    always_wrong_score: float | None = None
+    floor: KeyFloor | None = None
     # Replies that are suspected to be errors: listed for review, not charged.
     suspected_errors: int = 0
     # The likeliest of them.
@@ -128,9 +174,21 @@ class Summary(Slice, frozen=True, kw_only=True):
         return tuple(name for name, number in counts.items() if self.questions and number == self.questions)
 
     @property
-    def is_weak_key(self) -> bool:
-        """Whether more than a tenth of the questions expect nothing of the text: the headline says so."""
+    def is_silent_key(self) -> bool:
+        """Whether more than a tenth of the questions expect nothing of the text."""
         return self.expecting_nothing > self.questions / 10
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether a bot that knows no answer has a passing grade and scores as much."""
+        floor, score = self.floor, self.score
+        return floor is not None and score is not None and PASS_MARK <= score <= floor.value
+
+    @property
+    def is_weak_key(self) -> bool:
+        """Whether the grade says little, so that the headline must say why."""
+        is_weak = self.strength is not None and self.strength.value < WEAK_STRENGTH
+        return self.is_silent_key or self.is_beaten or is_weak
 
     def __repr__(self) -> str:
         score = "unscored" if self.score is None else f"{shown_score(self.score)} {self.grade}"
@@ -151,6 +209,8 @@ class QuestionFigures(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
     trials: int
     trials_passed: int
+    # Whether its severity is critical.
+    critical: bool = False
     # The kind of an error that one of its replies ended in.
     error: str | None = None
     # Of its slowest trial.

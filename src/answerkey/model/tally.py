@@ -53,6 +53,7 @@ GRADES = "ABCDF"
 _MOST_CELLS = 50_000
 _SLOWEST_LISTED = 5
 _SUSPECTED_LISTED = 10
+_CRITICAL_LISTED = 20
 # Reasons may hold any message: the number of different ones that are counted and listed, and their length.
 _REASONS_COUNTED = 1000
 _REASONS_LISTED = 20
@@ -355,6 +356,35 @@ def _unscored_reason(card: Scorecard, problem: str | None) -> str:
     return "not scored"
 
 
+class CriticalCounts:
+    """Questions of severity critical, and those of them that have a score and did not pass."""
+
+    def __init__(self) -> None:
+        self.questions = self.failures = 0
+        # (position, id) of the first that did not pass.
+        self._failed: list[tuple[int, str]] = []
+
+    def add(self, totals: QuestionTotals, values: TrialValues, pass_mark: float) -> None:
+        """Count a critical question."""
+        self.questions += 1
+        if values.score is not None and not passes(values.score, pass_mark):
+            self.failures += 1
+            self._add_failed([(totals.first, totals.id)])
+
+    def merge(self, other: "CriticalCounts") -> None:
+        """Add what another has counted."""
+        self.questions += other.questions
+        self.failures += other.failures
+        self._add_failed(other._failed)
+
+    def _add_failed(self, failed: Iterable[tuple[int, str]]) -> None:
+        self._failed = sorted([*self._failed, *failed])[:_CRITICAL_LISTED]
+
+    def failed(self) -> tuple[str, ...]:
+        """The ids of the first that did not pass."""
+        return tuple(identity for _, identity in self._failed)
+
+
 _Counts = TypeVar("_Counts", QuestionCounts, ReplyCounts)
 
 
@@ -371,6 +401,7 @@ class Tally:
     def __init__(self, pass_mark: float = PASS_MARK) -> None:
         self.pass_mark = pass_mark
         self.whole = WholeRunCounts()
+        self._critical = CriticalCounts()
         # Counted reply by reply, by the slices of their question.
         self._replies: dict[QuestionSlices, ReplyCounts] = {}
         # Questions that are units themselves: how many are alike. Questions by their group, with their sums over replies.
@@ -397,6 +428,8 @@ class Tally:
         """Count a question, all of whose trials were counted."""
         cell = _Cell(totals.slices, totals.mean())
         names, first = cell.values.names, totals.first
+        if totals.is_critical:
+            self._critical.add(totals, cell.values, self.pass_mark)
         self._first_names[names] = min(self._first_names.get(names, first), first)
         self._first_slices[cell.slices] = min(self._first_slices.get(cell.slices, first), first)
         if totals.group is not None:
@@ -414,6 +447,7 @@ class Tally:
     def merge(self, other: "Tally") -> None:
         """Add what another has counted; the questions of one group must all be in one of them."""
         self.whole.merge(other.whole)
+        self._critical.merge(other._critical)
         for slices, counts in other._replies.items():
             self._replies.setdefault(slices, ReplyCounts()).merge(counts)
         self._cells.update(other._cells)
@@ -502,6 +536,9 @@ class Tally:
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
             expecting_nothing=questions.expecting_nothing,
             expecting_no_tools=questions.expecting_no_tools,
+            critical=self._critical.questions,
+            critical_failures=self._critical.failures,
+            critical_failed=self._critical.failed(),
             suspected_errors=whole.suspected,
             suspected_replies=whole.suspected_replies(),
             tools_unobserved=whole.tools_unobserved,

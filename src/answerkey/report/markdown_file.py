@@ -27,6 +27,7 @@ from answerkey.report.wording import (
     comparison_headline,
     cost_line,
     count,
+    critical_line,
     gate_value,
     gate_words,
     grade_words,
@@ -76,6 +77,7 @@ def _lines(view: ReportView) -> Iterator[str]:
     weak = f" — {grade_words(summary)}" if summary.is_weak_key else ""
     yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     yield ""
+    yield from _critical(summary)
     yield _safe(" ".join(story_sentences(view)), 2000)
     if view.warnings:
         yield ""
@@ -131,6 +133,13 @@ def _lines(view: ReportView) -> Iterator[str]:
     passed = " · ".join(passed_texts(summary))
     asked = f"{passed} · coverage {score_percent(summary.coverage)}"
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
+
+
+def _critical(summary: Summary) -> Iterator[str]:
+    """The critical questions that failed."""
+    if critical := critical_line(summary):
+        yield f"> 🛑 **{_safe(critical, 1500)}**"
+        yield ""
 
 
 def gate_lines(gates: Iterable[GateResult]) -> Iterator[str]:
@@ -194,7 +203,8 @@ def _worst(view: ReportView) -> Iterator[str]:
     for question in view.worst:
         trials = f" ({question.trials_passed}/{question.trials} trials passed)" if question.trials > 1 else ""
         head = f"**{question.grade or '–'} {score_text(question.score)}** {_safe(question.id, 60)}"
-        yield f"- {head}{trials}: {_safe(question.question, 160)}"
+        critical = "🛑 critical: " if question.critical else ""
+        yield f"- {critical}{head}{trials}: {_safe(question.question, 160)}"
         for loss in question.losses[:10]:
             yield f"  - {_safe(loss.words, 300)} {points(loss.points)}".rstrip()
 
@@ -305,7 +315,8 @@ def _comment_lines(run: Run) -> Iterator[str]:
     passed = "; ".join(passed_texts(summary))
     sheet = None if comparison is None else comparison_sheet(comparison)
     yield f"### {name}: {result}" if sheet is None else sheet_heading(sheet)
-    # The reason comes first: failed gates, and what got worse.
+    # The reason comes first: critical questions, failed gates, and what got worse.
+    yield from _critical(summary)
     if run.gates:
         yield ""
         yield from gate_lines(sorted(run.gates, key=lambda gate: gate.passed))

@@ -21,6 +21,7 @@ from answerkey.report.wording import (
     change_text,
     cost_line,
     count,
+    critical_line,
     gate_value,
     judge_line,
     metric_range_text,
@@ -286,6 +287,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
     environment.globals.update(
         cost_line=cost_line,
         count=count,
+        critical_line=critical_line,
         judge_line=judge_line,
         meanings=GRADE_MEANINGS,
         metric_range=metric_range_text,

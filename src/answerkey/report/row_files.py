@@ -167,8 +167,20 @@ def _head(run: Run, tally: _Tally) -> str:
 def _cases(run: Run, tally: _Tally) -> Iterator[str]:
     for gate in run.gates:
         yield _gate(gate, tally)
+    # CI pages list failures in the order of the file: the critical ones come first, read in a pass of their own.
+    if run.summary.critical_failures:
+        for trials in run.by_question():
+            if _is_critical_failure(trials, run):
+                yield _question(trials, run, tally)
     for trials in run.by_question():
-        yield _question(trials, run, tally)
+        if not (run.summary.critical_failures and _is_critical_failure(trials, run)):
+            yield _question(trials, run, tally)
+
+
+def _is_critical_failure(trials: list[Trial], run: Run) -> bool:
+    score = mean_score(result.scorecard.total for result in trials)
+    is_critical = trials[0].question.severity == "critical"
+    return is_critical and score is not None and not passes(score, run.info.pass_mark)
 
 
 def _gate(gate: GateResult, tally: _Tally) -> str:
@@ -214,7 +226,8 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
         tally.failures += 1
     reasons = [str(loss) for loss in losses_of(worst.scorecard)]
     kind = failure.kind if failure is not None else "score"
-    message = f"score {score_text(score)} is below {run.info.pass_mark:g}: {'; '.join(reasons)}"
+    critical = "CRITICAL: " if question.severity == "critical" else ""
+    message = f"{critical}score {score_text(score)} is below {run.info.pass_mark:g}: {'; '.join(reasons)}"
     return (
         f"{head}<{element} type={_attribute(kind)} message={_attribute(message[:1000])}>"
         f"{_content(chr(10).join(reasons))}</{element}>{output}</testcase>\n"

@@ -18,9 +18,11 @@ from answerkey.report.view import QuestionView, ReportView, build_view, loss_sha
 from answerkey.report.wording import (
     cost_line,
     count,
+    critical_line,
     gate_value,
     grade_words,
     judge_line,
+    key_lines,
     list_words,
     metric_range_text,
     metric_text,
@@ -153,6 +155,10 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
     if summary.is_weak_key:
         # On a line of its own, so that it is not wrapped.
         yield Text(f"       {letter} — {words}", style="bold yellow")
+    if critical := critical_line(summary):
+        yield Text(f"  CRITICAL  {critical}", style="bold white on red")
+    for key_line in key_lines(summary):
+        yield Padding(Text(key_line, style="dim"), (0, 0, 0, 7), expand=False)
     for passed in passed_texts(summary):
         yield Text(f"       {passed}")
     line = Text("       ")
@@ -358,6 +364,8 @@ def question_lines(question: QuestionView, console: Console) -> RenderableType:
     table = _signed_grid(1, 1, 5)
     colour = GRADE_COLOURS.get(question.grade or "", "white")
     head = Text()
+    if question.critical:
+        head.append("CRITICAL ", style="bold red")
     head.append(one_line(question.id, 40), style="bold")
     if question.trials > 1:
         head.append(f"  {question.trials_passed}/{question.trials} trials passed", style="dim")

@@ -3,6 +3,7 @@
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +15,7 @@ from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_
 from answerkey.report.wording import (
     count,
     grade_words,
+    key_lines,
     list_words,
     milliseconds,
     name_words,
@@ -29,8 +31,21 @@ from answerkey.text.normalise import one_line
 _TRIALS_SHOWN = 3
 _QUESTION_WIDTH = 400
 _NAME_WIDTH = 80
-# A question's score (−1: not scored), its position, and its trials.
-_Ranked = tuple[float, int, list[Trial]]
+
+
+class _Ranked(NamedTuple):
+    """A question in the order in which reports list it: failed critical ones first, then by score."""
+
+    is_other: bool
+    # −1: not scored.
+    score: float
+    position: int
+    trials: list[Trial]
+
+    @classmethod
+    def of(cls, score: float | None, position: int, trials: list[Trial], pass_mark: float) -> "_Ranked":
+        is_critical = trials[0].question.severity == "critical" and not passes(score, pass_mark)
+        return cls(not is_critical, -1.0 if score is None else score, position, trials)
 
 
 class ComponentView(msgspec.Struct, frozen=True):
@@ -126,7 +141,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         categories=worst_first(summary.categories),
         slices={kind: worst_first(parts) for kind, parts in summary.slices.items()},
         lists_replies=ranking.lists_replies,
-        worst=tuple(_question(position, trials, mark) for _, position, trials in ranking.lowest),
+        worst=tuple(_question(ranked.position, ranked.trials, mark) for ranked in ranking.lowest),
         imperfect=ranking.imperfect,
         failed=ranking.failed,
         total=ranking.total,
@@ -136,8 +151,8 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         ),
         lost=dict(sorted(ranking.lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
         rows=tuple(
-            _question(position, trials, mark, limits)
-            for _, position, trials in [*ranking.failures, *ranking.others][:rows]
+            _question(ranked.position, ranked.trials, mark, limits)
+            for ranked in [*ranking.failures, *ranking.others][:rows]
         ),
     )
 
@@ -173,26 +188,29 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
         ranking.total = run.summary.trials + sum(
             n for reason, n in unscored if not reason.startswith(BAD_ROW)
         )
-        lowest = results.worst[:worst]
-        ranking.lowest = [(_rank(trial), position, [trial]) for position, trial in enumerate(lowest)]
+        mark = run.info.pass_mark
+        ranking.lowest = sorted(
+            _Ranked.of(trial.scorecard.total, position, [trial], mark)
+            for position, trial in enumerate(results.worst[:worst])
+        )
         return ranking
     slow = {entry.id for entry in run.summary.slowest}
     for position, trials in enumerate(run.by_question()):
         ranking.total += 1
         score = _mean_score(trials)
-        rank = -1.0 if score is None else score
+        ranked = _Ranked.of(score, position, trials, run.info.pass_mark)
         _add_losses(ranking.lost, trials)
         identity = trials[0].question.id
         if identity in slow:
             ranking.slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
-        if rank < 1:
+        if ranked.score < 1:
             ranking.imperfect += 1
-            _insert(ranking.lowest, (rank, position, trials), worst)
+            _insert(ranking.lowest, ranked, worst)
         if not passes(score, run.info.pass_mark):
             ranking.failed += 1
-            _insert(ranking.failures, (rank, position, trials), rows)
+            _insert(ranking.failures, ranked, rows)
         elif len(ranking.others) < rows:
-            ranking.others.append((rank, position, trials))
+            ranking.others.append(ranked)
     return ranking
 
 
@@ -232,6 +250,7 @@ def _question(
         category=one_line(question.category, _NAME_WIDTH),
         score=score,
         grade=None if score is None else letter_grade(score),
+        critical=question.severity == "critical",
         passed=passes(score, pass_mark),
         trials=len(trials),
         trials_passed=sum(trial.scorecard.passed for trial in trials),
@@ -263,7 +282,7 @@ def worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
 
 
 def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
-    """Keep the `most` questions with the lowest scores; of equal scores the earlier ones."""
+    """Keep the `most` questions that come first."""
     insort(lowest, entry)
     del lowest[most:]
 
@@ -372,6 +391,7 @@ def _sentences(view: ReportView) -> Iterator[str]:
         yield f"{summary.passed:,} questions passed (scored {mark} or more) and {failed:,} failed{unscored}."
     else:
         yield f"Every question passed (scored {mark} or more)."
+    yield from (f"{line[:1].upper()}{line[1:]}." for line in key_lines(summary))
     if view.replies_passed:
         yield f"{view.replies_passed}; a question’s score is the mean of its replies."
     yield from _weakness(view)

@@ -25,10 +25,46 @@ GRADE_MEANINGS = {
 
 
 def grade_words(summary: Summary) -> str:
-    """What a run's grade means; if the key expects too little of the text, that instead of praise."""
-    if summary.is_weak_key:
+    """What a run's grade means; if the answer key refuses too little, that instead of praise."""
+    if summary.is_silent_key:
         return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} expect nothing of the text"
+    if summary.is_beaten and summary.floor is not None:
+        return f"but a bot that {summary.floor.bot} scores {score_text(summary.floor.value)}"
+    if summary.is_weak_key and summary.strength is not None:
+        tried = count(summary.strength.questions, "question")
+        return f"but {summary.strength.weak:,} of {tried} let a wrong reply pass"
     return GRADE_MEANINGS.get(summary.grade or "", "")
+
+
+def key_lines(summary: Summary) -> list[str]:
+    """What the answer key refuses: what a trivial bot scores, and how many questions let a wrong reply pass."""
+    lines = []
+    if summary.floor is not None:
+        lines.append(f"a bot that {summary.floor.bot} scores {score_text(summary.floor.value)}")
+    strength = summary.strength
+    if strength is not None:
+        interval = f"{percent(strength.low, 0)}–{percent(strength.high, 0)}"
+        sampled = " sampled" if strength.questions < summary.questions else ""
+        tried = f"{strength.questions:,}{sampled} questions"
+        lines.append(
+            f"key strength {percent(strength.value, 0)} ({interval}): "
+            f"{strength.weak:,} of {tried} let a wrong reply pass"
+        )
+    if summary.always_wrong_score is not None:
+        lines.append(f"a chatbot wrong in every fact scores {score_text(summary.always_wrong_score)}")
+    return lines
+
+
+def critical_line(summary: Summary) -> str:
+    """Which critical questions failed; empty if none did."""
+    if not summary.critical_failures:
+        return ""
+    listed = ", ".join(one_line(identity, 60) for identity in summary.critical_failed)
+    more = summary.critical_failures - len(summary.critical_failed)
+    return (
+        f"{summary.critical_failures:,} of {count(summary.critical, 'critical question')} failed: {listed}"
+        + (f" and {more:,} more" if more else "")
+    )
 
 
 def score_text(score: float | None, digits: int = 3) -> str:

@@ -5,7 +5,7 @@ floor or a low strength measures little, whatever its chatbots score.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
 from random import Random
@@ -23,6 +23,7 @@ from answerkey.model.reasons import details
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import Scorecard, Trial, round_score
+from answerkey.model.summary import KeyFloor, KeyQuality, KeyStrength
 from answerkey.runs.context import QuestionsLike, golden_set
 from answerkey.runs.truth import with_truth
 from answerkey.scorers.grader import Grader
@@ -106,22 +107,11 @@ class QuestionStrength(msgspec.Struct, frozen=True, kw_only=True):
     fixes: tuple[Proposal, ...] = ()
 
 
-class Strength(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of questions whose key refuses every wrong reply that was tried."""
-
-    value: float
-    low: float
-    high: float
-    # Questions that wrong replies could be made for, and those that refuse all of theirs.
-    questions: int
-    strong: int
-
-
 class KeyTest(msgspec.Struct, frozen=True, kw_only=True):
     """The result of trying wrong replies on a set."""
 
     # None: no wrong reply could be made for any question.
-    strength: Strength | None
+    strength: KeyStrength | None
     # The mean score of a bot whose tools are right and whose facts are all wrong.
     always_wrong_score: float | None
     families: tuple[FamilyResult, ...]
@@ -142,7 +132,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         return self.trivial.value
 
     @property
-    def strength(self) -> Strength | None:
+    def strength(self) -> KeyStrength | None:
         """The strength of the key; None if it was not measured."""
         return self.key.strength if self.key is not None else None
 
@@ -262,13 +252,15 @@ def _strength_document(question: QuestionStrength | None) -> dict[str, Any]:
 # The floor.
 
 
-def measure_floor(questions: QuestionSet, grader: Grader) -> Floor:
-    """Score every baseline bot on every question."""
+def measure_floor(questions: QuestionSet, grader: Grader, *, only: Container[str] | None = None) -> Floor:
+    """Score every baseline bot on every question, or on those with the ids `only`."""
     bots = BaselineBots(questions)
     scores: dict[str, list[float]] = {bot.name: [] for bot in BOTS}
     passed: dict[str, list[str]] = {bot.name: [] for bot in BOTS}
     floors: list[QuestionFloor] = []
     for question in questions:
+        if only is not None and question.id not in only:
+            continue
         cards = _bot_cards(question, bots, grader)
         for bot in BOTS:
             card = cards[bot]
@@ -356,19 +348,26 @@ def try_wrong_replies(
     trials: Iterable[Trial] = (),
     *,
     propose: bool = False,
-    sample: int | None = None,
-    seed: int = 0,
+    only: Container[str] | None = None,
 ) -> KeyTest:
-    """Grade wrong replies to every question, or to a random sample of them."""
+    """Grade wrong replies to every question, or to those with the ids `only`."""
     right = _right_replies(questions, trials, grader)
     recorded = {place: replies[0] for place, replies in right.items() if replies}
-    chosen = None
-    if sample is not None and sample < len(questions):
-        chosen = {question.id for question in Random(seed).sample(list(questions), sample)}
-    made = wrong_replies(questions, recorded, only=chosen, seed=seed)
+    made = wrong_replies(questions, recorded, only=only)
     return _key_test(
         [_try_question(question, mutants, grader, right, propose=propose) for question, mutants in made]
     )
+
+
+def key_quality(questions: QuestionSet, grader: Grader, *, sample: int) -> KeyQuality:
+    """Strength and floor on a random sample of a set, the same one every time, without recorded replies."""
+    only = None
+    if sample < len(questions):
+        only = {question.id for question in Random(0).sample(list(questions), sample)}
+    key = try_wrong_replies(questions, grader, only=only)
+    best = measure_floor(questions, grader, only=only).best
+    floor = KeyFloor(value=best.score, bot=best.description, questions=min(sample, len(questions)))
+    return KeyQuality(strength=key.strength, always_wrong_score=key.always_wrong_score, floor=floor)
 
 
 # (question id, index of the turn) → replies that pass.
@@ -448,7 +447,7 @@ def _key_test(tested: Sequence[_Tried]) -> KeyTest:
     interval = mean_interval(values, [group_of(question) or question.id for question, _ in pairs])
     strength = None
     if interval is not None:
-        strength = Strength(
+        strength = KeyStrength(
             value=round_score(fsum(values) / len(values)),
             low=round_score(interval.low),
             high=round_score(interval.high),

@@ -35,6 +35,7 @@ from answerkey.model.question_totals import QuestionTotals
 from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import Tally
+from answerkey.runs.key_quality import with_key_quality
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import WORST_LISTED, BlockCollector, BlockScorer, Kept, LoggedTrial, LogPlan
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
@@ -180,6 +181,7 @@ class LogRun:
         self._blocks = LogBlocks(log_files(paths), how.fields, paths)
         self._how, self._progress = how, progress
         self.info = msgspec.structs.replace(_log_info(grader, paths, questions), kept_columns=how.keep)
+        self._questions, self._scoring = questions, grader.scoring
         self.plan = LogPlan(
             recipe=grader.recipe,
             questions=None if questions is None else questions.questions,
@@ -277,6 +279,7 @@ class LogRun:
             self._tally.close_groups()
         unanswered = len(self.plan.questions or ()) - questions.answered
         summary = self._tally.summary(None, unanswered=unanswered)
+        summary = with_key_quality(summary, self._questions, self._scoring, self.info, None)
         info = msgspec.structs.replace(self.info, repeat=questions.repeat, bad_rows=self._bad_reasons())
         self.table.discard()
         warnings = run_warnings(info, summary, where_bad_rows_are=self._write_bad_rows())

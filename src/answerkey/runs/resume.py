@@ -215,4 +215,7 @@ async def rescore_run(
         context.progress.end()
     # The run itself changes only when all new scorecards are stored.
     store.update_run(new, questions)
-    return store_summary(store, new, StreamedResults(partial(store.results, new)), planned=planned)
+    if questions is None and not info.is_log:
+        questions = QuestionSet(questions=tuple(store.questions(info.question_set_hash)))
+    results = StreamedResults(partial(store.results, new))
+    return store_summary(context, store, new, questions, results, planned=planned)

@@ -29,6 +29,7 @@ from answerkey.model.tally import summarise
 from answerkey.protocols import BaseTarget
 from answerkey.runs.context import RunContext
 from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer
+from answerkey.runs.key_quality import with_key_quality
 from answerkey.runs.progress import RunningScore
 from answerkey.runs.recorder import Recorder, open_judge, store_executor
 from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stored_trials
@@ -448,7 +449,8 @@ class _Session:
             results = StreamedResults(partial(self._store.results, info))
         elif writer.set_aside:
             results = tuple(t for t in results if (t.position, t.number) not in writer.set_aside)
-        run = writer.run_owned(lambda: store_summary(self._store, info, results, planned=self._planned))
+        summed = partial(store_summary, self._context, self._store, info, self._questions, results)
+        run = writer.run_owned(partial(summed, planned=self._planned))
         return msgspec.structs.replace(run, warnings=(*run.warnings, *writer.warnings))
 
 
@@ -470,17 +472,26 @@ def store_results(
     store.add(begun, results)
     status: Literal["complete", "partial"] = "complete" if len(results) == planned else "partial"
     info = msgspec.structs.replace(begun, status=status, finished_at=begun.created_at)
-    return store_summary(store, info, results, planned=planned)
+    return store_summary(context, store, info, questions, results, planned=planned)
 
 
-def store_summary(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, planned: int | None) -> Run:
-    """Sum up a run and store its summary; `planned` is None for a recorded log."""
+def store_summary(
+    context: RunContext,
+    store: SqlStore,
+    info: RunInfo,
+    questions: QuestionSet | None,
+    results: Sequence[Trial],
+    *,
+    planned: int | None,
+) -> Run:
+    """Sum up a run and store its summary; `planned` is None for a recorded log, which may have no golden set."""
     if planned is None:
         # A log has no target whose configuration could be wrong.
         summary = store.summarise(info, results)
     else:
         results = _without_configuration_errors(store, info, results)
         summary = summarise(results, planned=planned, pass_mark=info.pass_mark)
+    summary = with_key_quality(summary, questions, context.options.scoring, info, store)
     store.finish_run(info, summary)
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), results=results)
 

@@ -216,6 +216,22 @@ class SqlStore(RunWriter, Store):
             payload = connection.value("SELECT summary FROM runs WHERE id = ?", (run_id,))
         return None if payload is None else _decode_summary(payload)
 
+    def earlier_summary(self, info: RunInfo) -> Summary | None:
+        """The summary of the newest other run of the same golden set, unchanged, under the same scoring."""
+        query = sql(
+            "SELECT info, summary FROM runs WHERE question_set = ? AND scoring = {scoring} AND id <> ? "
+            "AND summary IS NOT NULL {newest} LIMIT 1",
+            info.question_set,
+            info.id,
+            scoring=name_key_sql(info.scoring_hash),
+            newest=_NEWEST,
+        )
+        with self.database.reading() as connection:
+            for earlier, summary in connection.run(*query).fetchall():
+                if self.read_info(connection, earlier).question_set_hash == info.question_set_hash:
+                    return _decode_summary(summary)
+        return None
+
     def finished_state(self, run_id: str) -> str | None:
         """A text that changes whenever a finished run or its scores do; None until it is finished."""
         with self.database.reading() as connection:

@@ -1,0 +1,73 @@
+"""What the answer key of a run refuses, measured beside every score.
+
+It says how much a grade is worth, and must cost little: a random sample of the questions, wrong replies made from the key
+alone, only the scorers of the standard, and once for a golden set under a scoring.
+"""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from answerkey.model.options import GroundedSettings, Scoring
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import DEFAULT_WEIGHTS
+from answerkey.model.summary import KeyQuality, Summary
+from answerkey.scorers.plan import make_grader
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+# Questions that are tried; `audit` tries all.
+SAMPLE = 120
+# With fewer questions, a share of them says little.
+_FEWEST = 5
+
+
+def with_key_quality(
+    summary: Summary, questions: QuestionSet | None, scoring: Scoring, info: RunInfo, store: "SqlStore | None"
+) -> Summary:
+    """The summary with strength and floor of the key; unchanged where they cannot be measured by the standard's scorers."""
+    if questions is None or len(questions) < _FEWEST or not _is_standard(scoring):
+        return summary
+    before = None if store is None else store.earlier_summary(info)
+    if before is not None and before.floor is not None:
+        strength, score, floor = before.strength, before.always_wrong_score, before.floor
+    else:
+        quality = _measured(_Key(questions, scoring))
+        strength, score, floor = quality.strength, quality.always_wrong_score, quality.floor
+    return msgspec.structs.replace(summary, strength=strength, always_wrong_score=score, floor=floor)
+
+
+def _is_standard(scoring: Scoring) -> bool:
+    """Whether neither a judge, nor a model, nor a scorer of the user decides what passes."""
+    return (
+        scoring.weights.keys() <= DEFAULT_WEIGHTS.keys()
+        and not scoring.needs_judge
+        and not scoring.matching.model
+    )
+
+
+class _Key:
+    """A golden set under a scoring; equal ones refuse the same."""
+
+    def __init__(self, questions: QuestionSet, scoring: Scoring) -> None:
+        self.questions, self.scoring = questions, scoring
+        self._identity = questions.hash, msgspec.json.encode(scoring, order="sorted")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+
+@lru_cache(maxsize=8)
+def _measured(key: _Key) -> KeyQuality:
+    from answerkey.runs.audit import key_quality  # only the first run of a golden set needs it
+
+    # Groundedness is a metric, and its model is slow.
+    grader = make_grader(msgspec.structs.replace(key.scoring, grounded=GroundedSettings()))
+    grader.set_spans(False)
+    return key_quality(key.questions, grader, sample=SAMPLE)
