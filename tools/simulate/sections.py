@@ -13,6 +13,7 @@ import numpy.typing as npt
 from judge_on_loopback import loopback_sections
 from judge_simulations import judged_sections
 from populations import DIFFERENT, EQUAL, LOPSIDED, Population
+from repeats import repeats_section
 from simulated_shares import format_share
 
 import answerkey
@@ -271,6 +272,7 @@ SECTIONS: dict[str, Section] = {
     "plan": plan,
     "early": early,
     "confirm": confirm,
+    "repeats": repeats_section,
     "judge": judged_sections,
     "loopback": loopback_sections,
 }

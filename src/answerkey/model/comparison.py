@@ -116,6 +116,8 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     # Whether every question had the same outcome each time.
     deterministic: bool
     questions: tuple[AskedAgain, ...]
+    # Questions that failed in both runs and were asked again too, to see whether hard questions pass now and then.
+    controls: int = 0
 
 
 class Unpaired(msgspec.Struct, frozen=True):

@@ -402,7 +402,8 @@ def confirmation_lines(comparison: Comparison) -> Iterator[str]:
         yield "no question changed, so none was asked again"
         return
     nature = "replies did not vary" if found.deterministic else "replies varied"
-    yield f"{count(len(found.questions), 'changed question')} asked {found.times} more times: {nature}"
+    also = f", and {count(found.controls, 'question')} that failed in both runs" if found.controls else ""
+    yield f"{count(len(found.questions), 'changed question')} asked {found.times} more times{also}: {nature}"
     meanings = {
         "broken": "confirmed broken (a regression regardless of the mean)",
         "worse": "confirmed worse (a lower score every time)",

@@ -3,7 +3,9 @@
 Comparing needs NumPy, which is loaded only when two runs are compared.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,9 +16,9 @@ from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, Que
 from answerkey.model.question import Question
 from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import Trial, lowest_score
+from answerkey.model.scorecard import Trial, lowest_score, round_score
 from answerkey.runs.stored import load_stored_run
-from answerkey.stats.intervals import chance_of_no_success
+from answerkey.stats.intervals import Repeats, chance_of_no_success
 
 if TYPE_CHECKING:
     from answerkey.protocols import BaseTarget
@@ -156,6 +158,10 @@ def _reply_text(trial: Trial) -> str:
 _ALPHA = 0.05
 # Changes of each kind that are asked again; with more, the mean shows the regression.
 _MOST_ASKED = 100
+# Questions that fail in both runs which are asked again before one is confirmed, and how often in total: whether hard
+# questions pass now and then shows only on those.
+_MOST_CONTROLS = 20
+_CONTROL_REPLIES = 20
 
 
 def check_confirm(context: "RunContext") -> None:
@@ -176,8 +182,9 @@ async def confirm_changes(
 
     One failure instead of one pass may be chance in a chatbot whose replies vary. Each question that flipped or whose
     score fell is asked a few more times, of the candidate, and of the base if that is another target that still answers.
-    A reply succeeds if it passes or, where the question did not flip, if it reaches the base's score. If no question ever
-    changes, the chatbot is taken as deterministic, and a question that never succeeds is broken or worse. Otherwise, a
+    A reply succeeds if it passes or, where the question did not flip, if it reaches the base's score. If a question never
+    succeeds, questions that fail in both runs are asked again too: does a hard question pass now and then? If no question
+    ever changes, the chatbot is taken as deterministic, and a question that never succeeds is broken or worse. Otherwise, a
     distribution of pass rates is fitted to the unstable questions (`chance_of_no_success`); questions that never succeed
     are broken or worse if one such among all would be rarer than 1 in 20 by instability alone. A question that the base
     fails too is not broken by the candidate. The further replies are not part of the run.
@@ -190,6 +197,9 @@ async def confirm_changes(
     goals = {change.id: change.score_from if change.kind == "worse" else mark for change in changes}
     questions = [question for question in store.questions(run.info.question_set_hash) if question.id in goals]
     candidate = await _success_counts(context, target, questions, goals, times)
+    controls = Repeats(successes=(), times=times)
+    if any(candidate.get(change.id) == 0 for change in changes if change.kind != "fixed"):
+        controls = await _ask_failing(run, context, target, store)
     base: dict[str, int | None] = {}
     if changes and baseline.target_spec is not None and baseline.target_spec != run.info.target_spec:
         try:
@@ -198,10 +208,30 @@ async def confirm_changes(
         except AnswerkeyError:
             # The old version is usually gone; the candidate alone must do.
             base = {}
-    confirmation = _confirmation(changes, candidate, base, times)
+    confirmation = _confirmation(changes, candidate, base, times, controls)
     info = msgspec.structs.replace(run.info, confirmation=confirmation)
     store.update_run(info)
     return msgspec.structs.replace(run, info=info, comparison=comparison.with_confirmation(confirmation))
+
+
+async def _ask_failing(run: Run, context: "RunContext", target: "BaseTarget", store: "SqlStore") -> Repeats:
+    """Ask questions again that fail in both runs."""
+    comparison = run.comparison
+    assert comparison is not None  # the caller has looked
+    mark = lowest_score(run.info.pass_mark)
+    other = {change.id for change in comparison.flips} | {question.id for question in comparison.unpaired}
+    scores: dict[str, list[float]] = {}
+    for trial in run.results:
+        if trial.score is not None and trial.id not in other:
+            scores.setdefault(trial.id, []).append(trial.score)
+    failing = [name for name, values in scores.items() if round_score(fmean(values)) < mark][:_MOST_CONTROLS]
+    questions = [
+        question for question in store.questions(run.info.question_set_hash) if question.id in failing
+    ]
+    times = math.ceil(_CONTROL_REPLIES / max(len(questions), 1))
+    counts = await _success_counts(context, target, questions, dict.fromkeys(failing, mark), times)
+    successes = [count for count in counts.values() if count is not None]
+    return Repeats(successes=successes, times=times, passed=0, failed=2)
 
 
 def _first(comparison: Comparison, kind: str) -> list[QuestionChange]:
@@ -239,23 +269,21 @@ def _confirmation(
     candidate: dict[str, int | None],
     base: dict[str, int | None],
     times: int,
+    controls: Repeats,
 ) -> Confirmation:
     again = [(change, candidate.get(change.id), base.get(change.id)) for change in changes]
-    # Successes of questions that changed again: broken and worse ones that succeed, fixed ones that fail.
-    unstable = [
-        count
-        for change, count, _ in again
-        if count is not None and count != (times if change.kind == "fixed" else 0)
-    ]
-    by_chance = 0.0
-    if unstable:
-        known = [(change.kind, count) for change, count, _ in again if count is not None]
-        broken = [count for kind, count in known if kind != "fixed"]
-        fixed = [count for kind, count in known if kind == "fixed"]
-        by_chance = chance_of_no_success(broken, fixed, times) * len(broken)
+    known = [(change.kind, count) for change, count, _ in again if count is not None]
+    fell = Repeats(successes=[count for kind, count in known if kind != "fixed"], times=times)
+    fixed = Repeats(
+        successes=[count for kind, count in known if kind == "fixed"], times=times, left_out=times
+    )
+    groups = (fell, fixed, controls)
+    varied = any(group.varied for group in groups)
+    by_chance = chance_of_no_success(groups, times) * len(fell.successes) if varied else 0.0
     return Confirmation(
         times=times,
-        deterministic=not unstable,
+        deterministic=not varied,
+        controls=len(controls.successes),
         questions=tuple(
             AskedAgain(
                 id=change.id,

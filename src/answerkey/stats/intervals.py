@@ -224,29 +224,46 @@ _RATE_MEANS = tuple(step / 20 for step in range(1, 20))
 _CONCENTRATIONS = tuple(2.0**power for power in range(-3, 10))
 
 
-def chance_of_no_success(broken: Sequence[int], fixed: Sequence[int], times: int) -> float:
+class Repeats(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions that were asked again in the same way, with the outcomes that they had before."""
+
+    # Of each question: how often it succeeded when asked again.
+    successes: Sequence[int]
+    times: int
+    # Earlier successes and failures of each.
+    passed: int = 1
+    failed: int = 1
+    # The number of successes that may not be chance: such questions do not count for the fit.
+    left_out: int = 0
+
+    @property
+    def varied(self) -> list[int]:
+        """The successes of the questions whose outcome is not always the same."""
+        return [count for count in self.successes if count != self.left_out]
+
+
+def chance_of_no_success(repeats: Sequence[Repeats], times: int) -> float:
     """Return the probability that an unstable question that went from pass to fail never succeeds in `times` repeats.
 
-    `broken` and `fixed` are the successes of questions that changed in either direction; a beta-binomial distribution is
-    fitted to both. Broken ones without a success and fixed ones without a failure may be no chance, so they do not count
-    for the fit. A question that changed passed once and failed once, which is part of the evidence on its pass rate.
+    A beta-binomial distribution is fitted to the questions that varied when they were asked again. Earlier outcomes are part
+    of the evidence on their pass rates.
     """
-    counted = Counter((count, 0) for count in broken if count) + Counter(
-        (count, times) for count in fixed if count < times
-    )
+    counted = [(group, Counter(group.varied)) for group in repeats]
     weights, chances = [], []
     for mean in _RATE_MEANS:
         for concentration in _CONCENTRATIONS:
-            a, b = mean * concentration + 1.0, (1.0 - mean) * concentration + 1.0
-            ends = {count: math.exp(_log_beta_binomial(count, times, a, b)) for count in (0, times)}
-            weights.append(
-                math.fsum(
-                    number
-                    * (_log_beta_binomial(count, times, a, b) - math.log1p(-min(ends[left_out], 1.0 - 1e-12)))
-                    for (count, left_out), number in counted.items()
+            a, b = mean * concentration, (1.0 - mean) * concentration
+            weight = 0.0
+            for group, counts in counted:
+                own = a + group.passed, b + group.failed
+                if counts:
+                    at_end = math.exp(_log_beta_binomial(group.left_out, group.times, *own))
+                    weight -= counts.total() * math.log1p(-min(at_end, 1.0 - 1e-12))
+                weight += math.fsum(
+                    number * _log_beta_binomial(count, group.times, *own) for count, number in counts.items()
                 )
-            )
-            chances.append(ends[0])
+            weights.append(weight)
+            chances.append(math.exp(_log_beta_binomial(0, times, a + 1.0, b + 1.0)))
     top = max(weights)
     likely = [math.exp(weight - top) for weight in weights]
     return math.fsum(w * chance for w, chance in zip(likely, chances, strict=True)) / math.fsum(likely)
