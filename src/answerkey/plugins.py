@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import lru_cache
@@ -58,12 +59,10 @@ def load_python(reference: str, start: Path | None = None) -> tuple[Any, ModuleT
     if not source or not path:
         raise UsageError(f"{reference!r} names no callable; write module:callable or file.py:callable")
     folder = (start or Path()).resolve()
-    if str(folder) not in sys.path:
-        # Like `python -m`, which finds modules in the current folder.
-        sys.path.insert(0, str(folder))
     is_file = source.endswith(".py") or "/" in source or "\\" in source
     try:
-        module = _load_file((start or Path()) / source) if is_file else _load_module(source, folder)
+        with _searched_first(folder):
+            module = _load_file((start or Path()) / source) if is_file else _load_module(source, folder)
     except UsageError:
         raise
     except ModuleNotFoundError as error:
@@ -90,6 +89,24 @@ def load_python(reference: str, start: Path | None = None) -> tuple[Any, ModuleT
     return value, module
 
 
+@contextmanager
+def _searched_first(folder: Path) -> Iterator[None]:
+    """Search a folder first while the user's code is imported, like `python -m`.
+
+    Afterwards it is searched last: a file in it, e.g. rich.py, must not replace a package that answerkey imports later.
+    """
+    added = str(folder)
+    if added in sys.path:
+        yield
+        return
+    sys.path.insert(0, added)
+    try:
+        yield
+    finally:
+        sys.path.remove(added)
+        sys.path.append(added)
+
+
 def _load_module(name: str, folder: Path) -> ModuleType:
     """A module by name; where another project's module of that name is loaded already, the folder's own file."""
     file = folder / f"{name}.py"
@@ -106,12 +123,11 @@ def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(full.stem, full)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is not a Python file")
-    if str(full.parent) not in sys.path:
-        sys.path.insert(0, str(full.parent))
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickling look modules up by name. A loaded module of the same name is not replaced.
     sys.modules.setdefault(full.stem, module)
-    spec.loader.exec_module(module)
+    with _searched_first(full.parent):
+        spec.loader.exec_module(module)
     return module
 
 

@@ -132,3 +132,31 @@ def test_a_hostile_error_message_cannot_write_to_the_terminal(command: Any, fold
     assert outcome.code == 2
     assert "\x1b" not in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "0<&- >&- 2>&-"])
+def test_closed_streams_are_no_error_and_their_descriptors_are_not_used(folder: Path, closed: str) -> None:
+    line = f'"{sys.executable}" -m answerkey run fine.jsonl --target bot.py:answer --json {closed}'
+    assert subprocess.run(["sh", "-c", line], cwd=folder, check=False).returncode == 0
+    shown = subprocess.run(
+        [sys.executable, "-m", "answerkey", "show", "--json"], cwd=folder, capture_output=True, check=True
+    )
+    assert b'"score":1.0' in shown.stdout.replace(b" ", b"")
+
+
+def test_files_of_the_folder_do_not_replace_installed_packages(
+    folder: Path, write_rows: Callable[..., Path]
+) -> None:
+    for name in ("click", "rich", "jinja2", "msgspec"):
+        (folder / f"{name}.py").write_text("raise SystemExit('a file of the folder was imported')\n")
+    (folder / "own.py").write_text("def polite(question, reply):\n    return 1.0\n")
+    (folder / "answerkey.toml").write_text('[scorers.polite]\npython = "own.py:polite"\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "answerkey", "run", "fine.jsonl", "--target", "demo", "-o", "r.html"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "polite" in (folder / "r.html").read_text()

@@ -15,6 +15,15 @@ class OddError(BaseException):
     pass
 
 
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    @property
+    def code(self) -> int:
+        raise KeyError("no code")
+
+
 def _deep(depth: int) -> list[Any]:
     return [] if depth == 0 else [_deep(depth - 1)]
 
@@ -62,6 +71,7 @@ MISDEEDS: dict[str, Any] = {
     "sys.exit": lambda: sys.exit(0),
     "cancelled": lambda: _raise(asyncio.CancelledError()),
     "base exception": lambda: _raise(OddError("odd")),
+    "exception without text": lambda: _raise(MuteError()),
     "keyboard": lambda: _raise(KeyboardInterrupt()),
     "generator exit": lambda: _raise(GeneratorExit()),
     "huge": lambda: "x" * 200_000_000,

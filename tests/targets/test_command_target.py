@@ -1,5 +1,6 @@
 import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,35 @@ def test_no_shell(tmp_path: Path) -> None:
     reply = ask(command(f"echo $HOME; touch {tmp_path}/owned", mode="once"))
     assert (reply.text or "").startswith("$HOME;")
     assert not (tmp_path / "owned").exists()
+
+
+LENIENT = r"""
+import json, sys
+for number, line in enumerate(sys.stdin):
+    reply = json.dumps({"id": json.loads(line)["id"], "answer": "yes", "confidence": float("nan")}).encode()
+    written = [reply, reply, b"\xef\xbb\xbf" + reply, reply.replace(b"yes", b"y\xff")][number]
+    sys.stdout.buffer.write(written + b"\n")
+    sys.stdout.buffer.flush()
+"""
+
+
+def test_what_json_lacks_and_wrong_bytes_do_not_hide_a_reply() -> None:
+    first, nan, bom, bytes_ = ask_all(command([sys.executable, "-c", LENIENT]), *turns("a", "b", "c", "d"))
+    assert [reply.text for reply in (first, nan, bom)] == ["yes"] * 3
+    assert bytes_.failure is not None
+    assert bytes_.failure.kind == "malformed"
+
+
+def test_waiting_for_further_lines_is_not_the_programs_time() -> None:
+    async def run() -> tuple[Reply, float]:
+        async with command(
+            [sys.executable, "-c", "import sys\nfor _ in sys.stdin: print('yes', flush=True)"]
+        ) as target:
+            begun = time.perf_counter()
+            reply = await target.ask(Ask(question="q", conversation_id="1"))
+            return reply, 1000 * (time.perf_counter() - begun)
+
+    reply, elapsed_ms = asyncio.run(run())
+    assert reply.text == "yes"
+    # The first line is held back for a second.
+    assert (reply.timings.latency_ms or 0) < elapsed_ms - 900

@@ -51,6 +51,7 @@ OUTCOMES: dict[str, str | tuple[str, str]] = {
     "sys.exit": ("exception", "SystemExit: 0"),
     "cancelled": ("exception", "CancelledError"),
     "base exception": ("exception", "OddError: odd"),
+    "exception without text": ("exception", "MuteError"),
     "keyboard": ("exception", "KeyboardInterrupt"),
     "generator exit": ("exception", "GeneratorExit"),
     "huge": ("malformed", "larger than 2 MB"),

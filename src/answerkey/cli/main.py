@@ -148,8 +148,20 @@ def main() -> None:
     sys.exit(run_command())
 
 
+def _open_closed_streams() -> None:
+    """Connect closed standard streams (`>&-`) to /dev/null: a file opened next would otherwise get their descriptors."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def run_command(arguments: list[str] | None = None) -> int:
     """Run one command (by default the one on the command line) and return its exit code."""
+    _open_closed_streams()
     # Imports and streams of records create few cycles; collecting rarely saves a tenth of the time.
     gc.set_threshold(50_000, 20, 100)
     try:

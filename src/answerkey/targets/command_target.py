@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,6 @@ from answerkey.transcripts.json_values import (
     as_dict,
     as_list,
     decode_json,
-    decode_strict_json,
     too_large,
 )
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
@@ -233,6 +233,19 @@ class SentLine(NamedTuple):
     conversation_id: str
 
 
+class Line(NamedTuple):
+    """A line that a program wrote."""
+
+    content: bytes
+    # When it arrived: waiting for further lines is not the program's time.
+    at: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has its line break; otherwise the program ended or wrote a line that is too long."""
+        return self.content.endswith(b"\n")
+
+
 class LineProgram:
     """One running program."""
 
@@ -240,7 +253,7 @@ class LineProgram:
         self.child = child
         self._habits = habits
         # Lines that were read and not used; the last one may lack its line break.
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
+        self._lines: asyncio.Queue[Line] = asyncio.Queue(_MOST_WAITING)
         self._too_long = False
         self._answered = 0
         self._reading = asyncio.create_task(self._read_lines())
@@ -259,7 +272,7 @@ class LineProgram:
                 habits.report("its reply before it had finished, so it may not be a reply")
         else:
             for line in stray:
-                habits.show_stray(line)
+                habits.show_stray(line.content)
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
         await self.child.close()
@@ -271,7 +284,7 @@ class LineProgram:
             return False
         if habits.echoes:
             for line in self._waiting():
-                habits.show_stray(line)
+                habits.show_stray(line.content)
             return True
         if self._answered and begins and habits.speaks_text:
             return False
@@ -280,32 +293,32 @@ class LineProgram:
         self._note_strays(stray)
         return not stray
 
-    def _note_strays(self, stray: list[bytes]) -> None:
+    def _note_strays(self, stray: list[Line]) -> None:
         for line in stray:
             # Then the line of text before it was not a reply.
-            self._habits.speaks_json = self._habits.speaks_json or _is_json(line)
-            self._habits.show_stray(line, " (after a reply, which may not be one either)")
+            self._habits.speaks_json = self._habits.speaks_json or _is_json(line.content)
+            self._habits.show_stray(line.content, " (after a reply, which may not be one either)")
         self._habits.mistakes += bool(stray)
 
-    async def reply_to(self, sent: SentLine) -> bytes | Failure | None:
+    async def reply_to(self, sent: SentLine) -> Line | Failure | None:
         """The line that answers a question; None if it is too long; a failure if it is unclear or the program ended."""
         habits = self._habits
         while True:
             line = await self._next_line()
-            if not line.endswith(b"\n"):
-                return None if self._too_long else await self._ended(line)
-            echoed = habits.question_of(line, sent)
+            if not line.is_whole:
+                return None if self._too_long else await self._ended(line.content)
+            echoed = habits.question_of(line.content, sent)
             if echoed == sent.identity:
                 habits.echoes = True
                 return line
-            if habits.echoes or (habits.speaks_json and not _is_json(line)):
-                habits.show_stray(line)
+            if habits.echoes or (habits.speaks_json and not _is_json(line.content)):
+                habits.show_stray(line.content)
                 continue
             if echoed is not None:
                 return self._out_of_step("the program answered with the id of another question")
             return await self._only_one(sent, line)
 
-    async def _only_one(self, sent: SentLine, line: bytes) -> bytes | Failure:
+    async def _only_one(self, sent: SentLine, line: Line) -> Line | Failure:
         """The reply among the lines that have arrived, from a program that has not echoed an id so far."""
         habits = self._habits
         lines = [line, *await self._further(_ARRIVAL_S)]
@@ -318,17 +331,17 @@ class LineProgram:
             replies = self._echoing(lines, sent)
         habits.echoes = bool(replies)
         if not replies:
-            in_json = [one for one in lines if _is_json(one)]
+            in_json = [one for one in lines if _is_json(one.content)]
             replies = in_json or lines
             habits.speaks_json = habits.speaks_json or bool(in_json)
-        if len(replies) > 1 or (habits.mistakes >= _MOST_MISTAKES and not _is_json(replies[0])):
+        if len(replies) > 1 or (habits.mistakes >= _MOST_MISTAKES and not _is_json(replies[0].content)):
             for stray in lines:
-                habits.show_stray(stray)
+                habits.show_stray(stray.content)
             habits.mistakes += 1
             return self._out_of_step("the program writes more lines than replies")
         for stray in lines:
             if stray is not replies[0]:
-                habits.show_stray(stray)
+                habits.show_stray(stray.content)
         if len(lines) > 1 and not habits.echoes:
             # Further lines would be taken for the next reply.
             self.child.kill()
@@ -336,15 +349,15 @@ class LineProgram:
         self._answered += 1
         return replies[0]
 
-    def _echoing(self, lines: list[bytes], sent: SentLine) -> list[bytes]:
-        return [line for line in lines if self._habits.question_of(line, sent) == sent.identity]
+    def _echoing(self, lines: list[Line], sent: SentLine) -> list[Line]:
+        return [line for line in lines if self._habits.question_of(line.content, sent) == sent.identity]
 
-    async def _further(self, seconds: float) -> list[bytes]:
+    async def _further(self, seconds: float) -> list[Line]:
         """Lines that arrive within some seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 first = await self._next_line()
-                return [first, *self._waiting()] if first.endswith(b"\n") else []
+                return [first, *self._waiting()] if first.is_whole else []
         return []
 
     async def _ended(self, rest: bytes) -> Failure:
@@ -358,11 +371,11 @@ class LineProgram:
         self.child.kill()
         return Failure("malformed", f'{what}; let it give back the question\'s "id" in each reply')
 
-    def _waiting(self) -> list[bytes]:
-        found: list[bytes] = []
+    def _waiting(self) -> list[Line]:
+        found: list[Line] = []
         while not self._lines.empty():
             line = self._lines.get_nowait()
-            if line.endswith(b"\n"):
+            if line.is_whole:
                 found.append(line)
             else:
                 # It has ended, which the next one who asks is to find out.
@@ -370,9 +383,9 @@ class LineProgram:
                 break
         return found
 
-    async def _next_line(self) -> bytes:
+    async def _next_line(self) -> Line:
         line = await self._lines.get()
-        if not line.endswith(b"\n"):
+        if not line.is_whole:
             self._lines.put_nowait(line)
         return line
 
@@ -385,12 +398,13 @@ class LineProgram:
             except ValueError:
                 self._too_long = True
                 line = b""
-            await self._lines.put(line)
+            await self._lines.put(Line(line, time.perf_counter()))
 
 
 def _decoded(line: bytes) -> object:
+    """The JSON of a line, read as leniently as a reply; UNSET if it is not JSON."""
     try:
-        return decode_strict_json(line)
+        return decode_json(decode_text(line)[0])
     except ValueError:
         return msgspec.UNSET
 
@@ -522,6 +536,7 @@ class CommandTarget(BaseTarget):
             # Its answer would be taken for that of the next question.
             program.child.kill()
             raise
+        watch.stop(line.at if isinstance(line, Line) else None)
         timings = watch.timings()
         if isinstance(line, Failure):
             reply = Reply(failure=line)
@@ -529,7 +544,7 @@ class CommandTarget(BaseTarget):
             program.child.kill()
             reply = too_large(self._settings.max_reply_mb)
         else:
-            reply = self._read(line, QuestionContext(ask.question, ask.turn, ask.turn > 0), identity)
+            reply = self._read(line.content, QuestionContext(ask.question, ask.turn, ask.turn > 0), identity)
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:

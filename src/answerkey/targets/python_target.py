@@ -28,7 +28,12 @@ from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
 from answerkey.transcripts.conversation import QuestionContext
-from answerkey.transcripts.failures import failure_from_exception, failure_message, retryable_from_exception
+from answerkey.transcripts.failures import (
+    exception_text,
+    failure_from_exception,
+    failure_message,
+    retryable_from_exception,
+)
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
     admit_reply,
@@ -255,7 +260,7 @@ def _for_future(error: BaseException) -> BaseException:
     """The error in a form that a future accepts and that only fails this question."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    wrapped = RuntimeError(f"{type(error).__name__}: {error}")
+    wrapped = RuntimeError(f"{type(error).__name__}: {exception_text(error)}")
     wrapped.__cause__ = error
     return wrapped
 

@@ -17,10 +17,11 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import AnswerkeyError
+from answerkey.model.reply import Reply
 from answerkey.protocols import RetryableError
 from answerkey.targets import python_frames as frames
 from answerkey.targets.python_target import PythonTarget, load_callable
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.payloads import watch_raw
 
 # Time limit for the chatbot's exit handlers.
@@ -54,6 +55,8 @@ def main() -> None:
         message = f"importing {begin.reference} failed: {type(error).__name__}: {error}"
         channel.send(frames.Refused(failure_message(message)))
         return
+    # This process is the chatbot's: what it imports later is also searched in its folder first.
+    sys.path[:] = [*(folder for folder in sys.path if folder not in begin.path), *begin.path]
     channel.send(frames.Ready(target.is_async, target.remembers))
     asyncio.run(_Server(channel, target, begin).serve())
 
@@ -142,6 +145,9 @@ class _Server:
             self._channel.send(frames.Answered(number, reply, seen[-1] if seen else None))
         except RetryableError as error:
             self._channel.send(frames.Retry(number, error.failure, error.retry_after))
+        except Exception as error:  # noqa: BLE001  # a question without an answer would time out
+            reply = Reply(failure=failure_from_exception(error))
+            self._channel.send(frames.Answered(number, reply))
         except asyncio.CancelledError:
             # A thread continues after its task is cancelled.
             if self._target.is_async:

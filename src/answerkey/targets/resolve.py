@@ -40,9 +40,9 @@ class Stopwatch:
         if self._first is None:
             self._first = time.perf_counter()
 
-    def stop(self) -> None:
-        """The reply is complete; later work is not the chatbot's time."""
-        self._ended = time.perf_counter()
+    def stop(self, at: float | None = None) -> None:
+        """The reply is complete, now or at a time of time.perf_counter; later work is not the chatbot's time."""
+        self._ended = time.perf_counter() if at is None else at
 
     def resume(self) -> None:
         """Continue: the reply was not complete."""

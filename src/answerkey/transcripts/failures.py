@@ -123,9 +123,17 @@ def failure_from_exception(exc: BaseException, redact: Callable[[str], str] = st
     """The failure that an exception of the chatbot amounts to."""
     if isinstance(exc, RetryableError):
         return exc.failure
-    text = str(exc)
+    text = exception_text(exc)
     message = f"{type(exc).__name__}: {text}" if text else type(exc).__name__
     return Failure(_kind(exc), failure_message(redact(message)))
+
+
+def exception_text(exc: BaseException) -> str:
+    """What an exception says; empty if asking it raises another one."""
+    try:
+        return str(exc)
+    except Exception:  # noqa: BLE001  # the chatbot's own class
+        return ""
 
 
 def retryable_from_exception(exc: BaseException) -> RetryableError | None:
@@ -165,7 +173,7 @@ def _kind(exc: BaseException, depth: int = 0) -> ErrorKind:
             return kind
     if isinstance(exc, ConnectionError):
         return "connection"
-    text = str(exc)
+    text = exception_text(exc)
     # Every database driver has these two names, and they mostly mean that the database could not be had.
     if "OperationalError" in names or "InterfaceError" in names:
         return "exception" if any(part in text.lower() for part in _STATEMENT_ERRORS) else "connection"
@@ -181,7 +189,10 @@ def _status(exc: BaseException) -> int | None:
     """The HTTP status that an exception of an HTTP client or SDK carries."""
     for holder in (exc, getattr(exc, "response", None)):
         for name in ("status_code", "status", "code"):
-            value: object = getattr(holder, name, None)
+            try:
+                value: object = getattr(holder, name, None)
+            except Exception:  # noqa: BLE001, S112  # a property of the chatbot's own class
+                continue
             if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
                 return value
     return None

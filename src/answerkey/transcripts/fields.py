@@ -441,14 +441,12 @@ _COST = ("cost", "total_cost", "totalCost", "cost_usd", "total_cost_usd")
 
 def read_usage(value: object, cost: object = None) -> Usage | None:
     """The usage in a field: an object, or a bare number of tokens; None if there is nothing in it."""
-    total_cost = read_number(cost)
+    total_cost = _cost(cost)
     if not isinstance(value, dict):
         tokens = read_count(value)
         return None if tokens is None and total_cost is None else Usage(total_tokens=tokens, cost=total_cost)
     if total_cost is None:
-        total_cost = next(
-            (number for name in _COST if (number := read_number(value.get(name))) is not None), None
-        )
+        total_cost = next((number for name in _COST if (number := _cost(value.get(name))) is not None), None)
     counts = _counts(value)
     for name in _DETAILS:
         details = value.get(name)
@@ -465,6 +463,12 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
                 counts[field] += sum(read_count(value.get(name)) or 0 for name in apart)
     usage = Usage(**counts, cost=total_cost)
     return None if usage == Usage() else usage
+
+
+def _cost(value: object) -> float | None:
+    """A stated cost; a negative one would keep a budget open."""
+    cost = read_number(value)
+    return None if cost is None or cost < 0 else cost
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
