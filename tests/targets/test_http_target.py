@@ -380,18 +380,28 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "cert.pem"
 
 
-def ask_over_tls(certificate: Path, **settings: Any) -> Reply:
+def ask_over_tls(
+    certificate: Path | None, *, scheme: str = "https", wants_client: bool = False, **settings: Any
+) -> Reply:
+    """Ask a server that shows the certificate, or speaks plain HTTP."""
+
     async def run() -> Reply:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+        context = None
+        if certificate is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+            if wants_client:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(certificate)
         app = web.Application()
         app.router.add_post("/", echo)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        url = f"https://localhost:{runner.addresses[0][1]}/"
+        url = f"{scheme}://localhost:{runner.addresses[0][1]}/"
         try:
-            async with HttpTarget(HttpSettings(url=url, **settings)) as target:
+            made = msgspec.convert({"url": url, **settings}, HttpSettings)
+            async with HttpTarget(made) as target:
                 return await target.ask(Ask(question="q", conversation_id="c"))
         finally:
             await runner.cleanup()
@@ -400,11 +410,29 @@ def ask_over_tls(certificate: Path, **settings: Any) -> Reply:
 
 
 def test_certificates(certificate: Path) -> None:
-    refused = ask_over_tls(certificate)
-    assert refused.failure is not None
-    assert refused.failure.kind == "connection"
-    assert "certificate" in refused.failure.message
+    with pytest.raises(TargetUnreachableError, match=r"certificate is not trusted .*ca_file under"):
+        ask_over_tls(certificate)
     assert ask_over_tls(certificate, verify_tls=False).failure is None
     assert ask_over_tls(certificate, ca_file=str(certificate)).failure is None
+    assert ask_over_tls(certificate, tls={"ca_file": str(certificate)}).failure is None
     with pytest.raises(ConfigError, match=r"ca_file /no/such\.pem cannot be used"):
         ask_over_tls(certificate, ca_file="/no/such.pem")
+
+
+def test_a_client_certificate(certificate: Path) -> None:
+    key = str(certificate.with_name("key.pem"))
+    own = {"ca_file": str(certificate), "cert_file": str(certificate), "key_file": key}
+    assert ask_over_tls(certificate, wants_client=True, tls=own).failure is None
+    refused = ask_over_tls(certificate, wants_client=True, ca_file=str(certificate)).failure
+    assert refused is not None
+    assert (refused.kind, "cert_file" in refused.message) == ("configuration", True)
+    with pytest.raises(ConfigError, match=r"cert_file .* cannot be used"):
+        ask_over_tls(certificate, tls={"cert_file": key})
+
+
+def test_the_wrong_scheme(certificate: Path) -> None:
+    with pytest.raises(TargetUnreachableError, match="does not speak TLS at this port; write http://"):
+        ask_over_tls(None)
+    wrong = ask_over_tls(certificate, scheme="http").failure
+    assert wrong is not None
+    assert (wrong.kind, "write https://" in wrong.message) == ("configuration", True)

@@ -25,6 +25,7 @@ __all__ = [
     "NotHttpError",
     "ReplyTooLargeError",
     "Response",
+    "TlsSettings",
     "make_tls",
     "read_endpoint",
 ]
@@ -101,12 +102,29 @@ def read_endpoint(url: str) -> Endpoint:
     )
 
 
-def make_tls(*, verify: bool = True, ca_file: str | None = None) -> ssl.SSLContext:
-    """The TLS context that checks a server's certificate."""
-    context = ssl.create_default_context(cafile=ca_file if verify else None)
-    if not verify:
+class TlsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table `[targets.NAME.tls]`; files are PEM, and `${ENV}` is expanded in the password."""
+
+    # False: accept any certificate, e.g. that of a test server.
+    verify: bool = True
+    # The authority that signed the server's certificate.
+    ca_file: str | None = None
+    # The client certificate, its key (None: in the same file) and the password of the key.
+    cert_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = None
+
+
+def make_tls(settings: TlsSettings) -> ssl.SSLContext:
+    """The TLS context that checks a server's certificate and shows the client's; raises OSError if a file cannot be used."""
+    context = ssl.create_default_context(cafile=settings.ca_file if settings.verify else None)
+    if not settings.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    if settings.cert_file is not None:
+        # A function, since OpenSSL would ask for a missing password on the terminal.
+        password = settings.key_password or ""
+        context.load_cert_chain(settings.cert_file, settings.key_file, lambda: password)
     return context
 
 
@@ -450,7 +468,7 @@ class HttpClient:
     async def _connect(self, endpoint: Endpoint) -> "_Connection":
         tls: ssl.SSLContext | None = None
         if endpoint.tls:
-            tls = self._tls = self._tls or make_tls()
+            tls = self._tls = self._tls or make_tls(TlsSettings())
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: _Connection(self, (endpoint.host, endpoint.port, endpoint.tls)),
             endpoint.host,
@@ -536,9 +554,9 @@ class _Connection(asyncio.Protocol):
             return False
         raise response.failure
 
-    def lost(self) -> ConnectionError:
+    def lost(self) -> ConnectionError | ssl.SSLError:
         """Why nothing came back."""
-        if isinstance(self._lost_by, ConnectionError):
+        if isinstance(self._lost_by, (ConnectionError, ssl.SSLError)):
             return self._lost_by
         return ConnectionResetError("the server closed the connection without a reply")
 

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -33,6 +34,7 @@ from answerkey.targets.http_client import (
     NotHttpError,
     ReplyTooLargeError,
     Response,
+    TlsSettings,
     make_tls,
     read_endpoint,
 )
@@ -53,6 +55,8 @@ from answerkey.transcripts.streams import STREAM_KINDS, EventReader, StreamKind,
 
 _LONGEST_REPLY = 1024 * 1024
 _PREFLIGHT_S = 10.0
+# Time for a server's alert after a handshake.
+_REFUSAL_S = 2.0
 # Limit for an agent to forward the next response of its model, after one that context for tool calls.
 _NEXT_RESPONSE_S = 60.0
 _MEGABYTE = 1024 * 1024
@@ -91,9 +95,9 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     body: dict[str, Any] | list[Any] | str | None = None
     # Where the parts of the reply are, if not under the usual names.
     reply: ReplyMapping | None = None
-    # False: accept any certificate, e.g. that of a test server.
+    tls: TlsSettings | None = None
+    # The same as `verify` and `ca_file` in `tls`.
     verify_tls: bool = True
-    # A PEM file with the authority that signed the server's certificate.
     ca_file: str | None = None
     # A larger reply is a failure.
     max_reply_mb: float = MOST_MEGABYTES
@@ -111,8 +115,34 @@ def make_http_target(rest: str, context: TargetContext) -> BaseTarget:
     if settings.url.startswith(("ws://", "wss://")):
         from answerkey.targets.websocket_target import WebSocketTarget  # few targets are WebSockets
 
-        return WebSocketTarget(settings, name=context.name, concurrency=context.concurrency)
-    return HttpTarget(settings, name=context.name, concurrency=context.concurrency)
+        make: type[HttpTarget] = WebSocketTarget
+    else:
+        make = HttpTarget
+    return make(
+        settings,
+        name=context.name,
+        concurrency=context.concurrency,
+        tls=tls_settings(settings, context.folder),
+    )
+
+
+class _HasTls(Protocol):
+    """The settings of TLS, of a chatbot or a model."""
+
+    @property
+    def tls(self) -> TlsSettings | None: ...
+    @property
+    def verify_tls(self) -> bool: ...
+    @property
+    def ca_file(self) -> str | None: ...
+
+
+def tls_settings(settings: _HasTls, folder: Path | None) -> TlsSettings:
+    """The settings of TLS with their files in the folder of relative paths."""
+    tls = settings.tls or TlsSettings()
+    paths = {"ca_file": tls.ca_file or settings.ca_file, "cert_file": tls.cert_file, "key_file": tls.key_file}
+    files = {name: path and str((folder or Path()) / path) for name, path in paths.items()}
+    return msgspec.structs.replace(tls, verify=tls.verify and settings.verify_tls, **files)
 
 
 class HttpTarget(BaseTarget):
@@ -127,6 +157,7 @@ class HttpTarget(BaseTarget):
         name: str | None = None,
         concurrency: int = 10,
         secrets: Secrets | None = None,
+        tls: TlsSettings | None = None,
     ) -> None:
         parts = urlsplit(settings.url)
         if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
@@ -140,8 +171,7 @@ class HttpTarget(BaseTarget):
         self._session = TargetSession(
             self.name,
             self.secrets,
-            verify_tls=settings.verify_tls,
-            ca_file=settings.ca_file,
+            tls=tls or tls_settings(settings, None),
             most_bytes=int(settings.max_reply_mb * _MEGABYTE),
             reuse=settings.retry_reused,
         )
@@ -210,7 +240,10 @@ class HttpTarget(BaseTarget):
                     raise RetryableError(Failure("login", str(error))) from error
                 reply, _ = await self._exchange(ask, values)
         except FAILURES as error:
-            return self._session.failure_reply(error)
+            return await self._session.setup_problem(self._endpoint) or self._session.failure_reply(error)
+        if status == 400:
+            reply = await self._session.setup_problem(self._endpoint) or reply
+        self._session.answered = self._session.answered or status < 400
         if self._server_issues and reply.conversation_id:
             self._issued.set(ask.conversation_id, reply.conversation_id)
         if messages is not None:
@@ -453,20 +486,24 @@ class TargetSession:
         name: str,
         secrets: Secrets,
         *,
-        verify_tls: bool,
-        ca_file: str | None,
+        tls: TlsSettings,
         most_bytes: int,
         reuse: bool = True,
     ) -> None:
         # In errors.
         self._name = name
         self._secrets = secrets
-        self._verify_tls = verify_tls
-        self._ca_file = ca_file
+        self._tls_settings = tls
         self.most_bytes = most_bytes
         self._reuse = reuse
         self._client: HttpClient | None = None
+        # None: not open, or not over TLS.
+        self.tls: ssl.SSLContext | None = None
         self.headers: dict[str, str] = {}
+        # Whether it has replied at all, so that the address is right.
+        self.answered = False
+        # What is wrong with the setup of the connection, where it was looked for; empty for nothing.
+        self._problem: str | None = None
 
     async def open(self, endpoint: Endpoint, display_url: str, headers: Mapping[str, str]) -> None:
         """Open it; raises TargetUnreachableError if nothing answers at the address, which errors show as `display_url`."""
@@ -479,9 +516,9 @@ class TargetSession:
                     "keep one of the two"
                 )
         self.headers = dict(headers)
-        tls = self._tls() if endpoint.tls else None
-        await _preflight(endpoint, display_url)
-        self._client = HttpClient(tls=tls, reuse=self._reuse)
+        self.tls = self._make_tls() if endpoint.tls else None
+        await _preflight(endpoint, display_url, self.tls)
+        self._client = HttpClient(tls=self.tls, reuse=self._reuse)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -524,21 +561,86 @@ class TargetSession:
         if isinstance(error, OSError) and error.errno in _LOCAL:
             message = failure_message(f"out of sockets, ports or memory on this machine: {error}")
             raise RetryableError(Failure("local_resources", message)) from error
+        if isinstance(error, ssl.SSLError):
+            # The client's own verdict, or the server's about the client's certificate; the chatbot was not asked.
+            return Reply(failure=Failure("configuration", tls_problem(error)))
         if is_refused(error):
             message = failure_message(self._secrets.redact(f"{self._name}: connection refused"))
             raise RetryableError(Failure("connection", message)) from error
         failure = failure_from_exception(error, self._secrets.redact)
         if isinstance(error, OSError) and failure.kind == "exception":
-            # Names that do not resolve, invalid certificates, unreachable networks.
+            # Names that do not resolve, unreachable networks.
             failure = Failure("connection", failure.message)
         return Reply(failure=failure)
 
-    def _tls(self) -> ssl.SSLContext:
+    async def setup_problem(self, endpoint: Endpoint) -> Reply | None:
+        """The reply where the first request failed since the connection is set up wrongly, which its error need not show.
+
+        Asked for http, servers that speak TLS answer 400 or close the connection; those that want a client certificate
+        send an alert, which may be lost with the connection.
+        """
+        if self.answered:
+            return None
+        if self._problem is None:
+            if endpoint.tls:
+                self._problem = await _tls_refusal(endpoint, self.tls)
+            elif await _speaks_tls(endpoint):
+                self._problem = f"{self._name}: the server speaks TLS; write https:// in the address"
+            else:
+                self._problem = ""
+        return Reply(failure=Failure("configuration", self._problem)) if self._problem else None
+
+    def _make_tls(self) -> ssl.SSLContext:
+        settings, where = self._tls_settings, f"target {self._name}:"
+        password = self._secrets.expand(settings.key_password, f"{where} key_password")
+        settings = msgspec.structs.replace(settings, key_password=password)
+        files = {name: getattr(settings, name) for name in ("ca_file", "cert_file", "key_file")}
+        for name, path in files.items():
+            if path is not None and not Path(path).is_file():
+                raise ConfigError(f"{where} {name} {path} cannot be used: there is no such file")
         try:
-            return make_tls(verify=self._verify_tls, ca_file=self._ca_file)
-        except (OSError, ssl.SSLError) as error:
-            message = f"target {self._name}: ca_file {self._ca_file} cannot be used: {error}"
-            raise ConfigError(message) from None
+            return make_tls(settings)
+        except (OSError, ValueError) as error:
+            used = ", ".join(f"{name} {path}" for name, path in files.items() if path is not None)
+            raise ConfigError(failure_message(f"{where} {used} cannot be used: {error}")) from None
+
+
+# Reasons of OpenSSL for bytes that are not TLS, and the alerts of a server that wants another client certificate.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+_CLIENT_CERTIFICATE = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE")
+
+
+def tls_problem(error: ssl.SSLError) -> str:
+    """What is wrong with a TLS connection, and its remedy."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = failure_message(error.verify_message)
+        return (
+            f"the server's certificate is not trusted ({why}); name its authority with ca_file under "
+            "[targets.NAME.tls], or for a test server set verify = false"
+        )
+    reason = error.reason or str(error)
+    if any(mark in reason for mark in _NOT_TLS):
+        return "the server does not speak TLS at this port; write http:// in the address"
+    if any(mark in reason for mark in _CLIENT_CERTIFICATE):
+        return (
+            f"the server refused the connection ({reason.lower().replace('_', ' ')}); "
+            "give a client certificate with cert_file and key_file under [targets.NAME.tls]"
+        )
+    return failure_message(f"TLS failed ({reason}); check the address and [targets.NAME.tls]")
+
+
+async def _speaks_tls(endpoint: Endpoint) -> bool:
+    """Whether a server completes a TLS handshake, or ends it with an alert of TLS."""
+    tls = make_tls(TlsSettings(verify=False))
+    try:
+        async with asyncio.timeout(_PREFLIGHT_S):
+            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")
+    except (TimeoutError, OSError, UnicodeError):
+        return False
+    writer.close()
+    return True
 
 
 def is_refused(error: BaseException) -> bool:
@@ -548,11 +650,35 @@ def is_refused(error: BaseException) -> bool:
     )
 
 
-async def _preflight(endpoint: Endpoint, display_url: str) -> None:
-    """Stop before the first question if nothing listens at the address."""
+async def _tls_refusal(endpoint: Endpoint, tls: ssl.SSLContext | None) -> str:
+    """Why a server ends a connection after the handshake, as one without a client certificate; empty if it does not."""
+    try:
+        async with asyncio.timeout(_REFUSAL_S):
+            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
+            try:
+                await reader.read(1)
+            finally:
+                writer.close()
+    except ssl.SSLError as error:
+        return tls_problem(error)
+    except (TimeoutError, ConnectionRefusedError):
+        # It waits for a request, or is gone.
+        return ""
+    except OSError:
+        pass
+    return (
+        "the server ends the connection after the TLS handshake, before a request; if it wants a client certificate, "
+        "give cert_file and key_file under [targets.NAME.tls]"
+    )
+
+
+async def _preflight(endpoint: Endpoint, display_url: str, tls: ssl.SSLContext | None) -> None:
+    """Stop before the first question if nothing listens at the address, or TLS fails."""
     try:
         async with asyncio.timeout(_PREFLIGHT_S):
-            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
+    except ssl.SSLError as error:
+        raise TargetUnreachableError(f"{display_url}: {tls_problem(error)}") from None
     except TimeoutError:
         raise TargetUnreachableError(
             f"{display_url} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?",

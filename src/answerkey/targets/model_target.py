@@ -23,8 +23,15 @@ from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, So
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
 from answerkey.targets.conversations import PerConversation
-from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
-from answerkey.targets.http_target import FAILURES, TargetSession, is_refused, read_error, retry_after_seconds
+from answerkey.targets.http_client import Endpoint, HttpClient, Response, TlsSettings, read_endpoint
+from answerkey.targets.http_target import (
+    FAILURES,
+    TargetSession,
+    is_refused,
+    read_error,
+    retry_after_seconds,
+    tls_settings,
+)
 from answerkey.targets.mcp_client import McpClient, McpError
 from answerkey.targets.python_target import WorkerThreads, load_callable
 from answerkey.targets.resolve import read_settings
@@ -377,6 +384,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     # Further fields of the request: temperature, seed, max_tokens, …
     parameters: dict[str, Any] = {}
     headers: dict[str, str] = {}
+    tls: TlsSettings | None = None
+    # The same as `verify` and `ca_file` in `tls`.
     verify_tls: bool = True
     ca_file: str | None = None
 
@@ -441,8 +450,7 @@ class ModelTarget(BaseTarget):
         self._session = TargetSession(
             self.name,
             self._secrets,
-            verify_tls=settings.verify_tls,
-            ca_file=settings.ca_file,
+            tls=tls_settings(settings, context.folder),
             most_bytes=_MOST_BYTES,
         )
 

@@ -9,7 +9,7 @@ from answerkey.errors import ConfigError, MissingExtraError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.conversations import PerConversation, values_of
-from answerkey.targets.http_client import make_tls
+from answerkey.targets.http_client import TlsSettings
 from answerkey.targets.http_target import HttpSettings, HttpTarget, is_refused
 from answerkey.transcripts.conversation import QuestionContext, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
@@ -30,8 +30,15 @@ class WebSocketTarget(HttpTarget):
 
     kind = "websocket"
 
-    def __init__(self, settings: HttpSettings, *, name: str | None = None, concurrency: int = 10) -> None:
-        super().__init__(settings, name=name, concurrency=concurrency)
+    def __init__(
+        self,
+        settings: HttpSettings,
+        *,
+        name: str | None = None,
+        concurrency: int = 10,
+        tls: TlsSettings | None = None,
+    ) -> None:
+        super().__init__(settings, name=name, concurrency=concurrency, tls=tls)
         if settings.login is not None:
             raise ConfigError(f"target {self.name}: a WebSocket has no login; put the token into its headers")
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
@@ -60,8 +67,7 @@ class WebSocketTarget(HttpTarget):
         # Whether anything answers there at all.
         await self._session.open(self._endpoint, self.name, self._headers)
         await self._session.close()
-        is_tls = self._endpoint.tls
-        self._tls = make_tls(verify=settings.verify_tls, ca_file=settings.ca_file) if is_tls else True
+        self._tls = self._session.tls or True
         self._aiohttp = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
         )
