@@ -115,8 +115,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
-def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in ("scoring", "judge")}
+def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name not in ("scoring", "judge")}
 
 
 def load_settings(folder: Path | None = None) -> Settings:

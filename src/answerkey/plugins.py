@@ -157,16 +157,16 @@ class Registry(Generic[_Part]):
             return
         known = self._objects.get(name, part)
         made_again = known is part or _origin(known) == _origin(part) is not None
-        self.refuse_taken(name, taken=not made_again)
+        self.refuse_taken(name, is_taken=not made_again)
         self._objects[name] = part
 
     def layer(self, references: Mapping[str, str], folder: Path) -> "RegistryLayer[_Part]":
         """This registry with the parts that a configuration names: name → "file.py:object" in the folder."""
         return RegistryLayer(self, references, folder)
 
-    def refuse_taken(self, name: str, *, taken: bool = False) -> None:
+    def refuse_taken(self, name: str, *, is_taken: bool = False) -> None:
         """Raise UsageError if a built-in part or an installed package has this name."""
-        if taken or name in self._built_in or any(self._installed(name)):
+        if is_taken or name in self._built_in or any(self._installed(name)):
             raise UsageError(f"there is already a {self.kind} {name!r}; give yours another name")
 
     def get(self, name: str) -> _Part:

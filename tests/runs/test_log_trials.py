@@ -115,7 +115,7 @@ def test_replies_without_a_number_get_the_lowest_that_are_free(write_rows: Any, 
         reply("b", trial=2),
         reply("b"),
     ]
-    run = score_replies(write_rows("x.jsonl", *log), how=LogScoring(kept=kept))
+    run = score_replies(write_rows("x.jsonl", *log), how=LogScoring(results=kept))
     if kept == "trials":
         numbers = [trial.number for trial in run.results]
     else:

@@ -102,7 +102,7 @@ def test_a_log_is_summed_up_as_a_run_is(write_rows: Any, beside: dict[str, Any],
     log = [row | (beside if n % 3 else {}) for n, row in enumerate(rows(150))]
     run = score_replies(path := write_rows("log.jsonl", *log))
     if kept == "nothing":
-        assert score_replies(path, how=LogScoring(kept=kept)).summary == run.summary
+        assert score_replies(path, how=LogScoring(results=kept)).summary == run.summary
     assert run.summary.error_interval is not None
     by_question = sorted(run.results, key=lambda trial: (int(trial.question.id[1:]), trial.number))
     assert plain(run.summary) == plain(summarise(by_question, planned=150))
@@ -152,7 +152,7 @@ def test_a_summary_alone_is_that_of_all_results(write_rows: Any, scoring: Scorin
     ]
     log = write_rows("log.jsonl", *rows(60), *odd)
     kept, summed = (
-        score_replies(log, scoring=scoring, how=LogScoring(kept=kept)) for kept in ("trials", "nothing")
+        score_replies(log, scoring=scoring, how=LogScoring(results=kept)) for kept in ("trials", "nothing")
     )
     assert summed.summary == kept.summary
     lowest = sorted(
@@ -160,7 +160,7 @@ def test_a_summary_alone_is_that_of_all_results(write_rows: Any, scoring: Scorin
     )
     assert isinstance(summed.results, LoggedResults)
     assert [trial.scorecard.total for trial in summed.results.worst] == lowest[:20]
-    with pytest.raises(InputError, match="were not kept"):
+    with pytest.raises(InputError, match="were not stored"):
         list(summed.results)
 
 
@@ -452,7 +452,7 @@ def test_rows_made_where_they_are_scored_are_the_same(folder: Path, write_rows: 
     log = [*rows(30), {"id": 'odd "id" é', "answer": "1200", "trial": 4}, *rows(30)]
     path, written = write_rows("log.jsonl", *log), []
     for kept in ("trials", "lines"):
-        how = LogScoring(processes=processes, kept=kept)
+        how = LogScoring(processes=processes, results=kept)
         write_report(score_replies(path, how=how), folder / "out.jsonl")
         written.append((folder / "out.jsonl").read_bytes())
     assert written[0] == written[1]

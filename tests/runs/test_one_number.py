@@ -123,7 +123,7 @@ def test_a_log_gets_one_number_through_every_entry(
 
     run = score_replies(log, questions)
     assert numbers(run.to_dict()["results"]) == expected
-    for how in (LogScoring(kept="nothing"), LogScoring(processes=2), LogScoring(kept="lines")):
+    for how in (LogScoring(results="nothing"), LogScoring(processes=2), LogScoring(results="lines")):
         assert score_replies(log, questions, how=how).summary == run.summary
 
     for ending in ("json", "jsonl", "parquet", "csv", "html", "md", "xlsx", "junit.xml"):

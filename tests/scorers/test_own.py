@@ -115,10 +115,10 @@ def test_several_metrics_each_with_a_direction() -> None:
     ("given", "reason"),
     [
         ("yes", "gave 'yes' (str); a scorer gives true, false, a number, a Score or None"),
-        (float("nan"), "gave nan, which is no number"),
-        (float("inf"), "gave inf, which is no number"),
+        (float("nan"), "gave nan, which is not a number"),
+        (float("inf"), "gave inf, which is not a number"),
         (None, "gave no value"),
-        (ak.Score("odd", float("nan"), "so said"), "gave nan, which is no number"),
+        (ak.Score("odd", float("nan"), "so said"), "gave nan, which is not a number"),
         (ak.Score("odd", None, "nothing to look at"), "nothing to look at"),
         ([1, 2], "gave 1 (int) in a list; it declares odd"),
     ],
@@ -172,7 +172,7 @@ def _one_argument(reply: ak.Reply) -> bool:
 @pytest.mark.parametrize(
     ("part", "says"),
     [
-        (3, r"3 \(int\) is no scorer; give a function \(question, reply\)"),
+        (3, r"3 \(int\) is not a scorer; give a function \(question, reply\)"),
         ("nobody", "unknown scorer 'nobody'; known: "),
         ("polit", "did you mean 'polite'"),
         (_later, "'_later' is asynchronous"),

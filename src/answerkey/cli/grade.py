@@ -38,7 +38,7 @@ from answerkey.runs.progress import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
-    from answerkey.runs.log_rows import Kept
+    from answerkey.runs.log_rows import ResultForm
     from answerkey.runs.logs import LogScoring
     from answerkey.runs.progress import Progress
 
@@ -259,14 +259,14 @@ def _log_scoring(
 
     # The terminal shows the summary and the worst replies; JSON and rows are only written; reports need the trials.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
-    kept: Kept = "nothing"
+    results: ResultForm = "nothing"
     if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
-        kept = "trials"
+        results = "trials"
     elif endings:
-        kept = "lines"
+        results = "lines"
     return LogScoring(
         processes=flags.processes,
-        kept=kept,
+        results=results,
         keep=flags.keep,
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,

@@ -333,7 +333,7 @@ one JSON object of this shape:
 # Last, so that everything before it is equal in all calls and fits a provider's prompt cache.
 _WHERE = """
 
-In this call the data stands between the lines <<<{marker}>>> and <<<END {marker}>>>, and nowhere else."""
+In this call the data is between the lines <<<{marker}>>> and <<<END {marker}>>>, and nowhere else."""
 _PAIR = """\
 {guidance}
 
@@ -346,12 +346,12 @@ itself, in the order of the reply. Leave out greetings, offers, questions, advic
 itself. A statement that nothing is on record is a claim too.
 
 The evidence is "sources" and "tool_results", and "question", "context" and what the user says in \
-"conversation_so_far". A claim is supported if it stands in the evidence or follows from it, by simple arithmetic or \
-plain reading. What you know yourself is no evidence, and neither is what "reply" or the chatbot's earlier turns say. \
+"conversation_so_far". A claim is supported if the evidence says it or it follows from the evidence, by simple arithmetic or \
+plain reading. What you know yourself is not evidence, and neither is what "reply" or the chatbot's earlier turns say. \
 A claim that the evidence contradicts, or does not mention, is not supported. For this task it does not matter \
 whether the evidence is right.
 
-For each claim write the evidence first (the words that support it and where they stand, or what is missing or \
+For each claim write the evidence first (the words that support it and where they are, or what is missing or \
 different), then whether it is supported. If the reply makes no factual claim, the list is empty. Answer with nothing \
 but one JSON object of this shape:
 {"claims": [{"claim": "…", "evidence": "…", "supported": true or false}]}"""

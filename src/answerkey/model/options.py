@@ -393,7 +393,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     store: str | None = None
     # Seconds to wait for a store that cannot be reached, before the run is interrupted.
     store_patience: float = 300.0
-    # Where the asking happens: local, ray, or one that a package brings.
+    # Engine: local, ray, or one from a plug-in.
     engine: str = "local"
     # The Ray cluster, as HOST:PORT; None: the one that this machine belongs to.
     ray_address: str | None = None
@@ -409,7 +409,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     trace_patience: float = 10.0
     # The port on loopback of the recording proxy before model APIs and MCP servers; 0: any free one; None: none.
     proxy: int | None = None
-    # What is behind the proxy's paths: openai, anthropic, gemini, ollama, or a name of one's own → its address.
+    # What is behind the proxy's paths: openai, anthropic, gemini, ollama, or a name that the user chose → its address.
     upstreams: dict[str, str] = {}
     judge: JudgeSettings = JudgeSettings()
 

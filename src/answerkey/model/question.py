@@ -111,7 +111,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
 
     @property
     def expects_nothing(self) -> bool:
-        """Whether any reply that is no error scores 1.0; its checks count only where they have a weight."""
+        """Whether every reply without an error scores 1.0; its checks count only where they have a weight."""
         return self.expects_nothing_of_text and self.expects_nothing_of_tools
 
     @property

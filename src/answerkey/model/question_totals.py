@@ -143,9 +143,9 @@ class QuestionTotals:
         "group",
         "has_several_texts",
         "id",
+        "indices",
         "is_critical",
         "numbers",
-        "places",
         "slices",
         "sums",
         "text_checksum",
@@ -169,7 +169,7 @@ class QuestionTotals:
         self.sums: dict[str, ColumnSum] = {}
         # Trial numbers that were given; places in the log of replies without one, where these are wanted.
         self.numbers = array("i")
-        self.places: list[int] = []
+        self.indices: list[int] = []
 
     def to_plain(self) -> tuple[object, ...]:
         """All of it in built-in types, which are written and read fastest."""
@@ -182,14 +182,14 @@ class QuestionTotals:
             ],
             {column: tuple(part) for column, part in self.sums.items()},
             self.numbers.tobytes(),
-            self.places,
+            self.indices,
         )
 
     @classmethod
     def from_plain(cls, plain: tuple[Any, ...]) -> "QuestionTotals":
         """The totals that `to_plain` gave."""
         totals = cls.__new__(cls)
-        head, slices, trials, sums, numbers, totals.places = plain
+        head, slices, trials, sums, numbers, totals.indices = plain
         (
             totals.id,
             totals.group,
@@ -217,14 +217,14 @@ class QuestionTotals:
         """How many trials there are."""
         return sum(self.trials.values())
 
-    def add(self, trial: Trial, place: int | None = None) -> None:
-        """Count a scored trial; `place` is its place in a log whose results are kept."""
+    def add(self, trial: Trial, index: int | None = None) -> None:
+        """Count a scored trial; `index` is its position in a log whose results are kept."""
         values = TrialValues.of(trial)
         self.trials[values] = self.trials.get(values, 0) + 1
         if trial.number != UNNUMBERED:
             self.numbers.append(trial.number)
-        elif place is not None:
-            self.places.append(place)
+        elif index is not None:
+            self.indices.append(index)
         self._add_replies(trial)
 
     def _add_replies(self, trial: Trial) -> None:
@@ -250,7 +250,7 @@ class QuestionTotals:
         for column, part in other.sums.items():
             add_to_column(self.sums, column, part.total, part.size)
         self.numbers += other.numbers
-        self.places += other.places
+        self.indices += other.indices
 
     def mean(self) -> TrialValues:
         """Each value as the mean of the trials that have it."""

@@ -38,7 +38,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    # Interrupted: stopped before every question was asked, and can go on. Partial: it ended, and a question has no reply.
+    # Interrupted: stopped before every question was asked; can be resumed. Partial: it ended, and a question has no reply.
     status: Literal["running", "interrupted", "partial", "complete"]
     created_at: str
     target: str
@@ -74,7 +74,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
     # The run whose replies it began with (`resume --accept-changes`).
     made_from: str | None = None
-    # What asking again showed of questions that flipped since its baseline: those replies are no part of the run.
+    # What asking again showed of questions that flipped since its baseline: those replies do not belong to the run.
     confirmation: Confirmation | None = None
     # Of a recorded log: why rows could not be scored → how many. They count against coverage however often it is rescored.
     bad_rows: dict[str, int] = {}
@@ -83,7 +83,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_log(self) -> bool:
-        """Whether it is a recorded log: nobody was asked, so nothing more can be asked, and its questions may have any number
+        """Whether it is a recorded log: no chatbot was asked, so nothing more can be asked, and its questions may have any number
         of replies each."""
         # A chatbot that was asked has a fingerprint; a log is known by its file alone.
         return self.target.startswith(RECORDED) and self.target_hash in ("", self.target)
@@ -160,7 +160,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     # The comparison with a baseline, when there was one.
     comparison: Comparison | None = None
     warnings: tuple[str, ...] = ()
-    # The trend, the oldest first; read where somebody shows it.
+    # The trend, the oldest first; read only when it is shown.
     earlier: tuple[EarlierRun, ...] = ()
     # Whether CSV and Excel files list the worst results first, not in order.
     tables_worst_first: bool = False
@@ -244,7 +244,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamedResults(Sequence[Trial]):
-    """Results that are not in memory: each look through them reads them anew."""
+    """Results that are not in memory: every iteration reads them again."""
 
     def __init__(
         self, read: Callable[[], Iterable[Trial]], find: Callable[[str], list[Trial]] | None = None

@@ -69,7 +69,7 @@ class KeywordFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="keyword
 
     found: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    # Where each keyword is; empty where nobody asked for it.
+    # Where each keyword is; empty unless requested.
     matches: tuple[KeywordMatch, ...] = ()
     # Those that are essential or computed.
     notes: tuple[ExpectationNote, ...] = ()
@@ -134,7 +134,7 @@ Facts = ToolFacts | KeywordFacts | ErrorFacts | SuspectedFacts | HarnessFacts | 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One component's or metric's value.
 
-    Built-in components carry typed facts, which `model.reasons` puts into words where somebody reads them; other scorers
+    Built-in components carry typed facts, which `model.reasons` puts into words where they are shown; other scorers
     and judges give their reason and details themselves.
     """
 
@@ -206,7 +206,7 @@ def round_score(value: float) -> float:
 
 
 def round_down(value: float, digits: int = 3) -> float:
-    """A score with so many digits, never rounded up into a better grade: 0.899999 is a B and must not read 0.900."""
+    """A score rounded to `digits`, never rounded up into a better grade: 0.899999 is a B and must not read 0.900."""
     scale: int = 10**digits
     return floor(round(value, 9) * scale + 1e-6) / scale
 
@@ -356,7 +356,7 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def error(self) -> Failure | None:
-        """What went wrong: as it was charged, or as the target saw it."""
+        """What went wrong: the charged failure, or else the one that the target reported."""
         seen = (reply.failure for reply in self.replies if reply.failure is not None)
         return self.scorecard.error or next(seen, None)
 

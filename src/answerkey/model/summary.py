@@ -16,7 +16,7 @@ WEAK_STRENGTH = 0.5
 class Latency(msgspec.Struct, frozen=True):
     """Latency of replies in milliseconds."""
 
-    # What it tells, as tables list it.
+    # The figures in the order of tables.
     FIGURES: ClassVar = ("mean", "p50", "p90", "p95", "p99", "max")
 
     mean: float

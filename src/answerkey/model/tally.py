@@ -318,7 +318,8 @@ class WholeRunCounts:
     def unscored_reasons(self) -> dict[str, int]:
         """Why trials have no score, the most frequent reason first."""
         ranked = sorted(
-            self._unscored.items(), key=lambda found: (found[0] == _OTHER_REASONS, -found[1], found[0])
+            self._unscored.items(),
+            key=lambda counted: (counted[0] == _OTHER_REASONS, -counted[1], counted[0]),
         )
         listed = dict(ranked[:_REASONS_LISTED])
         rest = sum(times for _, times in ranked[_REASONS_LISTED:])

@@ -352,7 +352,7 @@ def _write_results(book: Book, run: Run) -> None:
     sheet = book.sheet("Results", [_WIDTHS.get(name, _FIGURE) for name in columns])
     sheet.head(columns)
     for number, result in enumerate(run.table_results(), start=1):
-        # The number of scored trials tells before a million rows are written.
+        # Checked against the number of scored trials too, before a million rows are written.
         if max(number, run.summary.trials) > MOST_ROWS:
             raise UsageError(f"an Excel sheet is limited to {MOST_ROWS:,} replies; use .parquet or .csv")
         row = zip(columns, flat_row(result, run.info), strict=True)

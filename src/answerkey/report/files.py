@@ -62,15 +62,15 @@ def refuse_to_overwrite(path: Path, read: Iterable[Path]) -> None:
             raise UsageError(f"-o {path}: would overwrite the input {given}; name another file")
 
 
-def _stats(given: Path) -> Iterator[os.stat_result]:
+def _stats(path_given: Path) -> Iterator[os.stat_result]:
     """The stats of a file, of each file of a folder, or of standard input."""
-    if str(given) == "-":
+    if str(path_given) == "-":
         with suppress(OSError):
             yield os.fstat(0)
-    elif given.is_dir():
-        yield from (path.stat() for path in given.rglob("*") if path.is_file())
-    elif given.exists():
-        yield given.stat()
+    elif path_given.is_dir():
+        yield from (path.stat() for path in path_given.rglob("*") if path.is_file())
+    elif path_given.exists():
+        yield path_given.stat()
 
 
 def _ending(path: Path) -> str:

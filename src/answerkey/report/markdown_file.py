@@ -264,8 +264,8 @@ def annotations(run: Run) -> list[str]:
     return found
 
 
-def _failure_annotations(run: Run, named: set[str], most: int) -> Iterator[str]:
-    failed = (question for question in failures_of(run) if question.id not in named)
+def _failure_annotations(run: Run, listed: set[str], most: int) -> Iterator[str]:
+    failed = (question for question in failures_of(run) if question.id not in listed)
     for question in nsmallest(most, failed, key=lambda question: question.score or 0.0):
         reasons = "; ".join(map(str, question.losses))
         message = f"score {score_text(question.score)}: {reasons}"[:600]

@@ -248,48 +248,48 @@ def print_plan(plan: Plan) -> None:
 _WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
 
 
-def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[str]:
+def calibration_lines(calibration: Calibration, *, judge: str, run: str) -> Iterator[str]:
     """How well the judge agrees with people, then its corrected pass rate."""
-    table = found.confusion
+    table = calibration.confusion
     yield f"{one_line(judge, 60)} against people · {one_line(run, 60)}"
     yield (
-        f"{found.labelled} labelled replies ({one_line(found.source, 60)}), {found.unlabelled} only judged"
-        + (f", {found.unjudged} not judged" if found.unjudged else "")
-        + f"; the judge passes from {found.pass_mark:g}"
+        f"{calibration.labelled} labelled replies ({one_line(calibration.source, 60)}), {calibration.unlabelled} only judged"
+        + (f", {calibration.unjudged} not judged" if calibration.unjudged else "")
+        + f"; the judge passes from {calibration.pass_mark:g}"
     )
     yield ""
     yield f"{'':22}{'people: right':>15}{'people: wrong':>15}"
     yield f"{'judge passes':22}{table.true_positive:>15}{table.false_positive:>15}"
     yield f"{'judge fails':22}{table.false_negative:>15}{table.true_negative:>15}"
     yield ""
-    yield f"{'agreement':22}{_rate(found.agreement)}"
-    if found.kappa is None:
+    yield f"{'agreement':22}{_rate(calibration.agreement)}"
+    if calibration.kappa is None:
         yield f"{'Cohen κ':22}undefined: {_constant(table)} gave every reply the same verdict"
     else:
-        word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
-        yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, '.2f')}  {word}"
-    for name, rate in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
+        word = next((word for least, word in _WORDS if calibration.kappa.value >= least), "none")
+        yield f"{'Cohen κ':22}{calibration.kappa.value:.2f} {_within(calibration.kappa.interval, '.2f')}  {word}"
+    for name, rate in (("sensitivity", calibration.sensitivity), ("specificity", calibration.specificity)):
         if rate is not None:
             yield f"{name:22}{_rate(rate)}"
-    yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
-    if found.verbosity is not None:
-        ends = found.verbosity.interval
+    yield f"{'bias':22}{calibration.bias:+.1%} {_within(calibration.bias_interval)}  {_direction(calibration)}"
+    if calibration.verbosity is not None:
+        ends = calibration.verbosity.interval
         pays = "the judge prefers longer replies" if ends and ends.low > 0 else "no clear effect of length"
         if ends is None:
             pays = "no interval: the replies are on one line"
-        yield f"{'verbosity r':22}{_rate(found.verbosity, form='+.2f')}  {pays}"
+        yield f"{'verbosity r':22}{_rate(calibration.verbosity, form='+.2f')}  {pays}"
     yield ""
     yield "Pass rate"
-    yield f"{'  people, labelled':22}{_rate(found.human_rate)}"
-    yield f"{'  judge, all':22}{_rate(found.judge_rate)}"
-    yield f"{'  corrected (PPI++)':22}{_rate(found.prediction_powered, 'needs labelled and unlabelled replies')}"
-    yield f"{'  corrected (R–G)':22}{_rate(found.rogan_gladen, 'the judge is not better than chance')}"
+    yield f"{'  people, labelled':22}{_rate(calibration.human_rate)}"
+    yield f"{'  judge, all':22}{_rate(calibration.judge_rate)}"
+    yield f"{'  corrected (PPI++)':22}{_rate(calibration.prediction_powered, 'needs labelled and unlabelled replies')}"
+    yield f"{'  corrected (R–G)':22}{_rate(calibration.rogan_gladen, 'the judge is not better than chance')}"
     yield ""
     yield "Mean"
-    yield f"{'  judge, all':22}{_rate(found.judge_mean)}"
-    yield f"{'  corrected (PPI++)':22}{_rate(found.corrected_mean, 'needs labelled and unlabelled replies')}"
-    if found.change is not None:
-        change, lacking = found.change, "needs labelled and unlabelled replies of both runs"
+    yield f"{'  judge, all':22}{_rate(calibration.judge_mean)}"
+    yield f"{'  corrected (PPI++)':22}{_rate(calibration.corrected_mean, 'needs labelled and unlabelled replies')}"
+    if calibration.change is not None:
+        change, lacking = calibration.change, "needs labelled and unlabelled replies of both runs"
         yield ""
         yield "Change from the base"
         yield f"{'  pass rate, judge':22}{change.judge_rate:+.1%}"
@@ -297,8 +297,8 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
         yield f"{'  mean, judge':22}{change.judge_mean:+.1%}"
         yield f"{'  corrected (PPI++)':22}{_rate(change.mean, lacking, '+.1%')}"
     yield ""
-    yield _needed(found)
-    for warning in found.warnings:
+    yield _needed(calibration)
+    for warning in calibration.warnings:
         yield f"! {warning}"
 
 
@@ -309,33 +309,33 @@ def _constant(table: Confusion) -> str:
     return " and ".join(constant)
 
 
-def _needed(found: Calibration) -> str:
+def _needed(calibration: Calibration) -> str:
     """How many more labels are needed."""
-    aim = f"± {100 * found.half_width:g} points"
-    if found.labels_needed is None:
+    aim = f"± {100 * calibration.half_width:g} points"
+    if calibration.labels_needed is None:
         return f"A corrected pass rate within {aim} is not possible with this run; ask more questions."
-    more = found.labels_needed - found.labelled
+    more = calibration.labels_needed - calibration.labelled
     return f"{aim}: " + (f"label about {more} more replies" if more > 0 else "there are enough labels")
 
 
-def pairwise_lines(found: Pairwise) -> Iterator[str]:
+def pairwise_lines(pairwise: Pairwise) -> Iterator[str]:
     """The judge's verdict on pairs of replies, then its figures."""
-    yield f"Judged by {one_line(found.model, 60)}, in both orders: {found.verdict}"
-    yield f"  candidate wins {found.wins}, loses {found.losses}, ties {found.ties} of {found.pairs} pairs"
-    if found.win_rate is not None and found.interval is not None:
-        p_value = "" if found.p_value is None else f", p = {found.p_value:.3g}"
-        yield f"  win rate {found.win_rate:.1%} {_within(found.interval)}{p_value} (ties count half)"
-    if found.self_consistency is not None:
-        steady = f"{found.self_consistency:.1%} {_within(found.consistency_interval)}"
+    yield f"Judged by {one_line(pairwise.model, 60)}, in both orders: {pairwise.verdict}"
+    yield f"  candidate wins {pairwise.wins}, loses {pairwise.losses}, ties {pairwise.ties} of {pairwise.pairs} pairs"
+    if pairwise.win_rate is not None and pairwise.interval is not None:
+        p_value = "" if pairwise.p_value is None else f", p = {pairwise.p_value:.3g}"
+        yield f"  win rate {pairwise.win_rate:.1%} {_within(pairwise.interval)}{p_value} (ties count half)"
+    if pairwise.self_consistency is not None:
+        steady = f"{pairwise.self_consistency:.1%} {_within(pairwise.consistency_interval)}"
         yield f"  self-consistency {steady} (same verdict with the order swapped)"
-    if found.bias is not None:
-        yield from _bias_lines(found.bias)
-    if found.canaries:
-        passed = sum(canary.passed is True for canary in found.canaries)
-        yield f"  canaries: {passed} of {len(found.canaries)} pairs with a known answer decided correctly"
-    cost = "" if found.cost is None else f", cost {found.cost:.4f}"
-    yield f"  {found.calls} calls, {found.cached} answers from the cache{cost}"
-    for warning in found.warnings:
+    if pairwise.bias is not None:
+        yield from _bias_lines(pairwise.bias)
+    if pairwise.canaries:
+        passed = sum(canary.passed is True for canary in pairwise.canaries)
+        yield f"  canaries: {passed} of {len(pairwise.canaries)} pairs with a known answer decided correctly"
+    cost = "" if pairwise.cost is None else f", cost {pairwise.cost:.4f}"
+    yield f"  {pairwise.calls} calls, {pairwise.cached} answers from the cache{cost}"
+    for warning in pairwise.warnings:
         yield f"! {one_line(warning, 300)}"
 
 
@@ -354,10 +354,10 @@ def _bias_lines(bias: PairBias) -> Iterator[str]:
         yield f"{line} pairs with equal scores{others}"
 
 
-def _direction(found: Calibration) -> str:
-    if found.bias_p_value is None or found.bias_p_value > 0.05:
+def _direction(calibration: Calibration) -> str:
+    if calibration.bias_p_value is None or calibration.bias_p_value > 0.05:
         return "no clear bias"
-    return "the judge is lenient" if found.bias > 0 else "the judge is harsh"
+    return "the judge is lenient" if calibration.bias > 0 else "the judge is harsh"
 
 
 def _rate(rate: Rate | Corrected | None, otherwise: str = "", form: str = ".1%") -> str:
@@ -375,7 +375,7 @@ _LISTED = 20
 def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
     """Print findings as `file:line: severity code [id] message`, each with its remedy below."""
     console = make_console()
-    name = one_line(_shown(questions), 200)
+    name = one_line(_shown_path(questions), 200)
     for finding in findings:
         where = f"{name}:{finding.line}" if finding.line is not None else name
         line = Text.assemble(
@@ -401,7 +401,7 @@ def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
     console.print(f"{', '.join(words) or 'no findings'} in {count(len(questions), 'question')}")
 
 
-def _shown(questions: QuestionSet) -> str:
+def _shown_path(questions: QuestionSet) -> str:
     """The set's file, relative to the current folder if possible."""
     if questions.path is None:
         return questions.name
@@ -416,41 +416,41 @@ _MOST_LINES = 60
 _MOST_UNREAD = 12
 
 
-def raw_text(asked: AskResult) -> str:
+def raw_text(result: AskResult) -> str:
     """The raw reply: JSON indented, anything else unchanged."""
-    if isinstance(asked.raw, str):
-        return for_terminal(asked.raw)
-    return for_terminal(json.dumps(asked.raw, indent=2, ensure_ascii=False))
+    if isinstance(result.raw, str):
+        return for_terminal(result.raw)
+    return for_terminal(json.dumps(result.raw, indent=2, ensure_ascii=False))
 
 
-def print_asked(asked: AskResult, console: Console) -> None:
+def print_asked(result: AskResult, console: Console) -> None:
     """Print the question, the raw reply and how it was read."""
-    took = milliseconds(asked.reply.timings.latency_ms)
-    asks = one_line(asked.question.asks[-1].question, 200)
+    took = milliseconds(result.reply.timings.latency_ms)
+    asks = one_line(result.question.asks[-1].question, 200)
     emit(
         console,
         Text.assemble(
-            ("asked   ", "dim"), (asks, "bold"), (f"  {one_line(asked.target, 80)}, {took}", "dim")
+            ("asked   ", "dim"), (asks, "bold"), (f"  {one_line(result.target, 80)}, {took}", "dim")
         ),
     )
-    _print_raw(asked, console)
+    _print_raw(result, console)
     emit(console, Text("read as", style="bold"))
-    for line in _parts(asked):
+    for line in _parts(result):
         emit(console, Padding(line, (0, 0, 0, 2), expand=False))
-    if asked.unread:
+    if result.unread:
         emit(console, Text("not read", style="bold"))
-        shown = ", ".join(asked.unread[:_MOST_UNREAD])
-        more = f" and {len(asked.unread) - _MOST_UNREAD} more" if len(asked.unread) > _MOST_UNREAD else ""
+        shown = ", ".join(result.unread[:_MOST_UNREAD])
+        more = f" and {len(result.unread) - _MOST_UNREAD} more" if len(result.unread) > _MOST_UNREAD else ""
         emit(console, Padding(Text(for_terminal(shown + more), style="dim"), (0, 0, 0, 2), expand=False))
-    if asked.proposed:
+    if result.proposed:
         emit(console, Text("suggested mapping for answerkey.toml:", style="bold"))
         # Not wrapped, so that it can be copied.
         console.print(
-            "\n".join(f"  {line}" for line in mapping_lines("NAME", asked.proposed)), soft_wrap=True
+            "\n".join(f"  {line}" for line in mapping_lines("NAME", result.proposed)), soft_wrap=True
         )
-    if asked.scorecard is not None:
+    if result.scorecard is not None:
         console.print()
-        print_trial(Trial(asked.question, replies=(asked.reply,), scorecard=asked.scorecard), console)
+        print_trial(Trial(result.question, replies=(result.reply,), scorecard=result.scorecard), console)
 
 
 def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
@@ -460,17 +460,17 @@ def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
         yield for_terminal(f"{part} = {json.dumps(expression, ensure_ascii=False)}")
 
 
-def _print_raw(asked: AskResult, console: Console) -> None:
+def _print_raw(result: AskResult, console: Console) -> None:
     emit(console, Text("raw reply", style="bold"))
-    lines = raw_text(asked).split("\n") if asked.raw is not None else ["none"]
+    lines = raw_text(result).split("\n") if result.raw is not None else ["none"]
     for line in lines[:_MOST_LINES]:
         console.print(f"  {one_line(line, 500) if len(line) > 500 else line}", style="dim", soft_wrap=True)
     if len(lines) > _MOST_LINES:
         console.print(f"  … {len(lines) - _MOST_LINES} more lines; --raw prints them all", style="dim")
 
 
-def _parts(asked: AskResult) -> Iterator[Text]:
-    reply, read = asked.reply, asked.read
+def _parts(result: AskResult) -> Iterator[Text]:
+    reply, read = result.reply, result.read
     for part, value in _values(reply).items():
         where = read.get(part, "")
         style = "red" if part == "error" and reply.failure else "" if value else "yellow"

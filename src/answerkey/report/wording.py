@@ -136,17 +136,17 @@ def rate_range_text(interval: Interval | None) -> str:
     return f", {interval.level:.0%} interval {percent(interval.low, 0)}–{percent(interval.high, 0)}"
 
 
-def milliseconds(taken: float | None) -> str:
+def milliseconds(duration: float | None) -> str:
     """A time in milliseconds, seconds or minutes."""
-    if taken is None:
+    if duration is None:
         return "–"
-    if taken < 10:
-        return f"{taken:.1f} ms" if taken >= 0.1 or taken == 0 else f"{taken:.2f} ms"
-    if taken < 1000:
-        return f"{taken:.0f} ms"
-    if taken < 120_000:
-        return f"{taken / 1000:.{2 if taken < 10_000 else 1}f} s"
-    return f"{taken / 60_000:.1f} min"
+    if duration < 10:
+        return f"{duration:.1f} ms" if duration >= 0.1 or duration == 0 else f"{duration:.2f} ms"
+    if duration < 1000:
+        return f"{duration:.0f} ms"
+    if duration < 120_000:
+        return f"{duration / 1000:.{2 if duration < 10_000 else 1}f} s"
+    return f"{duration / 60_000:.1f} min"
 
 
 def time_range_text(interval: Interval | None) -> str:
@@ -341,12 +341,12 @@ def comparison_facts(comparison: Comparison) -> Iterator[str]:
         yield f"new kinds of error: {kinds}"
 
 
-def _change(measure: Measure, shown: Callable[[float], str]) -> str:
+def _change(measure: Measure, format_value: Callable[[float], str]) -> str:
     """The interval of a change with its p-value; empty if there is too little data."""
     found = measure.difference
     if found is None or not found.changed:
         return ""
-    return f" ({shown(found.low)} to {shown(found.high)}, {p_text(found.p_value)})"
+    return f" ({format_value(found.low)} to {format_value(found.high)}, {p_text(found.p_value)})"
 
 
 def measure_words(measure: Measure) -> tuple[str, str, str, str]:

@@ -319,7 +319,7 @@ def score_replies(
     how = msgspec.structs.replace(
         how,
         fields=dict(fields or how.fields),
-        kept="trials" if keep else how.kept,
+        results="trials" if keep else how.results,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
     context = make_context(

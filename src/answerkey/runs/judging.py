@@ -157,9 +157,9 @@ def _read_sentences(paths: Iterable[Path]) -> Iterator[tuple[Trial, SentenceLabe
     """Recorded replies with evidence and `sentences`: {text, supported}; sentences with null are skipped."""
     for path in paths:
         reader = RowReader(None)
-        for place, (line, row) in enumerate(read_rows(path)):
+        for index, (line, row) in enumerate(read_rows(path)):
             try:
-                trial = reader.trial(row, place)
+                trial = reader.trial(row, index)
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
             given: Any = row.get("sentences")

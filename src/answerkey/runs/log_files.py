@@ -46,7 +46,7 @@ class FilePart(msgspec.Struct, frozen=True):
     """Where some lines are in a file, so that a process that can read the file needs only this."""
 
     path: str
-    # Identify the file, should another one have been put in its place.
+    # Identify the file, should another one have been put there instead.
     device: int
     inode: int
     start: int
@@ -68,7 +68,7 @@ class FilePart(msgspec.Struct, frozen=True):
 class Block(msgspec.Struct, frozen=True, kw_only=True):
     """Some rows of a log, one after the other."""
 
-    # Its number among all blocks, and the place of its first row among all rows of the log.
+    # Its number among all blocks, and the position of its first row among all rows of the log.
     number: int
     first: int
     # The file as messages name it, and the line before its first; None: its rows have no lines.
@@ -83,7 +83,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     bad: list[tuple[int | None, str, bytes]] = []
     # What is wrong with the file after these rows.
     problem: str = ""
-    # The places of rows whose scoring exceeded its time limit before.
+    # The positions of rows whose scoring exceeded its time limit before.
     too_costly: tuple[int, ...] = ()
 
     def row_checksums(self) -> bytes:
@@ -141,18 +141,18 @@ class LogBlocks:
         self,
         paths: Iterable[Path],
         fields: Mapping[str, str] | None = None,
-        named: Iterable[Path] | None = None,
+        by_name: Iterable[Path] | None = None,
     ) -> None:
         self.paths = list(paths)
         # Files given by name, not found in a folder or by a pattern.
-        self._named = set(self.paths if named is None else named)
+        self._named = set(self.paths if by_name is None else by_name)
         self._fields = fields
         # What was guessed in order to read a file.
         self.notes: list[str] = []
         # Bytes on disk, None if unknown, and how many of them have been read.
         self.size = _size(self.paths)
         self.bytes_read = 0
-        self._number = self._place = 0
+        self._number = self._rows_read = 0
 
     @property
     def files(self) -> int:
@@ -186,7 +186,7 @@ class LogBlocks:
         )
         self.bytes_read = before + (_size([path]) or 0)
 
-    def _of_lines(self, file: RowFile, shown: str) -> Iterator[Block]:
+    def _of_lines(self, file: RowFile, path: str) -> Iterator[Block]:
         rest, stream = file.unread  # type: ignore[misc]  # the caller looked
         line, problem, packed = 0, "", type(stream) is not io.BufferedReader
         file_part = _file_part(stream, len(rest))
@@ -195,14 +195,14 @@ class LogBlocks:
                 pieces, length, piece = [rest], len(rest), b"."
                 # Piece by piece, so that what precedes the damage in an archive is not lost.
                 try:
-                    with reading_errors(Path(shown)):
+                    with reading_errors(Path(path)):
                         while length < _BYTES and piece:
                             pieces.append(piece := stream.read1(_BYTES))
                             length += len(piece)
                 except InputError as error:
-                    problem, piece = str(error).removeprefix(f"{shown}: "), b""
+                    problem, piece = str(error).removeprefix(f"{path}: "), b""
                     problem = f"the file is truncated; the amount of missing data is unknown: {problem}"
-                    self.notes.append(f"{shown}: {problem}; the coverage does not include it")
+                    self.notes.append(f"{path}: {problem}; the coverage does not include it")
                 lines = b"".join(pieces)
                 # What follows the last line break belongs to the next block.
                 end = lines.rfind(b"\n") + 1 if piece else len(lines)
@@ -211,17 +211,17 @@ class LogBlocks:
                     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
                     self.bytes_read += 0 if packed else len(lines)
                     part = file_part and msgspec.structs.replace(file_part, length=len(lines))
-                    yield self._block(shown, count, line=line, lines=lines, part=part)
+                    yield self._block(path, count, line=line, lines=lines, part=part)
                     if file_part is not None:
                         file_part = msgspec.structs.replace(file_part, start=file_part.start + len(lines))
                     line += count
                 if problem:
                     # The line is unknown.
-                    yield self._block(shown, 0, problem=problem)
+                    yield self._block(path, 0, problem=problem)
                 if not piece:
                     return
 
-    def _of_rows(self, rows: Iterator[Row], bad: list[_Bad], shown: str) -> Iterator[Block]:
+    def _of_rows(self, rows: Iterator[Row], bad: list[_Bad], path: str) -> Iterator[Block]:
         """Blocks of rows; `bad` receives those that cannot be read."""
         damage: InputError | None = None
         while damage is None:
@@ -233,16 +233,16 @@ class LogBlocks:
             except InputError as error:
                 damage = error
             if some or bad:
-                yield self._block(shown, len(some) + len(bad), rows=some, bad=list(bad))
+                yield self._block(path, len(some) + len(bad), rows=some, bad=list(bad))
                 bad.clear()
             elif damage is None:
                 return
         raise damage
 
-    def _block(self, path: str, count: int, **given: object) -> Block:
-        block = Block(number=self._number, first=self._place, path=path, **given)  # type: ignore[arg-type]  # as named above
+    def _block(self, path: str, count: int, **fields: object) -> Block:
+        block = Block(number=self._number, first=self._rows_read, path=path, **fields)  # type: ignore[arg-type]  # as named above
         self._number += 1
-        self._place += count
+        self._rows_read += count
         return block
 
     def stamps(self) -> list[tuple[str, int | None, str]] | None:
@@ -263,9 +263,9 @@ class LogBlocks:
         return found
 
     @property
-    def places(self) -> int:
+    def rows_read(self) -> int:
         """How many rows and lines have been read."""
-        return self._place
+        return self._rows_read
 
 
 def _bad_row(error: InputError, row: object) -> _Bad:
@@ -380,6 +380,6 @@ def _free_name(path: Path, read: list[Path]) -> Path:
 
 def _may_be_written(path: Path, read: list[Path]) -> bool:
     if not path.exists():
-        # A dangling link belongs to somebody.
+        # A dangling link may be someone's file.
         return not path.is_symlink()
     return is_side_file(path) and not any(given.exists() and path.samefile(given) for given in read)

@@ -51,9 +51,9 @@ class UnreadableRow(msgspec.Struct, frozen=True):
 
 
 class LoggedTrial(msgspec.Struct, frozen=True):
-    """A trial with its place among all rows of the log."""
+    """A trial with its position among all rows of the log."""
 
-    place: int
+    index: int
     trial: Trial
     # Whether answerkey wrote the row itself.
     scored_before: bool = False
@@ -94,8 +94,8 @@ class RowReader:
             yield UnreadableRow(block.line, block.problem)
 
     def _listed_rows(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
-        for place, (line, row) in enumerate(block.rows, start=block.first):
-            yield self._row(row, row, place, line)
+        for index, (line, row) in enumerate(block.rows, start=block.first):
+            yield self._row(row, row, index, line)
 
     def _lines(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
         if not block.lines:
@@ -112,22 +112,22 @@ class RowReader:
             yield self._row(row, raw, block.first + index, first_line + index)
 
     def _row(
-        self, row: dict[str, Any], raw: bytes | dict[str, Any], place: int, line: int | None
+        self, row: dict[str, Any], raw: bytes | dict[str, Any], row_index: int, line: int | None
     ) -> LoggedTrial | UnreadableRow:
         try:
-            trial = self.trial(row, place, line)
+            trial = self.trial(row, row_index, line)
         except ValueError as error:
             return UnreadableRow(line, str(error), raw)
         without_text = row if lacks_text(row, trial.replies) else None
-        return LoggedTrial(place, trial, row.keys() >= _SCORED_BEFORE, without_text)
+        return LoggedTrial(row_index, trial, row.keys() >= _SCORED_BEFORE, without_text)
 
-    def trial(self, row: Mapping[str, Any], place: int, line: int | None = None) -> Trial:
+    def trial(self, row: Mapping[str, Any], row_index: int, line: int | None = None) -> Trial:
         """The trial of one row; ValueError says what is wrong with it."""
-        position, question = self._find(row, place)
+        position, question = self._find(row, row_index)
         origin = RowOrigin(line, {name: row[name] for name in self._columns if name in row})
         return Trial(question, _trial_number(row), position, _replies(row, question), origin=origin)
 
-    def _find(self, row: Mapping[str, Any], place: int) -> tuple[int, Question]:
+    def _find(self, row: Mapping[str, Any], row_index: int) -> tuple[int, Question]:
         """Position and question; ValueError says why it cannot be found."""
         identity, text = row.get("id"), row.get("question")
         if isinstance(identity, int) and not isinstance(identity, bool):
@@ -143,7 +143,7 @@ class RowReader:
                 raise ValueError(f"the golden set has no question with {named}; check --questions")
         if identity is None and not isinstance(text, str) and not row.get("turns"):
             raise ValueError(f"has neither 'id' nor 'question'{_fields_of(row)}; {propose_maps(row)}")
-        return self._behind + place, self._parse(row, identity, text)
+        return self._behind + row_index, self._parse(row, identity, text)
 
     def _parse(self, row: Mapping[str, Any], identity: object, text: object) -> Question:
         """The question that a row brings itself, parsed once for rows that repeat it."""
@@ -201,7 +201,7 @@ def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
 # Blocks: the rows of a block, scored together and added up.
 
 # What is kept of each result: nothing, the trial, or the row of the run document as a line of JSON.
-Kept = Literal["nothing", "trials", "lines"]
+ResultForm = Literal["nothing", "trials", "lines"]
 # The lowest replies, which reports list.
 WORST_LISTED = 20
 # Rows that are scored together; fewer than the texts that error handling remembers.
@@ -216,7 +216,7 @@ class LogPlan(msgspec.Struct, frozen=True, kw_only=True):
     # The golden set; None: expectations are in the rows.
     questions: tuple[Question, ...] | None = None
     pass_mark: float
-    kept: Kept = "nothing"
+    results: ResultForm = "nothing"
     # Columns that results keep.
     keep: tuple[str, ...] = ()
     scoring_seconds: float = Options().scoring_seconds
@@ -228,11 +228,11 @@ class BlockScorer:
     def __init__(self, plan: LogPlan, grader: Grader) -> None:
         self._plan, self._grader = plan, grader
         # Where a keyword was found is only looked at in results.
-        grader.set_spans(plan.kept != "nothing")
+        grader.set_spans(plan.results != "nothing")
         self._reader = RowReader(plan.questions, keep=plan.keep, registry=grader.registry)
 
     def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
-        """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the place of each row."""
+        """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the index of each row."""
         # Rows make no reference cycles: looking for them in all that a block holds would take a third of the time.
         collects_garbage = gc.isenabled()
         gc.disable()
@@ -241,7 +241,7 @@ class BlockScorer:
             trials = self.trials(block, collector)
             while rows := list(islice(trials, _BATCH)):
                 for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
-                    collector.add(trial, row.place)
+                    collector.add(trial, row.index)
             return collector.part()
         finally:
             if collects_garbage:
@@ -253,13 +253,13 @@ class BlockScorer:
         """The trials of some rows, scored step by step: code that does one thing at a time stays in the processor's cache."""
         for row in rows:
             if before_row is not None:
-                before_row(row.place)
-            if row.place not in block.too_costly:
+                before_row(row.index)
+            if row.index not in block.too_costly:
                 self._grader.look_ahead(row.trial.replies)
         scored: list[Trial] = []
         for row in rows:
             if before_row is not None:
-                before_row(row.place)
+                before_row(row.index)
             scored.append(self._scored(row, block))
         return scored
 
@@ -276,7 +276,7 @@ class BlockScorer:
 
     def _scored(self, logged: LoggedTrial, block: Block) -> Trial:
         trial = logged.trial
-        if logged.place in block.too_costly:
+        if logged.index in block.too_costly:
             return trial.scored(
                 self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
             )
@@ -301,7 +301,7 @@ class BlockCollector:
         self._without_text = 0
         self._first_without_text: BadRow | None = None
 
-    def add(self, trial: Trial, place: int) -> None:
+    def add(self, trial: Trial, row_index: int) -> None:
         """Count a scored trial."""
         card, question = trial.scorecard, trial.question
         known = self._questions.get(question.id)
@@ -313,7 +313,7 @@ class BlockCollector:
             # Rows mostly repeat the very same question.
             slices = None if question is first else QuestionSlices.of(question)
             totals.has_several_texts |= question.question != first.question
-        totals.add(trial, place if self._plan.kept != "nothing" else None)
+        totals.add(trial, row_index if self._plan.results != "nothing" else None)
         self._tally.add_reply(trial, slices or totals.slices)
         if trial.origin is not None and trial.origin.columns:
             self._columns.update(trial.origin.columns)
@@ -323,15 +323,15 @@ class BlockCollector:
         if card.total is None or card.total < 1:
             self._imperfect += 1
             self._failed += not card.passed
-            self._add_low(-1.0 if card.total is None else card.total, place, trial)
-        if self._plan.kept != "nothing":
-            packed = row_line(trial) if self._plan.kept == "lines" else _encode_trial(trial)
-            self._results.append(BlockResult(place, question.id, card.total, packed))
+            self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
+        if self._plan.results != "nothing":
+            packed = row_line(trial) if self._plan.results == "lines" else _encode_trial(trial)
+            self._results.append(BlockResult(row_index, question.id, card.total, packed))
 
-    def _add_low(self, score: float, place: int, trial: Trial) -> None:
+    def _add_low(self, score: float, row_index: int, trial: Trial) -> None:
         if score > self._low_limit:
             return
-        self._low.append((score, place, trial))
+        self._low.append((score, row_index, trial))
         if len(self._low) >= 2 * WORST_LISTED:
             self._low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
             self._low_limit = self._low[-1][0]
@@ -358,7 +358,7 @@ class BlockCollector:
             errors=self._errors,
             points=self._points,
             tally=self._tally,
-            worst=[LowScore(score, place, _encode_trial(trial)) for score, place, trial in low],
+            worst=[LowScore(score, index, _encode_trial(trial)) for score, index, trial in low],
             imperfect=self._imperfect,
             failed=self._failed,
             bad=self._bad,

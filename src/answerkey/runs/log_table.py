@@ -36,10 +36,10 @@ CREATE TABLE IF NOT EXISTS results
 
 
 class LowScore(msgspec.Struct, frozen=True, order=True):
-    """A reply that lost points: its score, -1 if unscored, its place in the log, and the trial, packed."""
+    """A reply that lost points: its score, -1 if unscored, its position in the log, and the trial, packed."""
 
     score: float
-    place: int
+    index: int
     packed: bytes
 
     def trial(self) -> Trial:
@@ -73,8 +73,8 @@ class BlockSummary(msgspec.Struct, kw_only=True):
 class BlockResult(NamedTuple):
     """A result of a block, where results are kept."""
 
-    # Its place among all rows of the log.
-    place: int
+    # Its position among all rows of the log.
+    row_index: int
     question: str
     # None: unscored.
     score: float | None
@@ -164,7 +164,7 @@ class LogTable:
                 database.executemany(
                     "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
                     [
-                        (result.place, number, result.question, result.score, result.packed)
+                        (result.row_index, number, result.question, result.score, result.packed)
                         for result in part.results
                     ],
                 )

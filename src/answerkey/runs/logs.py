@@ -37,7 +37,14 @@ from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import Tally
 from answerkey.runs.key_quality import with_key_quality
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
-from answerkey.runs.log_rows import WORST_LISTED, BlockCollector, BlockScorer, Kept, LoggedTrial, LogPlan
+from answerkey.runs.log_rows import (
+    WORST_LISTED,
+    BlockCollector,
+    BlockScorer,
+    LoggedTrial,
+    LogPlan,
+    ResultForm,
+)
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import new_run_id, run_warnings
@@ -73,7 +80,7 @@ class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
     # Processes that score; None: one per core.
     processes: int | None = None
     # What is kept of each result, besides the summary and the lowest replies.
-    kept: Kept = "trials"
+    results: ResultForm = "trials"
     # Where bad rows are written; None: they are only counted.
     bad_rows: Path | None = None
     # CPU seconds that one reply may take in a scoring process; a reply that takes longer is unscored. None: as for a run.
@@ -186,7 +193,7 @@ class LogRun:
             recipe=grader.recipe,
             questions=None if questions is None else questions.questions,
             pass_mark=grader.scoring.pass_mark,
-            kept=how.kept,
+            results=how.results,
             keep=how.keep,
             scoring_seconds=how.scoring_seconds or Options().scoring_seconds,
         )
@@ -271,7 +278,7 @@ class LogRun:
         """The run that all parts make."""
         self._bad.sort(key=lambda block: block[0])
         self._check_gradable()
-        questions = _QuestionCount(self.plan, self._blocks.places)
+        questions = _QuestionCount(self.plan, self._blocks.rows_read)
         for some in self.table.questions():
             for totals in some:
                 self._tally.add_question(totals)
@@ -309,26 +316,26 @@ class LogRun:
         return whole.unscored_reasons()
 
     def _results(self, numbers: "array[int]") -> LoggedResults:
-        kept, has_golden_set, table = self._how.kept, self.plan.questions is not None, self.table
+        form, has_golden_set, table = self._how.results, self.plan.questions is not None, self.table
 
         def trials(results: Iterable[tuple[int, bytes]]) -> Iterator[Trial]:
-            if kept != "trials":
+            if form != "trials":
                 raise InputError(
-                    "the results of this log were not kept one by one (kept='trials' keeps them)"
+                    "the results of this log were not stored one by one (results='trials' keeps them)"
                 )
-            for place, packed in results:
-                trial = _numbered(_decode_trial(packed), numbers[place])
-                yield trial if has_golden_set else msgspec.structs.replace(trial, position=place)
+            for index, packed in results:
+                trial = _numbered(_decode_trial(packed), numbers[index])
+                yield trial if has_golden_set else msgspec.structs.replace(trial, position=index)
 
         def lines() -> Iterator[bytes]:
-            return (_numbered_line(line, numbers[place]) for place, line in table.results())
+            return (_numbered_line(line, numbers[index]) for index, line in table.results())
 
-        worst = [_numbered(low.trial(), numbers[low.place] if numbers else 1) for low in self._worst]
+        worst = [_numbered(low.trial(), numbers[low.index] if numbers else 1) for low in self._worst]
         return LoggedResults(
             lambda: trials(table.results()),
             by_question=lambda: trials(table.results_by_question()),
             worst_first=lambda: trials(table.worst_results()),
-            lines=lines if kept == "lines" else None,
+            lines=lines if form == "lines" else None,
             worst=worst,
             imperfect=self._imperfect,
             failed=self._failed,
@@ -372,10 +379,10 @@ class LogRun:
 class _QuestionCount:
     """What is counted over all questions of a log, besides their values."""
 
-    def __init__(self, plan: LogPlan, places: int) -> None:
+    def __init__(self, plan: LogPlan, rows: int) -> None:
         self._golden = len(plan.questions or ())
         # Place in the log → the trial number of the reply there, where results are kept.
-        self.numbers = array("i", [1]) * places if plan.kept != "nothing" else array("i")
+        self.numbers = array("i", [1]) * rows if plan.results != "nothing" else array("i")
         # The most replies of any question, and how many questions of the golden set have one.
         self.repeat = 1
         self.answered = 0
@@ -390,13 +397,13 @@ class _QuestionCount:
         self.answered += totals.first < self._golden
         if totals.has_several_texts:
             self._ambiguous.append(totals.id)
-        given = sorted(totals.numbers)
-        repeated = sum(one == other for one, other in pairwise(given))
+        used = sorted(totals.numbers)
+        repeated = sum(one == other for one, other in pairwise(used))
         if repeated:
             self._repeated_numbers += repeated
             self._repeated.append(totals.id)
-        for place, number in zip(sorted(totals.places), _free_numbers(given), strict=False):
-            self.numbers[place] = number
+        for index, number in zip(sorted(totals.indices), _free_numbers(used), strict=False):
+            self.numbers[index] = number
 
     def notes(self) -> Iterator[str]:
         """What a reader must know of the log's ids and trial numbers."""
@@ -412,10 +419,10 @@ class _QuestionCount:
             )
 
 
-def _free_numbers(given: Sequence[int]) -> Iterator[int]:
+def _free_numbers(used: Sequence[int]) -> Iterator[int]:
     """The numbers from 1 that are not among the given ones, which are sorted."""
     number = 1
-    for taken in given:
+    for taken in used:
         yield from range(number, taken)
         number = max(number, taken + 1)
     yield from count(number)
@@ -464,7 +471,7 @@ def _journal_path(
         scoring,
         questions and questions.hash,
         how.fields,
-        how.kept,
+        how.results,
         how.keep,
     ]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
@@ -519,8 +526,8 @@ async def score_judged_log(
                     raise TypeError("a judge that cannot be opened")
                 for block in log.blocks_to_do():
                     collector = BlockCollector(log.plan, block)
-                    async for trial, place in _judged(scorer.trials(block, collector), grader, judging):
-                        collector.add(trial, place)
+                    async for trial, index in _judged(scorer.trials(block, collector), grader, judging):
+                        collector.add(trial, index)
                     log.add(collector.part())
                     if judging.failure is not None:
                         break
@@ -542,7 +549,7 @@ async def _judged(
     async def score(one: LoggedTrial) -> tuple[Trial, int]:
         trial = one.trial
         judged = await judging.judge(trial.question, trial.replies)
-        return trial.scored(grader.grade(trial.question, trial.replies, judged)), one.place
+        return trial.scored(grader.grade(trial.question, trial.replies, judged)), one.index
 
     waiting: deque[asyncio.Task[tuple[Trial, int]]] = deque()
     try:

@@ -52,8 +52,8 @@ _LONG_TEXT = 100_000
 _CHECK_SECONDS = 0.25
 # Thread switch interval while a thread grades, so that the event loop is not kept waiting.
 _SWITCH_SECONDS = 0.001
-_PLACE = struct.Struct("<q")
-_NO_PLACE = -1
+_INDEX = struct.Struct("<q")
+_NO_INDEX = -1
 
 
 class WorkerSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class WorkerProcess:
     def __init__(self, setup: WorkerSetup) -> None:
         # Where it notes the row that it is working on.
         self._progress = tempfile.TemporaryFile(prefix="answerkey-")  # noqa: SIM115  # lives as long as the process
-        self._progress.write(_PLACE.pack(_NO_PLACE))
+        self._progress.write(_INDEX.pack(_NO_INDEX))
         self._progress.flush()
         number = self._progress.fileno()
         # -P: a folder called answerkey in the current one must not be imported.
@@ -120,11 +120,11 @@ class WorkerProcess:
             return None
 
     @property
-    def place(self) -> int | None:
+    def row_index(self) -> int | None:
         """The row that it was working on last."""
         self._progress.seek(0)
-        (place,) = _PLACE.unpack(self._progress.read(_PLACE.size))
-        return None if place == _NO_PLACE else place
+        (index,) = _INDEX.unpack(self._progress.read(_INDEX.size))
+        return None if index == _NO_INDEX else index
 
     def kill(self) -> None:
         """End it at once."""
@@ -191,10 +191,10 @@ def serve(progress: int) -> None:
     # What the first reply would load is not charged to it.
     grader.prepare()
     scorer = None if setup.log is None else BlockScorer(setup.log, grader)
-    place = mmap.mmap(progress, _PLACE.size)
+    progress_index = mmap.mmap(progress, _INDEX.size)
 
     def before_row(row: int) -> None:
-        _PLACE.pack_into(place, 0, row)
+        _INDEX.pack_into(progress_index, 0, row)
         _limit_time(setup.cpu_seconds)
 
     _write_frame(answers, WorkerReady())
@@ -247,21 +247,21 @@ class ProcessPool:
         """The parts, as they are done."""
         waiting, taking = iter(blocks), threading.Lock()
 
-        def feed(place: int) -> None:
+        def feed(slot: int) -> None:
             try:
                 while not self._closed.is_set():
                     with taking:
                         block = next(waiting, None)
                     if block is None:
                         break
-                    self._done.put(self._score(place, block))
+                    self._done.put(self._score(slot, block))
                 self._done.put(None)
             except BaseException as error:  # noqa: BLE001  # raised again where the results are read
                 self._done.put(error)
 
         threads = [
-            threading.Thread(target=feed, args=(place,), name="answerkey-worker", daemon=True)
-            for place in range(len(self._workers))
+            threading.Thread(target=feed, args=(slot,), name="answerkey-worker", daemon=True)
+            for slot in range(len(self._workers))
         ]
         for thread in threads:
             thread.start()
@@ -275,11 +275,11 @@ class ProcessPool:
             else:
                 yield part
 
-    def _score(self, place: int, block: Block) -> BlockPart:
+    def _score(self, slot: int, block: Block) -> BlockPart:
         """What a worker makes of a block. One that crashed is replaced once; a row that exceeds its limit is left out."""
         crashed = 0
         while crashed < 2:
-            worker = self._workers[place] or self._start(place)
+            worker = self._workers[slot] or self._start(slot)
             answer = worker.ask(block.sent())
             if isinstance(answer, BaseException):
                 raise answer
@@ -289,22 +289,22 @@ class ProcessPool:
             if isinstance(answer, BlockPart):
                 return answer
             worker.kill()
-            row = worker.place
+            row = worker.row_index
             if worker.ended_by_limit() and row is not None:
                 block = msgspec.structs.replace(block, too_costly=(*block.too_costly, row))
             else:
                 crashed += 1
             worker.wait()
-            self._workers[place] = None
+            self._workers[slot] = None
         raise AnswerkeyError(
             f"the worker scoring block {block.number} of {block.path} crashed twice (out of memory?)"
         )
 
-    def _start(self, place: int) -> WorkerProcess:
+    def _start(self, slot: int) -> WorkerProcess:
         with self._starting:
             if self._closed.is_set():
                 raise AnswerkeyError("the scoring has ended")
-            worker = self._workers[place] = WorkerProcess(self._setup)
+            worker = self._workers[slot] = WorkerProcess(self._setup)
             return worker
 
     def close(self) -> None:

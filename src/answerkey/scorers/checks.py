@@ -18,7 +18,7 @@ from answerkey.text.differences import misfit
 from answerkey.text.language import detect_language
 from answerkey.text.normalise import compile_pattern, one_line
 
-# A value from 0 to 1 (None: it cannot be told) and the reason in words.
+# A value from 0 to 1 (None: unknown) and the reason in words.
 Outcome = tuple[float | None, str]
 
 _SHOWN = 80
@@ -70,7 +70,7 @@ def _json(text: str) -> tuple[Any, str | None]:
     try:
         return msgspec.json.decode(text.encode("utf-8", "replace")), None
     except msgspec.DecodeError as error:
-        fenced = " (it stands in a code fence)" if text.startswith("```") else ""
+        fenced = " (it is in a code fence)" if text.startswith("```") else ""
         return None, f"the reply is not JSON{fenced}: {error}"
 
 

@@ -153,11 +153,11 @@ class Grader:
                 for reply in replies:
                     scorer.look_ahead(reply)
 
-    def set_spans(self, wanted: bool) -> None:
-        """Say whether scores must tell where each keyword was found; looking only for values is faster."""
+    def set_spans(self, enabled: bool) -> None:
+        """Whether scores include where each keyword was found; values alone are faster."""
         for scorer in self._scorers:
             if isinstance(scorer, ResponseQuality):
-                scorer.spans = wanted
+                scorer.spans = enabled
 
     @property
     def run_fields(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Scorers of one's own: a function `(question, reply)` or an object with `score` becomes a Scorer whose values are checked."""
+"""User-defined scorers: a function `(question, reply)` or an object with `score` becomes a Scorer whose values are checked."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ class OwnScorer(BaseScorer):
     def _several(self, values: Sequence[Any]) -> Sequence[Score]:
         for value in values:
             if not isinstance(value, Score) or value.name not in self._names:
-                named = f"a Score called {value.name!r}" if isinstance(value, Score) else _shown(value)
+                named = f"a Score called {value.name!r}" if isinstance(value, Score) else _value_text(value)
                 return self._unscored(f"gave {named} in a list; it declares {', '.join(self._names)}")
         return [_score(value.name, value) for value in values]
 
@@ -140,12 +140,14 @@ def _score(name: str, value: Any) -> Score:
     if isinstance(value, bool):
         return Score(name, 1.0 if value else 0.0, "yes" if value else "no")
     if not isinstance(value, Real):
-        return _no_value(name, f"gave {_shown(value)}; {_GIVES}")
+        return _no_value(name, f"gave {_value_text(value)}; {_GIVES}")
     number = float(value)
-    return Score(name, number) if isfinite(number) else _no_value(name, f"gave {number}, which is no number")
+    return (
+        Score(name, number) if isfinite(number) else _no_value(name, f"gave {number}, which is not a number")
+    )
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     kind = type(value).__name__
     if inspect.iscoroutine(value):
         value.close()
@@ -219,7 +221,7 @@ def make_scorer(
         made = _from_function(part, name, None, "higher", ())
     else:
         raise UsageError(
-            f"{_shown(part)} is no scorer; give a function (question, reply) or an object with 'score'"
+            f"{_value_text(part)} is not a scorer; give a function (question, reply) or an object with 'score'"
         )
     return made.adapted(name=name, direction=direction, arguments=arguments)
 
@@ -249,7 +251,7 @@ def _from_object(part: Any, name: str | None) -> OwnScorer:
     label = getattr(part, "name", name)
     version = getattr(part, "version", None)
     if not isinstance(label, str) or not isinstance(version, str):
-        raise UsageError(f"the scorer {_shown(part)} needs a 'name' and a 'version', both text")
+        raise UsageError(f"the scorer {_value_text(part)} needs a 'name' and a 'version', both text")
     return OwnScorer(
         part.score,
         name=label,

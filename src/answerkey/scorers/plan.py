@@ -62,7 +62,7 @@ def make_grader(
     scoring = scoring or Scoring()
     settings = settings or Settings()
     own = {scorer.name: scorer for scorer in configured_scorers(settings)}
-    # One that the caller gives stands in the place of a configured one of its name.
+    # A scorer that the caller gives replaces the configured one of its name.
     registry = settings.scorer_registry
     given = _distinct(scorers, registry)
     own |= {scorer.name: scorer for scorer in given}

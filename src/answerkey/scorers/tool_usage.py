@@ -58,10 +58,10 @@ def fit_tools(expected: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> To
     )
 
 
-def _common(wanted: Sequence[str], made: Sequence[str]) -> int:
+def _common(expected: Sequence[str], made: Sequence[str]) -> int:
     """Length of the longest common subsequence: an optimal alignment of two sequences of names."""
     lengths = [0] * (len(made) + 1)
-    for name in wanted:
+    for name in expected:
         diagonal = 0
         for index, other in enumerate(made, start=1):
             above = lengths[index]
@@ -105,25 +105,25 @@ def argument_credit(expected: dict[str, Any] | None, actual: dict[str, Any] | No
 _ABSENT = object()
 
 
-def _fits(wanted: Any, arguments: dict[str, Any], name: str) -> bool:
+def _fits(expected: Any, arguments: dict[str, Any], name: str) -> bool:
     value = arguments.get(name, _ABSENT)
-    if isinstance(wanted, dict) and set(wanted) == {"ignore"}:
+    if isinstance(expected, dict) and set(expected) == {"ignore"}:
         return True
-    if isinstance(wanted, dict) and set(wanted) == {"regex"}:
+    if isinstance(expected, dict) and set(expected) == {"regex"}:
         return value is not _ABSENT and isinstance(
-            compile_pattern(wanted["regex"]).search(_as_text(value)), tuple
+            compile_pattern(expected["regex"]).search(_as_text(value)), tuple
         )
-    if isinstance(wanted, list):
+    if isinstance(expected, list):
         # An empty text or null among the acceptable values says that the argument may be left out.
         if value is _ABSENT:
-            return "" in wanted or None in wanted
-        return value == wanted or any(_equal(option, value) for option in wanted)
-    return value is not _ABSENT and _equal(wanted, value)
+            return "" in expected or None in expected
+        return value == expected or any(_equal(option, value) for option in expected)
+    return value is not _ABSENT and _equal(expected, value)
 
 
-def _equal(wanted: Any, value: Any) -> bool:
+def _equal(expected: Any, value: Any) -> bool:
     # True == 1 in Python, but not in a tool's arguments.
-    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
+    return bool(expected == value) and isinstance(expected, bool) == isinstance(value, bool)
 
 
 def _as_text(value: Any) -> str:
