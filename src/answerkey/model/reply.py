@@ -18,11 +18,13 @@ ERROR_KINDS: tuple[ErrorKind, ...] = SYSTEM_ERRORS + RESPONSE_ERRORS
 HARNESS_PROBLEMS: tuple[HarnessProblem, ...] = get_args(HarnessProblem)
 
 
-class Failure(msgspec.Struct, frozen=True):
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a question did not get an answer."""
 
     kind: ErrorKind | HarnessProblem
     message: str
+    # Where the chatbot's own code raised it: its innermost frames, without values of secrets.
+    traceback: str = ""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.model.reasons import details, reason
-from answerkey.model.reply import Json, JsonObject, Reply
+from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.model.scorecard import UNNUMBERED, Score, Scorecard, Trial
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> d
         "tools_used": [call.name for call in calls],
         "tool_calls": [msgspec.to_builtins(call) for call in calls],
         "sources": [msgspec.to_builtins(source) for reply in replies for source in reply.sources],
-        "error": None if error is None else {"kind": error.kind, "message": error.message},
+        "error": None if error is None else _error_document(error, replies),
         "latency_ms": round(sum(taken), 3) if taken else None,
         "timings": msgspec.to_builtins(last.timings),
         "usage": msgspec.to_builtins(last.usage),
@@ -135,6 +135,14 @@ def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> d
         "response_id": last.response_id,
         "trace_id": last.trace_id,
     }
+
+
+def _error_document(error: Failure, replies: Sequence[Reply]) -> dict[str, str]:
+    document = {"kind": error.kind, "message": error.message}
+    traces = (reply.failure.traceback for reply in replies if reply.failure is not None)
+    if trace := next(filter(None, traces), ""):
+        document["traceback"] = trace
+    return document
 
 
 # The JSON Schema of the run document: what every version under the same `schema` number has.

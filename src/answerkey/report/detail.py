@@ -345,6 +345,8 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[ComponentDetail, ...]
     metrics: dict[str, float | None]
     error: str
+    # Where the chatbot's code raised the error; empty: unknown.
+    traceback: str
     latency_ms: float | None
     first_byte_ms: float | None
     queue_ms: float
@@ -425,7 +427,7 @@ def _turn(
         if text is None
         else tuple(cut_at_marks(text[: limits.reply], _spans(details, links), limits.spans)),
         cut=0 if text is None else max(0, len(text) - limits.reply),
-        found=_found(details),
+        found=_found_expectations(details),
         missing=_texts(details.get("missing"))
         if "missing" in details
         else tuple(describe_expectation(keyword) for keyword in question.expected_keywords if text is None),
@@ -449,6 +451,7 @@ def _turn(
         error=""
         if card.error is None
         else _cut(f"{card.error.kind}: {card.error.message}", limits.tool_text),
+        traceback="" if reply.failure is None else reply.failure.traceback,
         latency_ms=timings.latency_ms,
         first_byte_ms=timings.first_byte_ms,
         queue_ms=timings.queue_ms,
@@ -473,7 +476,7 @@ def _texts(values: object) -> tuple[str, ...]:
     return tuple(one_line(str(value), 200) for value in values) if isinstance(values, list | tuple) else ()
 
 
-def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
+def _found_expectations(details: Mapping[str, Any]) -> tuple[str, ...]:
     """The keywords found; for a pattern, the text that it matched."""
     matched = {
         match.get("keyword"): match.get("text")
@@ -551,8 +554,8 @@ def _spans(details: Mapping[str, Any], links: LinksDetail | None) -> Iterator[Sp
         yield item.start, item.end, "linked" if item.where else "unlinked", link_note(item)
 
 
-def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[Span]:
-    start, end = found.get("start"), found.get("end")
+def _span(match: Mapping[str, Any], mark: str, note: str) -> Iterator[Span]:
+    start, end = match.get("start"), match.get("end")
     if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
         yield start, end, mark, note
 

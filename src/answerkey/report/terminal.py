@@ -448,6 +448,8 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator[Text]:
         yield Text.assemble((f"… {turn.cut:,} more characters", "dim"))
     if turn.error:
         yield Text.assemble(("error  ", "dim"), (turn.error, "red"))
+    if turn.traceback:
+        yield Text(turn.traceback, style="dim")
     if turn.found or turn.missing:
         words = Text.assemble(("keywords  ", "dim"))
         for word in turn.found:

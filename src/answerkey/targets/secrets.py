@@ -83,7 +83,9 @@ class Secrets:
             text=self._redact_json(reply.text),
             tool_calls=msgspec.convert(calls, tuple[ToolCall, ...]),
             sources=msgspec.convert(sources, tuple[Source, ...]),
-            failure=None if failure is None else Failure(failure.kind, self.redact_message(failure.message)),
+            failure=None
+            if failure is None
+            else Failure(failure.kind, self.redact_message(failure.message), self.redact(failure.traceback)),
             conversation_id=self._redact_json(reply.conversation_id),
             response_id=self._redact_json(reply.response_id),
             trace_id=self._redact_json(reply.trace_id),

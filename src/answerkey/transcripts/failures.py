@@ -1,8 +1,10 @@
 """Kinds of system errors, recognised in the error texts of chatbots, drivers and gateways."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 from answerkey.model.reply import ERROR_KINDS, ErrorKind, Failure, JsonObject
@@ -11,6 +13,13 @@ from answerkey.text.normalise import lazy
 from answerkey.transcripts.json_values import json_text, safe_text, type_in_words
 
 SystemErrorKind = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
+
+# Frames and characters of a traceback.
+_MOST_FRAMES = 10
+_MOST_TRACEBACK = 4000
+_PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 6
 
 # "module.ClassName: what happened"; the class says more than the words after it.
 _CLASS = lazy(r"^\s*(?:[A-Za-z_]\w*\.)*([A-Z]\w{2,})\s*(?:[:(]|$)")
@@ -125,7 +134,36 @@ def failure_from_exception(exc: BaseException, redact: Callable[[str], str] = st
         return exc.failure
     text = exception_text(exc)
     message = f"{type(exc).__name__}: {text}" if text else type(exc).__name__
-    return Failure(_kind(exc), failure_message(redact(message)))
+    masked = _mask_environment(redact(message))
+    return Failure(_kind(exc), failure_message(masked), redact(_own_frames(exc)))
+
+
+def _own_frames(exc: BaseException) -> str:
+    """The innermost frames of an exception in code that is not answerkey's, as a traceback writes them."""
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if not _is_answerkey(frame.filename)]
+    here = str(Path.cwd()) + os.sep
+    for frame in frames:
+        frame.filename = frame.filename.removeprefix(here)
+    lines = traceback.format_list(frames[-_MOST_FRAMES:])
+    if len(frames) > _MOST_FRAMES:
+        lines.insert(0, f"  … {len(frames) - _MOST_FRAMES} outer frames\n")
+    # A source line may hold anything, and a path may be a terminal's control sequence.
+    text = "".join(char for char in "".join(lines) if char == "\n" or char.isprintable())
+    return _mask_environment(safe_text(text)[:_MOST_TRACEBACK].rstrip())
+
+
+def _is_answerkey(path: str) -> bool:
+    return path.startswith(_PACKAGE_FOLDER)
+
+
+def _mask_environment(text: str) -> str:
+    """A text without the values of environment variables that are named like secrets."""
+    for name, value in os.environ.items():
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
+            text = text.replace(value, f"${{{name}}}")
+    return text
 
 
 def exception_text(exc: BaseException) -> str:
