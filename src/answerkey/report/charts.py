@@ -221,12 +221,12 @@ def _time_axis(moments: Sequence[str]) -> tuple[list[float], tuple[tuple[float, 
         middle = (_LEFT + _RIGHT) / 2
         return [middle] * len(times), ((middle, f"{first:%Y-%m-%d}", True),)
 
-    def place(time: datetime) -> float:
+    def position(time: datetime) -> float:
         return round(_LEFT + (_RIGHT - _LEFT) * (time - first).total_seconds() / span, 2)
 
-    marks = [(place(tick), words) for tick, words in _ticks(first, times[-1])]
+    marks = [(position(tick), words) for tick, words in _ticks(first, times[-1])]
     labels = tuple((at, words, number % 3 == 0) for number, (at, words) in enumerate(marks))
-    return [place(time) for time in times], labels
+    return [position(time) for time in times], labels
 
 
 def _ticks(first: datetime, last: datetime) -> list[tuple[datetime, str]]:
@@ -235,7 +235,7 @@ def _ticks(first: datetime, last: datetime) -> list[tuple[datetime, str]]:
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     step = next((step for step in _HOURS if hours / step <= _TIMES), None)
     if step is None:
-        # The first of a month, every so many months.
+        # The first of a month, every N months.
         months = ceil(hours / (_TIMES * 30.5 * 24))
         begin = midnight.year * 12 + midnight.month - 1
         days = [
