@@ -84,7 +84,9 @@ class Chatbot:
         self._answer = answer
         self.asked: list[dict[str, Any]] = []
         self.under_way = self.most_under_way = 0
-        self.url = ""
+        self.url = self.health_url = ""
+        # What its health endpoint reports.
+        self.health: Any = {}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -116,10 +118,14 @@ class Chatbot:
                 self.under_way -= 1
             return answer if isinstance(answer, web.StreamResponse) else web.json_response(answer)
 
+        async def health(request: web.Request) -> web.StreamResponse:
+            return web.json_response(self.health)
+
         async def start() -> web.AppRunner:
             app = web.Application()
             app.router.add_post("/chat", chat)
             app.router.add_post("/v1/chat/completions", chat)
+            app.router.add_get("/health", health)
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -127,6 +133,7 @@ class Chatbot:
 
         runner = self._loop.run_until_complete(start())
         self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/chat"
+        self.health_url = self.url.replace("/chat", "/health")
         self._ready.set()
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())

@@ -192,14 +192,39 @@ def test_a_question_without_a_value_can_be_one_to_decline(
     assert (metrics["abstained"], metrics["over_refused"]) == (quality, 0.0)
 
 
+NEVER_ENDS = (
+    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n WHERE x > 0"
+)
+MANY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT x FROM n"
+
+
 @pytest.mark.parametrize(
     ("expectation", "message"),
     [
         ({"sql": "SELECT gross FROM nowhere", "from": "books"}, "no such table"),
         ({"sql": "SELECT 1", "from": "boks"}, "there is no [truth.boks]"),
         ({"sql": "UPDATE reservations SET gross = 0", "from": "books"}, "read-only"),
+        ({"sql": "ATTACH 'other.db' AS other", "from": "books"}, "read-only"),
+        ({"sql": "SELECT 1; SELECT 2", "from": "books"}, "several statements"),
+        ({"sql": NEVER_ENDS, "from": "books"}, "took longer than 0.5 s"),
+        ({"sql": MANY, "from": "books"}, "more than 10,000 rows"),
+        (
+            {"sql": "SELECT month, gross FROM reservations", "from": "books"},
+            "returns 2 columns (month, gross)",
+        ),
+        ({"sql": "SELECT x'00ff'", "from": "books"}, "binary (a BLOB)"),
+        ({"sql": "SELECT 9e999", "from": "books"}, "inf, which is not a number"),
+        ({"sql": "SELECT gross FROM reservations WHERE month = 'x'", "from": "books"}, "gives no row"),
+        ({"sql": "SELECT NULL", "from": "books"}, "gives NULL"),
+        ({"sql": "SELECT :year", "from": "books"}, "no value for :year"),
         ({"fact": "a.b", "from": "books"}, "computes 'sql', not 'fact'"),
-        ({"python": "total"}, "must name a source under [truth]"),
+        ({"fact": "entity.founded", "from": "facts"}, "no value at 'entity.founded'; entity has formed"),
+        ({"fact": "entity", "from": "facts"}, "is an object with formed"),
+        ({"python": "total"}, "functions.py has no 'total'; it has fails, nan, gone"),
+        ({"python": "fails"}, "fails() raised ZeroDivisionError: division by zero"),
+        ({"python": "nan"}, "the value is nan, which is not a number"),
+        ({"python": "gone"}, "gives NULL"),
+        ({"python": "fails", "args": {"month": 1}}, "fails() raised TypeError"),
     ],
 )
 def test_a_key_that_cannot_be_computed_is_one_line(
@@ -209,14 +234,55 @@ def test_a_key_that_cannot_be_computed_is_one_line(
     project: Path,
     write_rows: Callable[..., Path],
 ) -> None:
+    (project / "facts.yml").write_text("entity:\n  formed: 2019-04-01\n")
+    (project / "functions.py").write_text(
+        "def fails():\n    return 1 / 0\n\ndef nan():\n    return float('nan')\n\ndef gone():\n    return None\n"
+    )
+    sources = '[truth.facts]\ndocument = "facts.yml"\n[truth.rules]\npython = "functions.py"\n'
+    (project / "answerkey.toml").write_text(
+        CONFIG.replace('books.db"\n', 'books.db"\ntimeout = 0.5\n') + sources
+    )
+    (project / "bot.py").write_text("raise SystemExit('the chatbot was started')\n")
     write_rows(
         "golden.jsonl", QUESTIONS[0], {"id": "b", "question": "What?", "expected_keywords": [expectation]}
     )
     refused = command("run")
-    assert refused.code == 3
+    assert refused.code in (2, 3)
     assert message in refused.err
     assert "golden.jsonl:2: b:" in refused.err
     assert len(refused.err.strip().splitlines()) == 1
+    assert not (project / ".answerkey").exists()
+    assert command("truth").code == 3
+
+
+def test_sources_that_cannot_be_opened_are_one_line(command: Callable[..., Any], project: Path) -> None:
+    def refusal(source: str) -> str:
+        (project / "answerkey.toml").write_text(
+            f'questions = "golden.jsonl"\ntarget = "bot.py:answer"\n[truth.books]\n{source}\n'
+        )
+        done = command("run")
+        assert done.code in (2, 3)
+        assert not (project / ".answerkey").exists()
+        lines = done.err.strip().splitlines()
+        # One line for each of the two questions, or one for the configuration.
+        assert all("golden.jsonl:" in line for line in lines) or len(lines) == 1, done.err
+        return str(lines[0])
+
+    assert "no such file" in refusal('url = "sqlite:///missing.db"')
+    assert "use sqlite:///path or postgresql://" in refusal('url = "mysql://localhost/books"')
+    assert "[truth.books] url: " in refusal('url = "postgresql://127.0.0.1:9/books"')
+    assert "no such file" in refusal('files = { reservations = "missing_*.csv" }')
+    (project / "reservations.csv").write_bytes(b"\xff\xfe\x00broken")
+    assert "use .csv, .tsv, .parquet, .json or .jsonl" in refusal('files = { reservations = "books.db" }')
+    assert "exactly one of url, files, document, python" in refusal(
+        'url = "sqlite:///books.db"\npython = "t.py"'
+    )
+    locked = sqlite3.connect(project / "books.db", isolation_level=None)
+    locked.execute("BEGIN EXCLUSIVE")
+    try:
+        assert "locked" in refusal('url = "sqlite:///books.db"')
+    finally:
+        locked.close()
 
 
 def test_the_users_rows_name_a_function(
@@ -262,13 +328,44 @@ def test_the_users_rows_name_a_function(
 def test_a_health_endpoint_is_a_precondition(
     command: Callable[..., Any], project: Path, chatbot: Callable[..., Any]
 ) -> None:
-    unreachable = (
-        '[[world]]\nname = "documents"\nget = "http://127.0.0.1:9/health"\nvalue = "count"\nexpect = "> 0"\n'
+    bot = chatbot(lambda body: {"answer": "You took in $3,960.00 in July and $9,209 in August."})
+    health = '[[world]]\nname = "documents"\nget = "{}"\nvalue = "documents.count"\nexpect = "> 0"\n'
+
+    def refusal(address: str) -> str:
+        text = CONFIG.replace("bot.py:answer", bot.url) + health.format(address)
+        (project / "answerkey.toml").write_text(text)
+        done = command("run")
+        assert (done.code, len(bot.asked)) == (3, 0), done.err
+        assert len(done.err.strip().splitlines()) == 1
+        return str(done.err)
+
+    bot.health = {"documents": {"count": 0}}
+    assert "world: documents: expected > 0, found 0" in refusal(bot.health_url)
+    bot.health = {"state": "starting"}
+    assert "world: documents: expected > 0, found nothing" in refusal(bot.health_url)
+    assert "HTTP 404 Not Found" in refusal(bot.health_url + "/nowhere")
+    assert "http://127.0.0.1:9/health" in refusal("http://127.0.0.1:9/health")
+    bot.health = {"documents": {"count": 12}}
+    (project / "answerkey.toml").write_text(
+        CONFIG.replace("bot.py:answer", bot.url) + health.format(bot.health_url)
     )
-    (project / "answerkey.toml").write_text(CONFIG + unreachable)
-    refused = command("run")
-    assert refused.code == 3
-    assert "documents: http://127.0.0.1:9/health" in refused.err
+    done = command("run", "--json")
+    assert done.code == 0
+    assert done.document["summary"]["truth"]["world"][1] == {
+        "name": "documents",
+        "value": 12,
+        "expect": "> 0",
+        "holds": True,
+    }
+
+
+def test_doctor_checks_truth_and_world(command: Callable[..., Any], project: Path) -> None:
+    shown = command("doctor")
+    assert "2 values computed, 1 of 1 preconditions hold" in shown.out
+    fill(project)
+    shown = command("doctor")
+    assert shown.code == 1
+    assert "reservations are loaded: expected > 0, found 0; and 2 more" in shown.out
 
 
 def test_ten_thousand_keys_share_their_query(project: Path) -> None:

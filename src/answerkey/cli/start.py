@@ -300,6 +300,8 @@ def _checks(target: str | None, store: str | None) -> Iterator[Check]:
     else:
         yield Check("configuration", "note", "none, using defaults (`answerkey init` creates one)")
     yield _checked("golden set", lambda: _check_golden_set(settings))
+    if settings.truth or settings.world:
+        yield _checked("truth", lambda: _check_truth(settings))
     yield _checked("chatbot", lambda: _check_chatbot(target or settings.target, settings))
     yield _checked("store", lambda: _check_store(store, settings))
     yield _check_gitignore()
@@ -325,6 +327,21 @@ def _check_golden_set(settings: Settings) -> tuple[str, str]:
     name = questions.path if settings.questions else "bundled"
     text = f"{name}: {len(questions)} questions, {len(findings)} findings of `answerkey lint`"
     return ("wrong" if worst_severity(findings) == "error" else "ok"), text
+
+
+def _check_truth(settings: Settings) -> tuple[str, str]:
+    """Whether the preconditions hold and every expectation can be computed."""
+    from answerkey.runs.context import golden_set
+    from answerkey.runs.truth import compute_truth
+
+    resolved = compute_truth(golden_set(None, settings), settings)
+    world = resolved.truth.world
+    held = sum(check.holds for check in world)
+    text = f"{resolved.truth.computed} values computed, {held} of {len(world)} preconditions hold"
+    if not resolved.problems:
+        return "ok", text
+    more = f"; and {len(resolved.problems) - 1} more (answerkey truth)" if len(resolved.problems) > 1 else ""
+    return "wrong", f"{text}; {resolved.problems[0]}{more}"
 
 
 def _check_chatbot(target: str | None, settings: Settings) -> tuple[str, str]:

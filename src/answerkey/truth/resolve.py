@@ -299,7 +299,7 @@ def _world_value(condition: WorldCondition, sources: TruthSources) -> Any:
 def _fetched(condition: WorldCondition) -> Any:
     """The value that a web address, such as a chatbot's health endpoint, reports."""
     import json
-    from urllib.error import URLError
+    from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
     import jmespath
@@ -310,6 +310,8 @@ def _fetched(condition: WorldCondition) -> Any:
     try:
         with urlopen(request, timeout=_HTTP_SECONDS) as response:  # noqa: S310  # checked above
             body = response.read(_MOST_BYTES)
+    except HTTPError as error:
+        raise TruthError(f"{condition.get}: HTTP {error.code} {error.reason}") from None
     except (URLError, OSError, ValueError) as error:
         raise TruthError(f"{condition.get}: {getattr(error, 'reason', None) or error}") from None
     if not condition.value:
