@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
     from answerkey.comparison.planning import plan
     from answerkey.comparison.run_ranking import rank
+    from answerkey.fault_points import fault_point, fault_scope
     from answerkey.model.options import JudgeSettings, Options, Price, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
     from answerkey.model.scorecard import Score, Scorecard, Trial
     from answerkey.model.summary import Summary
-    from answerkey.runs.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.runs.api import ab, evaluate, evaluate_async, faults, rescore, resume, score, score_replies
     from answerkey.runs.audit import audit
     from answerkey.runs.experiment import Experiment
     from answerkey.runs.judging import calibrate
@@ -63,6 +64,9 @@ _LOCATIONS = {
     "plan": "answerkey.comparison.planning",
     "rank": "answerkey.comparison.run_ranking",
     "evaluate_async": "answerkey.runs.api",
+    "fault_point": "answerkey.fault_points",
+    "fault_scope": "answerkey.fault_points",
+    "faults": "answerkey.runs.api",
     "rescore": "answerkey.runs.api",
     "resume": "answerkey.runs.api",
     "score": "answerkey.runs.api",
@@ -100,6 +104,9 @@ __all__ = [
     "compare",
     "evaluate",
     "evaluate_async",
+    "fault_point",
+    "fault_scope",
+    "faults",
     "plan",
     "rank",
     "rescore",

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Literal, Protocol, Self, TypeAlias, runtime_ch
 
 import msgspec
 
+from answerkey.model.fault import Fault
 from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
@@ -30,6 +31,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     # W3C trace context of this attempt, which identifies the chatbot's spans.
     traceparent: str | None = None
+    # What to do to a tool result on purpose; only in a run of `faults`.
+    fault: Fault | None = None
 
 
 class RetryableError(Exception):
@@ -112,6 +115,8 @@ class BaseTarget(ABC):
     base_url: str = ""
     # Identifies the version of its instructions.
     prompt_hash: str | None = None
+    # Whether it can break a tool of the chatbot (`Ask.fault`) without a proxy.
+    takes_faults: bool = False
 
     async def __aenter__(self) -> Self:
         """Open connections and processes; raises TargetUnreachableError if it cannot be reached at all."""
@@ -155,6 +160,7 @@ class TargetWrapper(BaseTarget):
     model = _forwarded("model")
     base_url = _forwarded("base_url")
     prompt_hash = _forwarded("prompt_hash")
+    takes_faults = _forwarded("takes_faults")
 
     def __init__(self, target: BaseTarget) -> None:
         self.target = target

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from answerkey_demo.brains import FAULTS, BasicBrain, FlakyBrain, OpenAIBrain
+from answerkey_demo.faults import Fault
 from answerkey_demo.knowledge import Knowledge, open_knowledge
 from answerkey_demo.planner import Brain, Conversation, Planner
 from answerkey_demo.tools import Turn
@@ -46,15 +47,18 @@ class Chatbot:
         # by id; the one that was not used for the longest time is forgotten first
         self._conversation = lru_cache(_MAX_CONVERSATIONS)(lambda key: Conversation())
 
-    async def ask(self, question: str, conversation_id: str | None = None) -> dict[str, Any]:
+    async def ask(
+        self, question: str, conversation_id: str | None = None, *, fault: Fault | None = None
+    ) -> dict[str, Any]:
         """The reply to a question, as the HTTP service gives it; an exception where the assistant fails.
 
-        With a conversation id, follow-up questions ("And in September?") are understood.
+        With a conversation id, follow-up questions ("And in September?") are understood. `fault` breaks a tool on purpose.
         """
         if not isinstance(question, str):
             raise TypeError(f"question must be a string, not {type(question).__name__}")
         started = time.perf_counter()
         turn = Turn(self.knowledge.database)
+        turn.fault = fault
         conversation = Conversation() if conversation_id is None else self._conversation(conversation_id)
         # without control characters and lone surrogates
         printable = "".join(c if c.isprintable() else " " for c in question)

@@ -21,6 +21,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from starlette.routing import Route
 
 from answerkey_demo.chatbot import Chatbot
+from answerkey_demo.faults import headers_of, read_fault
 from answerkey_demo.post_json import post_json
 from answerkey_demo.tools import TOOL_SCHEMAS, ToolExecutionError
 
@@ -156,15 +157,18 @@ class _Service:
         question, conversation_id = given.values()
         if question is None:
             raise HTTPException(400, 'the field "question" is missing')
+        fault = read_fault(request.headers.get("answerkey-fault"))
         try:
-            reply = await self._chatbot.ask(question, conversation_id)
+            reply = await self._chatbot.ask(question, conversation_id, fault=fault)
         except Exception as error:  # noqa: BLE001 (whatever the assistant raises is reported, never hidden)
-            return _failure(error, conversation_id)
+            failed = _failure(error, conversation_id)
+            failed.headers.update(headers_of(fault))
+            return failed
         said = {**reply, "question": question, "created_at": datetime.now(UTC).isoformat()}
         self._replies[reply["response_id"]] = (question, said)
         if len(self._replies) > _REMEMBERED:
             self._replies.popitem(last=False)
-        return JSONResponse(reply)
+        return JSONResponse(reply, headers=headers_of(fault))
 
     async def judge(self, request: Request) -> Response:
         ids = dict.fromkeys(("value", "response_id", "conversation_id", "idempotency_key"), _MAX_ID)

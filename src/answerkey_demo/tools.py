@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from answerkey_demo.faults import Fault
 from answerkey_demo.language.words import STOPWORDS, content_stems, normalise, words_of
 
 _SCHEMAS = Path(__file__).parent / "tool_schemas.json"
@@ -182,6 +183,8 @@ class Turn:
         self.calls: list[dict[str, Any]] = []
         # what every call raises instead of running: how faults get into real calls
         self.broken: Exception | None = None
+        # one call that is broken on purpose, by the caller
+        self.fault: Fault | None = None
         # filled in by a brain that talks to a model
         self.usage: dict[str, int] = {}
 
@@ -194,10 +197,13 @@ class Turn:
         try:
             if self.broken is not None:
                 raise self.broken
+            due = self.fault if self.fault is not None and self.fault.is_due(name) else None
+            if due is not None and due.error:
+                raise ToolExecutionError(due.error)
             if name not in _TOOLS:
                 raise ToolExecutionError(f"no tool is called {name}; there are {', '.join(_TOOLS)}")
             try:
-                call["result"] = _TOOLS[name](self._database, **arguments)
+                call["result"] = due.value if due is not None else _TOOLS[name](self._database, **arguments)
             except TypeError as error:
                 raise ToolExecutionError(f"{name}: wrong arguments ({error})") from error
         except Exception as error:

@@ -56,6 +56,11 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "export": CommandEntry("answerkey.cli.key:export", "Convert a golden set to another tool's format."),
         "schema": CommandEntry("answerkey.cli.key:schema", "Print JSON Schemas for editors."),
     },
+    "Stress": {
+        "faults": CommandEntry(
+            "answerkey.cli.stress:faults", "Break the chatbot's tools, and see what it makes of that."
+        ),
+    },
     "Look": {
         "show": CommandEntry("answerkey.cli.look:show", "Show a run."),
         "runs": CommandEntry("answerkey.cli.look:runs", "List, tag and delete runs."),

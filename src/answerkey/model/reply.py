@@ -5,10 +5,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from answerkey.model.fault import FaultRecord
+
 _SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
 _ResponseError = Literal["empty", "null", "error_text", "trace", "malformed", "truncated"]
 # What the harness itself could not do; never charged to the chatbot.
-HarnessProblem = Literal["configuration", "mapping", "login", "local_resources", "scorer", "too_costly"]
+HarnessProblem = Literal[
+    "configuration", "mapping", "login", "local_resources", "scorer", "too_costly", "not_faulted"
+]
 ErrorKind = Literal[_SystemError, _ResponseError]
 # Why a model stopped before it had said all: its limit of tokens, its own refusal, or the provider's filter.
 Finish = Literal["length", "refusal", "filter"]
@@ -43,6 +47,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # Milliseconds after the question was sent; None: not observed.
     start_ms: float | None = None
     duration_ms: float | None = None
+    # The result was replaced on purpose (`faults`).
+    injected: bool = False
 
 
 def result_digest(call: ToolCall) -> str | None:
@@ -128,6 +134,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish: Finish | None = None
     # The model's reasoning, if it is returned; not part of the answer.
     reasoning: str | None = None
+    # The fault that was planned for it, in a run of `faults`.
+    fault: FaultRecord | None = None
 
     @property
     def error(self) -> Failure | None:

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 import msgspec
 
 from answerkey.model.comparison import Comparison, Confirmation
+from answerkey.model.fault import FaultSettings
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.options import Options, TargetVersion
 from answerkey.model.run_document import run_document
@@ -27,6 +28,8 @@ class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
     early_stop: bool
     # Planned looks at which it may stop; 0: none.
     looks: int = 0
+    # The second run is the first one with these faults; None: the runs are of two chatbots.
+    faults: FaultSettings | None = None
 
 
 # How the name of what a recorded log's replies came from begins.

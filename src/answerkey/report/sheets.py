@@ -63,6 +63,8 @@ class Sheet(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     warnings: tuple[str, ...]
     tables: tuple[SheetTable, ...]
+    # What the page is about.
+    subject: str = "Chatbot comparison"
 
 
 def comparison_sheet(comparison: Comparison) -> Sheet:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from answerkey.gates import Gate
     from answerkey.protocols import BaseTarget
     from answerkey.runs.experiment import Experiment
+    from answerkey.runs.fault_results import FaultResult
     from answerkey.runs.logs import LogScoring
     from answerkey.store.sql import SqlStore
 
@@ -268,6 +269,70 @@ def _experiment_gates(context: RunContext, gates: Sequence[str]) -> "list[Gate]"
     from answerkey.gates import check_gates  # most runs have no gates
 
     return check_gates(gates, context.grader.directions, baseline="a")[: len(gates)]
+
+
+def faults(
+    questions: QuestionsLike | None = None,
+    target: TargetLike | None = None,
+    options: Options | None = None,
+    *,
+    kinds: Sequence[str] = (),
+    tools: Sequence[str] = (),
+    per_question: int = 1,
+    resume: str | None = None,
+    gates: Sequence[str] = (),
+    judge: JudgeChange | None = None,
+    scorers: Sequence[Any] = (),
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    **changes: Any,
+) -> "FaultResult":
+    """Ask each question clean and with faults in the results of its tools, and decide what the chatbot made of them.
+
+    Args:
+        questions: The golden set.
+        target: The chatbot: one that the proxy observes, a model with tools, or Python with `@answerkey.fault_point`.
+        kinds: Kinds of faults; all of them by default.
+        tools: Tools to break; by default those that the clean replies used.
+        per_question: Faults for each question.
+        resume: Continue an interrupted run, given the id of either of its runs.
+        gates: Such as "resilience >= 0.8", "fabricated == 0" and "landed >= 20".
+
+    >>> answerkey.faults("questions.jsonl", target=my_bot, kinds=["error", "empty"]).outcomes  # doctest: +SKIP
+    """
+    from answerkey.runs.fault_results import check_fault_gates
+    from answerkey.runs.faults import fault_scorer, fault_settings, finish_faults, resume_faults, run_faults
+
+    settings = settings or load_settings()
+    chosen = make_options(settings, options, changes)
+    check_fault_gates(gates)
+    if resume is not None:
+        store = open_configured_store(settings, chosen.store, create=False)
+        info = store.find_run(resume)
+        own = info.options
+        continued = msgspec.structs.replace(
+            own,
+            judge=_changed_judge(judge, own.judge),
+            budget=own.budget if chosen.budget is None else chosen.budget,
+            prices=settings.prices or own.prices,
+        )
+        context = make_context(
+            continued, settings, scorers=[*scorers, fault_scorer(continued, settings)], progress=progress
+        )
+        return finish_faults(wait_for(resume_faults(context, info, store)), gates)
+    planned = fault_settings(kinds, tools, per_question, chosen)
+    # The configured gates and baseline are for runs.
+    chosen = msgspec.structs.replace(chosen, gates=(), baseline=None, confirm=0, reuse=False)
+    context = make_context(
+        chosen, settings, scorers=[*scorers, fault_scorer(chosen, settings)], progress=progress
+    )
+    golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
+    context.grader.check_questions(golden)
+    golden, truth = with_truth(golden, settings)
+    context.grader.set_questions(golden)
+    context = msgspec.structs.replace(context, truth=truth)
+    target = choose_target(target, settings, questions=questions, options=chosen)
+    return finish_faults(wait_for(run_faults(context, golden, target, planned)), gates)
 
 
 def score(

@@ -320,7 +320,7 @@ class _Session:
         self._recorders: list[Recorder] = []
         self._budget = BudgetGuard(None, (), ())
         # Trials of each arm.
-        self._planned = len(questions) * arms[0].info.repeat
+        self._planned = [len(questions) * arm.info.repeat for arm in arms]
 
     async def open(self, opened: AsyncExitStack) -> None:
         """Open the judges first: if one does not work, no run is created."""
@@ -369,7 +369,7 @@ class _Session:
             async with AsyncExitStack() as recording:
                 for recorder in recorders:
                     await recording.enter_async_context(recorder.recording())
-                context.progress.begin(arms[0].info, planned=len(arms) * self._planned, done=0)
+                context.progress.begin(arms[0].info, planned=sum(self._planned), done=0)
                 with self._retry.until_stopped():
                     for arm, recorder in zip(arms, recorders, strict=True):
                         if arm.stored_keys:
@@ -424,7 +424,7 @@ class _Session:
             ended = "interrupted"
         elif self._order.stopped_early:
             ended = "partial"
-        parts = zip(self._arms, self._writers, self._recorders, self._judging, strict=True)
+        parts = zip(self._arms, self._writers, self._recorders, self._judging, self._planned, strict=True)
         return [self._finish_arm(*part, ended, reason) for part in parts]
 
     def _finish_arm(
@@ -433,6 +433,7 @@ class _Session:
         writer: DurableWriter,
         recorder: Recorder,
         judging: "JudgingSession | None",
+        planned: int,
         status: Literal["interrupted", "partial", "complete"],
         reason: str,
     ) -> Run:
@@ -450,7 +451,7 @@ class _Session:
         elif writer.set_aside:
             results = tuple(t for t in results if (t.position, t.number) not in writer.set_aside)
         summed = partial(store_summary, self._context, self._store, info, self._questions, results)
-        run = writer.run_owned(partial(summed, planned=self._planned))
+        run = writer.run_owned(partial(summed, planned=planned))
         return msgspec.structs.replace(run, warnings=(*run.warnings, *writer.warnings))
 
 

@@ -25,7 +25,9 @@ def new_run_id() -> str:
 
 def resume_command(info: RunInfo) -> str:
     """The command that continues a run."""
-    return f"answerkey {'resume' if info.experiment is None else 'ab --resume'} {info.id}"
+    link = info.experiment
+    command = "resume" if link is None else "ab --resume" if link.faults is None else "faults --resume"
+    return f"answerkey {command} {info.id}"
 
 
 def open_configured_store(settings: Settings, url: str | None = None, *, create: bool = True) -> SqlStore:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
+from answerkey.model.fault import FAULT_HEADER, FaultRecord
 from answerkey.model.reply import Evidence, Failure, Json, Reply, Timings
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.conversations import (
@@ -167,6 +168,8 @@ class HttpTarget(BaseTarget):
             self.kind, msgspec.structs.replace(settings, url=safe_url(settings.url))
         )
         self.settings = settings
+        # By a header, where the chatbot honours it.
+        self.takes_faults = True
         self.secrets = secrets or Secrets()
         self._session = TargetSession(
             self.name,
@@ -260,6 +263,10 @@ class HttpTarget(BaseTarget):
             headers = headers | cookie_header(login_cookies, cookies)
         if ask.traceparent:
             headers = {**headers, "traceparent": ask.traceparent}
+        if ask.fault is not None:
+            from answerkey.fault_points import write_header  # only runs of `faults` need it
+
+            headers = {**headers, FAULT_HEADER: write_header(ask.fault)}
         if self.settings.query:
             endpoint = endpoint.with_query(_query(self._query.fill(values)))
         if self._has_body:
@@ -275,6 +282,9 @@ class HttpTarget(BaseTarget):
             else:
                 context = QuestionContext(ask.question, ask.turn, ask.turn > 0)
                 reply = await read_reply(response, self.settings.reply, self.secrets, context)
+        if ask.fault is not None and FAULT_HEADER.lower() in response.headers:
+            # The chatbot says that it broke its tool, and reports the result itself.
+            reply = msgspec.structs.replace(reply, fault=FaultRecord(fault=ask.fault, landed=True))
         if response.set_cookies:
             self._cookies.set(ask.conversation_id, (cookies or {}) | read_cookies(response.set_cookies))
         timings = Timings(

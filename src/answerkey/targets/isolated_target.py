@@ -315,6 +315,8 @@ class IsolatedTarget(BaseTarget):
         if settings.processes < 1:
             raise ConfigError(f"processes = {settings.processes}: must be at least 1")
         self.name = name or f"python:{settings.python}"
+        # By the chatbot's fault points.
+        self.takes_faults = True
         # None: not known before it is imported.
         self.code = _file_of(settings.python, folder)
         source = "" if self.code is None else self.code.read_text(errors="replace")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -41,6 +41,9 @@ from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.fields import add_usage
 from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json, decode_strict_json
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events, decode_event
+
+if TYPE_CHECKING:
+    from answerkey.fault_points import FaultScope as _FaultScope
 
 _CUT_OFF = "the call was cut off at the model's limit of tokens"
 
@@ -431,6 +434,7 @@ class ModelTarget(BaseTarget):
             raise ConfigError(f"max_turns = {settings.max_turns}: must be at least 1")
         context = context or TargetContext(settings={})
         self.name = context.name or f"{kind}:{model}"
+        self.takes_faults = bool(settings.tools)
         # Its price is found by the model.
         self.model = model
         self.base_url = settings.base_url or os.environ.get(api.base_url_env) or api.base_url
@@ -509,9 +513,18 @@ class ModelTarget(BaseTarget):
         if turn is None or turn.finished or turn.turn != ask.turn:
             turn = ModelTurn(self._api, ask.turn, turn.before(ask.turn) if turn else [], ask.question)
             self._turns.set(ask.conversation_id, turn)
+        call: Callable[[ToolCall], Awaitable[ToolCall]] = self._call
+        scope: _FaultScope | None = None
+        if ask.fault is not None:
+            from answerkey.fault_points import FaultScope  # only runs of `faults` need it
+
+            scope = FaultScope(ask.fault)
+            call = partial(self._call_faulted, scope)
         reply = await turn.run(
-            lambda messages: self._step(messages, ask.traceparent), self._call, self.settings.max_turns
+            lambda messages: self._step(messages, ask.traceparent), call, self.settings.max_turns
         )
+        if scope is not None and scope.record is not None:
+            reply = msgspec.structs.replace(reply, fault=scope.record)
         return self._secrets.redact_reply(admit_reply(reply))
 
     async def so_far(self, ask: Ask) -> Reply | None:
@@ -607,3 +620,9 @@ class ModelTarget(BaseTarget):
                 request, error=f"there is no tool {request.name!r}", result_seen=True
             )
         return await tool.call(request)
+
+    async def _call_faulted(self, scope: "_FaultScope", request: ToolCall) -> ToolCall:
+        """Run a call; the one that the fault is planned for brings what it plants."""
+        is_due = scope.is_due(request.name)
+        done = await self._call(request)
+        return scope.on_call(done) if is_due else done

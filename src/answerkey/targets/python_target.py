@@ -12,11 +12,11 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -49,6 +49,9 @@ from answerkey.transcripts.payloads import (
     reply_from_exception,
     reply_from_object,
 )
+
+if TYPE_CHECKING:
+    from answerkey.fault_points import FaultScope
 
 # Asks, and whether its result must be awaited.
 _Asking = tuple[Callable[[Ask], Any], bool]
@@ -319,6 +322,15 @@ def _divert_here() -> Iterator[None]:
         _in_chatbot.reset(token)
 
 
+def _faulted(ask: Ask) -> "AbstractContextManager[FaultScope | None]":
+    """The fault of a question, for the fault points of the chatbot."""
+    if ask.fault is None:
+        return nullcontext()
+    from answerkey.fault_points import fault_scope  # only runs of `faults` need it
+
+    return fault_scope(ask.fault)
+
+
 class PythonTarget(BaseTarget):
     """A callable as a chatbot: it takes the question and returns a str, dict, Reply or anything that can be read as one."""
 
@@ -345,6 +357,8 @@ class PythonTarget(BaseTarget):
         # Whether it gets the conversation id.
         self.remembers = _gets_conversation_id(function)
         self._max_reply_mb = max_reply_mb
+        # By its fault points.
+        self.takes_faults = True
         self._open = ExitStack()
         self._mapping = mapping
         self._concurrency = concurrency
@@ -364,8 +378,9 @@ class PythonTarget(BaseTarget):
         """Call it once; an exception becomes the failure of the reply, except for cancellation and Ctrl-C."""
         watch = Stopwatch()
         spans = Collected()
+        scope: FaultScope | None = None
         try:
-            with _divert_here(), in_process_spans(ask.traceparent) as spans:
+            with _divert_here(), in_process_spans(ask.traceparent) as spans, _faulted(ask) as scope:
                 result = await self._call(ask, watch)
             reply = self._read_object(result, ask)
         except _TooLargeError:
@@ -377,6 +392,8 @@ class PythonTarget(BaseTarget):
             if retryable is not None:
                 raise retryable from error
             reply = reply_from_exception(error)
+        if scope is not None and scope.record is not None:
+            reply = msgspec.structs.replace(reply, fault=scope.record)
         if spans.spans:
             reply = admit_reply(join_observations(reply, [spans.observation()]), self._max_reply_mb)
         timings = watch.timings()

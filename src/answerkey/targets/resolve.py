@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import msgspec
 
 from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, UsageError
+from answerkey.model.fault import Fault
 from answerkey.model.options import Price, TargetVersion, check_label, priced
 from answerkey.model.reply import Json, Reply, Timings
 from answerkey.plugins import load_object, targets
@@ -103,6 +104,7 @@ class TargetAdapter(BaseTarget):
             ("base_url", str),
             ("prompt_hash", str),
             ("capacity", int),
+            ("takes_faults", bool),
         ):
             value = getattr(own, name, None)
             if isinstance(value, kind):
@@ -157,6 +159,7 @@ class DemoTarget(BaseTarget):
         self.name = name or (f"demo:{variant}" if variant else "demo")
         self.fingerprint = settings_hash("demo", [variant, version("answerkey")])
         self._chatbot: Any = None
+        self.takes_faults = True
 
     async def __aenter__(self) -> "DemoTarget":
         # Imported on opening: its language tools are heavy.
@@ -176,7 +179,8 @@ class DemoTarget(BaseTarget):
             raise UsageError("the target is not open: use it in `async with`")
         watch = Stopwatch()
         try:
-            answer = await self._chatbot.ask(ask.question, ask.conversation_id)
+            fault = None if ask.fault is None else _demo_fault(ask.fault)
+            answer = await self._chatbot.ask(ask.question, ask.conversation_id, fault=fault)
             note_raw(lambda: json_text(answer))
             reply = reply_from_object(answer)
         except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
@@ -184,6 +188,15 @@ class DemoTarget(BaseTarget):
         return msgspec.structs.replace(reply, timings=watch.timings())
 
 
+def _demo_fault(fault: Fault) -> object:
+    """A fault as the demo reads it from a request."""
+    from answerkey.fault_points import write_header  # only runs of `faults` need it
+
+    return load_object("answerkey_demo.faults:read_fault")(write_header(fault, _ANY_LENGTH))
+
+
+# Longest value that is put into a fault for a chatbot in this process.
+_ANY_LENGTH = 10**7
 # How the built-in kinds are written on the command line.
 TARGET_FORMS = (
     "demo, http://…, python:module:callable, file.py:callable, cmd:PROGRAM, "

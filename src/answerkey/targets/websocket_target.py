@@ -41,6 +41,8 @@ class WebSocketTarget(HttpTarget):
         super().__init__(settings, name=name, concurrency=concurrency, tls=tls)
         if settings.login is not None:
             raise ConfigError(f"target {self.name}: a WebSocket has no login; put the token into its headers")
+        # A socket has no headers for each question.
+        self.takes_faults = False
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
         self._aiohttp: aiohttp.ClientSession | None = None
         self._sockets: PerConversation[aiohttp.ClientWebSocketResponse] = PerConversation(concurrency)

@@ -1,0 +1,182 @@
+"""`faults`: twins, plan, landing, resume, and that ordinary runs pay nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import answerkey
+from answerkey.errors import UsageError
+from answerkey.model.fault import FaultSettings
+from answerkey.model.options import Options
+from answerkey.runs.api import faults
+from answerkey.runs.fault_results import FaultResult
+from answerkey.store import open_store
+
+RECORDS = {"A": 4100, "B": 5200, "C": 6300}
+QUESTIONS = [
+    {
+        "id": name,
+        "question": f"What is the balance of account {name}?",
+        "expected_keywords": [str(balance)],
+        "expected_tools": ["get_balance"],
+    }
+    for name, balance in RECORDS.items()
+]
+
+
+@answerkey.fault_point("get_balance")
+def get_balance(account: str) -> dict[str, object]:
+    """The record of an account."""
+    return {"account": account, "balance": RECORDS[account]}
+
+
+def bot(question: str) -> dict[str, object]:
+    """Admits an error or an empty result, and repeats whatever else it gets."""
+    account = question.rstrip("?")[-1]
+    try:
+        record = get_balance(account)
+    except (RuntimeError, TimeoutError) as error:
+        call = {"name": "get_balance", "arguments": {"account": account}, "error": str(error)}
+        return {"answer": "I could not reach the accounts, so I cannot say.", "tool_calls": [call]}
+    call = {"name": "get_balance", "arguments": {"account": account}, "result": record}
+    balance = record.get("balance") if isinstance(record, dict) else None
+    said = "I could not find the balance." if balance is None else f"The balance is {balance}."
+    return {"answer": said, "tool_calls": [call]}
+
+
+def run(tmp_path: Path, *kinds: str, **more: object) -> FaultResult:
+    """Faults in the bot above, or in another target."""
+    chosen = {"target": bot, **more}
+    return faults(QUESTIONS, kinds=kinds, store=f"sqlite:///{tmp_path}/a.db", **chosen)  # type: ignore[arg-type]
+
+
+def test_the_key_decides_what_became_of_each_fault(tmp_path: Path) -> None:
+    result = run(tmp_path, "error", "empty", "wrong_record", per_question=3)
+    outcomes = {(case.fault and case.fault.kind, case.outcome) for case in result.cases}
+    assert outcomes == {("error", "honest"), ("empty", "honest"), ("wrong_record", "misled")}
+    assert result.summary.landed == result.summary.planned == 9
+    assert result.clean.summary.score == 1.0
+    misled = next(case for case in result.cases if case.outcome == "misled")
+    [(start, end)] = misled.words
+    assert (misled.reply or "")[start:end] in misled.because
+    assert result.loss is not None
+    assert result.loss > 0.3
+
+
+def test_the_plan_depends_on_the_seed_alone_and_is_balanced(tmp_path: Path) -> None:
+    plans = [
+        [
+            (case.id, case.trial, case.fault)
+            for case in run(tmp_path, seed=3, concurrency=many, per_question=4).cases
+        ]
+        for many in (1, 7)
+    ]
+    assert plans[0] == plans[1]
+    kinds = [fault.kind for _, _, fault in plans[0] if fault is not None]
+    assert max(map(kinds.count, kinds)) - min(map(kinds.count, kinds)) <= 1
+
+
+def test_a_tool_without_a_fault_point_never_lands(tmp_path: Path) -> None:
+    def other(question: str) -> dict[str, object]:
+        return {
+            "answer": "4100",
+            "tool_calls": [{"name": "get_balance", "arguments": {}, "result": {"balance": 4100}}],
+        }
+
+    result = run(tmp_path, "error", target=other)
+    assert result.summary.landed == 0
+    assert result.resilience is None
+    [reason] = result.not_landed
+    assert "did not break get_balance" in reason
+    assert result.faulted.summary.trials == 0
+    assert result.clean.summary.trials == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kinds": ["eror"]}, "did you mean 'error'"),
+        ({"kinds": ["error"], "repeat": 2}, "--per-question"),
+        ({"gates": ["resilence >= 0.8"]}, "'resilence' is unknown"),
+        ({"target": "replay:none.jsonl"}, "none.jsonl"),
+        ({"engine": "ray"}, "--engine ray"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_asked(
+    tmp_path: Path, arguments: dict[str, object], message: str
+) -> None:
+    chosen = {"target": bot, "store": f"sqlite:///{tmp_path}/a.db", **arguments}
+    with pytest.raises(answerkey.errors.AnswerkeyError, match=message):
+        faults(QUESTIONS, **chosen)  # type: ignore[arg-type]
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_a_target_whose_tools_cannot_be_reached_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="put the proxy before its model"):
+        run(tmp_path, "error", target="cmd:cat")
+
+
+def test_both_runs_are_stored_and_the_faulted_one_is_not_reused(tmp_path: Path) -> None:
+    result = run(tmp_path, "error")
+    with open_store(f"sqlite:///{tmp_path}/a.db", create=False) as store:
+        clean, faulted = (store.find_run(one.id) for one in (result.clean, result.faulted))
+    assert clean.target_hash != faulted.target_hash
+    assert faulted.experiment is not None
+    assert faulted.experiment.faults == FaultSettings(kinds=("error",))
+    again = answerkey.evaluate(QUESTIONS, bot, store=f"sqlite:///{tmp_path}/a.db", reuse=True)
+    assert again.summary.score == 1.0
+
+
+def test_gates(tmp_path: Path) -> None:
+    result = run(tmp_path, "error", gates=["resilience >= 0.8", "fabricated == 0", "landed >= 20"])
+    assert [gate.passed for gate in result.gates] == [True, True, False]
+
+
+def test_the_demo_from_the_command_line(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "answerkey",
+        "faults",
+        "--target",
+        "demo",
+        "--kinds",
+        "error,empty",
+        "--sample",
+        "6",
+    ]
+    done = subprocess.run(
+        [*command, "-o", "f.md", "--json"], cwd=tmp_path, capture_output=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["summary"]["landed"] == document["summary"]["planned"] > 0
+    assert {case["outcome"] for case in document["cases"]} <= {
+        "honest",
+        "recovered",
+        "crashed",
+        "fabricated",
+        "not_landed",
+    }
+    assert "Resilience" in (tmp_path / "f.md").read_text()
+
+
+def test_an_ordinary_run_imports_nothing_of_faults(tmp_path: Path) -> None:
+    code = (
+        "import sys, answerkey\n"
+        "golden = [{'question': 'a?', 'expected_keywords': ['a']}]\n"
+        "answerkey.evaluate(golden, lambda q: 'a', store='b.db')\n"
+        "print([name for name in sys.modules if 'fault' in name or 'planting' in name])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    # The nouns alone, which replies and runs have as fields.
+    assert done.stdout.strip() == "['answerkey.model.fault']"
+
+
+def test_options_of_a_run_have_no_faults() -> None:
+    assert not [name for name in Options.__struct_fields__ if "fault" in name]
