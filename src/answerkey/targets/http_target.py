@@ -51,8 +51,16 @@ from answerkey.transcripts.failures import (
 )
 from answerkey.transcripts.formats import streamed
 from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json, read_number, too_large
-from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
-from answerkey.transcripts.streams import STREAM_KINDS, EventReader, StreamKind, assemble, ends_in_calls
+from answerkey.transcripts.payloads import ReplyMapping, map_events, note_raw, reply_from_payload
+from answerkey.transcripts.streams import (
+    STREAM_KINDS,
+    EventReader,
+    StreamKind,
+    assemble,
+    decode_event,
+    ends_in_calls,
+    listed_events,
+)
 
 _LONGEST_REPLY = 1024 * 1024
 _PREFLIGHT_S = 10.0
@@ -96,6 +104,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     body: dict[str, Any] | list[Any] | str | None = None
     # Where the parts of the reply are, if not under the usual names.
     reply: ReplyMapping | None = None
+    # Of a stream of the chatbot's own: the name of an event → what it brings of the reply.
+    events: dict[str, ReplyMapping] = {}
     tls: TlsSettings | None = None
     # The same as `verify` and `ca_file` in `tls`.
     verify_tls: bool = True
@@ -281,7 +291,9 @@ class HttpTarget(BaseTarget):
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
                 context = QuestionContext(ask.question, ask.turn, ask.turn > 0)
-                reply = await read_reply(response, self.settings.reply, self.secrets, context)
+                reply = await read_reply(
+                    response, self.settings.reply, self.secrets, context, events=self.settings.events
+                )
         if ask.fault is not None and FAULT_HEADER.lower() in response.headers:
             # The chatbot says that it broke its tool, and reports the result itself.
             reply = msgspec.structs.replace(reply, fault=FaultRecord(fault=ask.fault, landed=True))
@@ -326,7 +338,12 @@ def _names_type(headers: dict[str, str]) -> bool:
 
 
 async def read_reply(
-    response: Response, mapping: ReplyMapping | None, secrets: Secrets, context: QuestionContext = NO_CONTEXT
+    response: Response,
+    mapping: ReplyMapping | None,
+    secrets: Secrets,
+    context: QuestionContext = NO_CONTEXT,
+    *,
+    events: Mapping[str, ReplyMapping] | None = None,
 ) -> Reply:
     """The reply in a successful response."""
     kind = STREAM_KINDS.get(response.content_type)
@@ -337,14 +354,17 @@ async def read_reply(
         note_raw(lambda: secrets.redact(decode_text(body, response.charset)[0]))
         reply = _from_body(response, body, mapping, context)
     else:
-        reply = await _from_stream(
-            response, kind, secrets, partial(reply_from_payload, mapping=mapping, context=context)
-        )
+        read = partial(reply_from_payload, mapping=mapping, context=context)
+        reply = await _from_stream(response, kind, secrets, read, events or {})
     return secrets.redact_reply(reply)
 
 
 async def _from_stream(
-    response: Response, kind: StreamKind, secrets: Secrets, read: Callable[[object], Reply]
+    response: Response,
+    kind: StreamKind,
+    secrets: Secrets,
+    read: Callable[[object], Reply],
+    mappings: Mapping[str, ReplyMapping],
 ) -> Reply:
     reader = EventReader(kind)
     events: list[str] = []
@@ -364,9 +384,14 @@ async def _from_stream(
     events += reader.feed(b"", last=True)
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
-    payload, whole = assemble(kind, events, done=reader.done)
-    note_raw(lambda: secrets.redact(json.dumps(payload, ensure_ascii=False, default=str)))
-    reply = read(payload)
+    if mappings:
+        decoded = [decode_event(event) for event in events]
+        raw: Json = {"events": listed_events(decoded, reader.names)}
+        reply, whole = read(map_events(decoded, reader.names, mappings)), True
+    else:
+        raw, whole = assemble(kind, events, done=reader.done, names=reader.names)
+        reply = read(raw)
+    note_raw(lambda: secrets.redact(json.dumps(raw, ensure_ascii=False, default=str)))
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
     return streamed(reply, whole and broken is None)

@@ -1,11 +1,11 @@
 """Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,7 +30,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
     type_in_words,
 )
-from answerkey.transcripts.streams import assemble_events, protocol_of
+from answerkey.transcripts.streams import assemble_events, event_name, protocol_of
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
@@ -295,6 +295,8 @@ _NOTHING_REPLY_MAPPING = Reply()
 _READABLE = (dict, list, str, int, float)
 # The expressions whose name is not that of the reply's field.
 _FIELDS = {"error": "failure", "cost": "usage"}
+# Parts of which each event of a stream may bring some.
+_LISTS = ("tool_calls", "sources")
 
 
 class Streamed(list[object]):
@@ -413,6 +415,38 @@ def _mapped(payload: object, mapping: ReplyMapping, context: QuestionContext) ->
         message = f"reply.text = {mapping.text!r} finds nothing in the reply"
         return msgspec.structs.replace(reply, failure=Failure("null", failure_message(message)))
     return reply
+
+
+def map_events(
+    events: Sequence[Json], names: Sequence[str], mappings: Mapping[str, ReplyMapping]
+) -> JsonObject:
+    """The parts of a reply that the events of a stream have: texts are joined, calls and sources collected, the last of
+    anything else counts."""
+    lists: dict[str, list[Json]] = {
+        part: [] for mapping in mappings.values() for part in mapping.expressions() if part in _LISTS
+    }
+    texts: list[str] = []
+    document: JsonObject = {}
+    for event, sent_name in zip_longest(events, names, fillvalue=""):
+        name = event_name(event, sent_name)
+        mapping = mappings.get(name)
+        for part, expression in mapping.expressions().items() if mapping else ():
+            try:
+                value = _compiled(part, expression).search(event)
+            except (TypeError, ValueError) as error:
+                document["error"] = f"events.{name}.{part} = {expression!r} cannot be applied: {error}"
+                continue
+            if value is None:
+                continue
+            if part == "text":
+                texts.append(spoken_text(value) or "")
+            elif part in _LISTS:
+                lists[part] += value if isinstance(value, list) else [value]
+            else:
+                document[part] = value
+    if texts:
+        document["text"] = "".join(texts)
+    return {**document, **lists}
 
 
 _SEEN: ContextVar[list[str] | None] = ContextVar("raw replies", default=None)

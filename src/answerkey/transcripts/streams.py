@@ -2,17 +2,20 @@
 
 import codecs
 from collections import Counter
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 from answerkey.model.reply import Json, JsonObject
+from answerkey.transcripts.fields import CALL_NAMES
 from answerkey.transcripts.json_values import (
     as_dict,
     as_dicts,
     as_list,
+    as_str,
     at,
     decode_strict_json,
+    pick,
 )
 from answerkey.transcripts.message_reading import is_message, looks_like_messages, unwrap_message
 from answerkey.transcripts.stream_protocols import (
@@ -41,21 +44,47 @@ from answerkey.transcripts.stream_protocols import (
 
 
 _NAMES = ("answer", "response", "text", "output", "message", "content", "reply", "delta", "token", "chunk")
+_TEXT_FIELDS = frozenset(_NAMES)
+# Names of events that each bring one call.
+_CALL_EVENTS = frozenset(("tool", "tool_call", "tool_use", "function_call"))
 
 
-def assemble_pieces(events: list[Json]) -> JsonObject:
-    """Pieces of text under the usual names as an answer; of other fields the last word counts."""
+def assemble_pieces(events: list[Json], names: Sequence[str] = ()) -> JsonObject:
+    """Pieces of text under the usual names as an answer; of other fields the last word counts.
+
+    Calls are collected. Events that are more than pieces of text are listed under `events`, so that expressions reach each.
+    """
     document: JsonObject = {}
     said: dict[str, list[str]] = {}
-    for event in events:
-        named = {"text": event} if isinstance(event, str) else as_dict(event)
-        for name, value in named.items():
+    calls: list[Json] = []
+    for event, sent_name in zip_longest(events, names, fillvalue=""):
+        fields: JsonObject = {"text": event} if isinstance(event, str) else as_dict(event)
+        if event_name(fields, sent_name) in _CALL_EVENTS and not fields.keys().isdisjoint(CALL_NAMES):
+            calls.append(fields)
+            continue
+        for name, value in fields.items():
             if name in _NAMES and isinstance(value, str):
                 said.setdefault(name, []).append(value)
             elif value is not None or name not in document:
                 document[name] = value
     answer = next((_joined(said[name]) for name in _NAMES if name in said), None)
-    return document if answer is None else {**document, "answer": answer}
+    if answer is not None:
+        document["answer"] = answer
+    if calls:
+        document["tool_calls"] = calls
+    if any(isinstance(event, dict) and not event.keys() <= _TEXT_FIELDS for event in events):
+        document["events"] = listed_events(events, names)
+    return document
+
+
+def event_name(event: Json, sent_name: str) -> str:
+    """The name of an event: that of its `event:` line, or its own `event` or `type`."""
+    return sent_name or as_str(pick(as_dict(event), "event", "type")) or ""
+
+
+def listed_events(events: list[Json], names: Sequence[str]) -> list[Json]:
+    """Events as `{"event": name, "data": …}`, as expressions see them."""
+    return [{"event": name, "data": event} for name, event in zip_longest(names, events, fillvalue="")]
 
 
 def _joined(pieces: list[str]) -> str:
@@ -87,6 +116,9 @@ class EventReader:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._rest = ""
         self._data: list[str] = []
+        # The name of each event so far; empty: it had none.
+        self.names: list[str] = []
+        self._name = ""
         # Whether the stream said that it is over.
         self.done = False
 
@@ -101,15 +133,26 @@ class EventReader:
             # An event that the end cuts off is complete all the same.
             lines += [self._rest, ""]
             self._rest = ""
-        events = [event for line in lines if (event := self._completed_by(line)) is not None]
-        self.done = self.done or any(event.strip() == "[DONE]" for event in events)
-        return [event for event in events if event.strip() != "[DONE]"]
+        events = []
+        for line in lines:
+            event = self._completed_by(line)
+            if event is None:
+                continue
+            if event.strip() == "[DONE]":
+                self.done = True
+            else:
+                events.append(event)
+                self.names.append(self._name)
+            self._name = ""
+        return events
 
     def _completed_by(self, line: str) -> str | None:
         if self._kind != "sse":
             return line if line.strip() else None
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
+        elif line.startswith("event:"):
+            self._name = line[6:].strip()
         if line or not self._data:
             return None
         event, self._data = "\n".join(self._data), []
@@ -236,14 +279,18 @@ def _has_content(protocol: str, event: JsonObject) -> bool:
     return True
 
 
-def assemble(kind: StreamKind, data: list[str], *, done: bool) -> tuple[Json, bool]:
+def assemble(
+    kind: StreamKind, data: list[str], *, done: bool, names: Sequence[str] = ()
+) -> tuple[Json, bool]:
     """The payload that the events make, and whether it is whole (`done`: the stream said that it is over)."""
     if kind == "data-stream":
         return ai_sdk_lines([(line[0], decode_event(line[2:])) for line in data if line[1:2] == ":"])
-    return assemble_events([decode_event(text) for text in data], done=done)
+    return assemble_events([decode_event(text) for text in data], done=done, names=names)
 
 
-def assemble_events(events: list[Json], *, done: bool = False) -> tuple[Json, bool]:
+def assemble_events(
+    events: list[Json], *, done: bool = False, names: Sequence[str] = ()
+) -> tuple[Json, bool]:
     """The same for events that are decoded, or objects that were made plain."""
     counted = Counter(name for event in events if (name := protocol_of(event)) is not None)
     if counted and (len(events) > 1 or not looks_like_messages(as_dict(events[0]).get("messages"))):
@@ -265,7 +312,7 @@ def assemble_events(events: list[Json], *, done: bool = False) -> tuple[Json, bo
     if len(events) == 1 and isinstance(events[0], (dict, list)):
         return events[0], True
     # Without a protocol nothing says where the stream should have ended.
-    return assemble_pieces(events), True
+    return assemble_pieces(events, names), True
 
 
 def ends_in_calls(kind: StreamKind, data: list[str]) -> bool:

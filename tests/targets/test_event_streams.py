@@ -1,0 +1,139 @@
+"""Streams of a chatbot's own events: each tool call counts, by configuration or without."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def serve_events() -> Iterator[Callable[[str], str]]:
+    """Start a chatbot that answers every question with these server-sent events."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(events: str) -> str:
+        class Bot(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                body = events.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Bot)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/chat"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def _event(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+OWN = (
+    _event("status", {"phase": "thinking"})
+    + _event("step", {"what": "get_product", "with": {"id": 3}, "gave": {"price": 20}})
+    + _event("step", {"what": "get_stock", "with": {"id": 3}, "gave": 7})
+    + _event("token", {"t": "It costs "})
+    + _event("token", {"t": "$20."})
+    + _event("end", {"cost": {"in": 10, "out": 3}})
+)
+EVENTS = """
+[targets.shop]
+url = "{url}"
+[targets.shop.events.token]
+text = "t"
+[targets.shop.events.step]
+tool_calls = "{{name: what, arguments: with, result: gave}}"
+[targets.shop.events.end]
+usage = "{{input_tokens: cost.in, output_tokens: cost.out}}"
+"""
+GOLDEN = {
+    "id": "price",
+    "question": "What does bike 3 cost?",
+    "expected_tools": ["get_product", "get_stock"],
+    "expected_keywords": ["20"],
+}
+
+
+def test_events_of_ones_own_are_mapped_by_name(
+    command: Any, write_rows: Any, serve_events: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "answerkey.toml").write_text(EVENTS.format(url=serve_events(OWN)))
+    done = command("run", write_rows("golden.jsonl", GOLDEN), "--target", "shop", "--json")
+    [result] = json.loads(done.out)["results"]
+    assert result["score"] == 1.0
+    assert result["reply"]["text"] == "It costs $20."
+    assert [(call["name"], call["arguments"]) for call in result["reply"]["tool_calls"]] == [
+        ("get_product", {"id": 3}),
+        ("get_stock", {"id": 3}),
+    ]
+    assert result["reply"]["tool_calls"][1]["result"] == 7
+    assert result["reply"]["usage"]["input_tokens"] == 10
+    assert result["reply"]["evidence"]["tools_observed"]
+
+
+def test_raw_shows_every_event(command: Any, serve_events: Any, tmp_path: Path) -> None:
+    (tmp_path / "answerkey.toml").write_text(f'[targets.shop]\nurl = "{serve_events(OWN)}"\n')
+    raw = command("ask", "What does bike 3 cost?", "--target", "shop", "--raw").out
+    for text in ("get_product", "get_stock", '"event": "step"'):
+        assert text in raw
+
+
+def test_an_expression_reaches_the_events(
+    command: Any, write_rows: Any, serve_events: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "answerkey.toml").write_text(
+        f'[targets.shop]\nurl = "{serve_events(OWN)}"\n[targets.shop.reply]\n'
+        "text = \"join('', events[?event=='token'].data.t)\"\n"
+        "tool_calls = \"events[?event=='step'].data.{name: what, arguments: with}\"\n"
+    )
+    done = command("run", write_rows("golden.jsonl", GOLDEN), "--target", "shop", "--json")
+    assert json.loads(done.out)["summary"]["score"] == 1.0
+
+
+def test_tool_events_with_usual_names_are_calls_without_configuration(
+    command: Any, write_rows: Any, serve_events: Any
+) -> None:
+    url = serve_events(
+        _event("tool", {"name": "get_product", "arguments": {"id": 3}})
+        + _event("tool", {"name": "get_stock", "arguments": {"id": 3}})
+        + _event("message", {"text": "It costs $20."})
+    )
+    done = command("run", write_rows("golden.jsonl", GOLDEN), "--target", url, "--json")
+    [result] = json.loads(done.out)["results"]
+    assert result["reply"]["tools_used"] == ["get_product", "get_stock"]
+    assert result["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('tool_calls = "{"', "is not a JMESPath expression"),
+        ('tool = "x"', "tool"),
+    ],
+)
+def test_a_mapping_that_cannot_work_is_one_line(
+    command: Any, write_rows: Any, tmp_path: Path, table: str, message: str
+) -> None:
+    (tmp_path / "answerkey.toml").write_text(
+        f'[targets.shop]\nurl = "http://127.0.0.1:9/"\n[targets.shop.events.step]\n{table}\n'
+    )
+    done = command("run", write_rows("golden.jsonl", GOLDEN), "--target", "shop")
+    assert done.code == 2
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == 1
