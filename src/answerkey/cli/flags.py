@@ -31,6 +31,21 @@ def flag(declared: str, text: str, name: str | None = None, **more: Any) -> Deco
 
 
 questions_argument = click.argument("questions", required=False, type=FILE)
+
+
+def inputs_argument(name: str) -> Decorator:
+    """One or more files, folders, patterns and addresses."""
+
+    def read(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
+        from answerkey.transcripts.files import input_path
+
+        return tuple(map(input_path, value))
+
+    return click.argument(
+        name, nargs=-1, required=True, type=click.Path(), metavar=f"{name.upper()}...", callback=read
+    )
+
+
 json_flag = flag("--json", "Print one JSON document on stdout and nothing else.", "as_json", is_flag=True)
 store_flag = flag("--store URL", "Store: a file or postgresql://… (default .answerkey/answerkey.db).")
 match_flag = flag(

@@ -17,6 +17,7 @@ from answerkey.cli.flags import (
     flag,
     gate_flag,
     grouped,
+    inputs_argument,
     json_flag,
     judge_flags,
     map_flag,
@@ -150,6 +151,7 @@ class ScoreFlags:
 
     questions: Path | None = option("--questions", "Golden set, if the rows have no expectations.", type=FILE)
     fields: dict[str, str] = shared(map_flag)
+    sql: str = option("--sql SELECT", "Read this query's rows of the database in REPLIES.", default="")
     match: str | None = shared(match_flag)
     keep: tuple[str, ...] = option(
         "--keep COLUMN", "Keep this column of the rows in every output (repeatable).", multiple=True
@@ -178,7 +180,7 @@ class ScoreFlags:
 
 
 @click.command()
-@click.argument("replies", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPLIES...")
+@inputs_argument("replies")
 @grouped(ScoreFlags, "flags")
 @judge_flags
 @output_flag
@@ -192,9 +194,9 @@ def score(
 ) -> int:
     """Grade replies that were recorded earlier, one object a line; the chatbot is not asked.
 
-    REPLIES are files (also gzip and zstd), folders, quoted patterns, URLs (s3://…), or - for standard input. Rows that
-    cannot be scored are written to a side file (.bad.jsonl). After an interruption, run the same command again to
-    continue.
+    REPLIES are files (also gzip and zstd), folders, quoted patterns, URLs (s3://…), - for standard input, or a database
+    with --sql. Rows that cannot be scored are written to a side file (.bad.jsonl). After an interruption, run the same
+    command again to continue.
 
     With --name, the scored log is stored as a run that can be shown and compared. A judge's answers are cached in the
     store, so each is paid for once.
@@ -206,6 +208,7 @@ def score(
       answerkey score report.json --questions golden.jsonl --map answer=response --map tools_used=checks.tools
       answerkey score logs/ -o scored.parquet
       answerkey score 'logs/2026-11-*.jsonl.gz' --name november
+      answerkey score sqlite:///app.db --sql "SELECT query AS question, response, tools FROM audit_log"
       answerkey score results.txt --qrels qrels.txt --metrics nDCG@10,P@5,AP,RR
     """
     if flags.qrels is not None or flags.metrics is not None:
@@ -267,6 +270,7 @@ def _log_scoring(
     return LogScoring(
         processes=flags.processes,
         results=results,
+        sql=flags.sql,
         keep=flags.keep,
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,

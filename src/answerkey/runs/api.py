@@ -40,6 +40,7 @@ from answerkey.runs.truth import with_truth
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.conversation import QuestionContext
+from answerkey.transcripts.files import input_path
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
@@ -377,7 +378,7 @@ def score_replies(
     settings = settings or load_settings()
     keep = keep or name is not None
     how = how or LogScoring()
-    paths = [Path(replies)] if isinstance(replies, str | Path) else [Path(path) for path in replies]
+    paths = [input_path(path) for path in ([replies] if isinstance(replies, str | Path) else replies)]
     options = settings.options(
         scoring=scoring or settings.scoring, judge=judge_settings(judge, settings.judge)
     )

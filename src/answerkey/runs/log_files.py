@@ -14,15 +14,17 @@ from zlib import adler32, crc32
 
 import msgspec
 
-from answerkey.errors import BinaryFileError, InputError
+from answerkey.errors import BinaryFileError, InputError, UsageError
 from answerkey.model.summary import BAD_ROW
 from answerkey.transcripts.files import (
     STANDARD_INPUT,
+    database_url,
     find_remote,
     reading_errors,
     remote_stamp,
     remote_url,
     shown_path,
+    shown_url,
 )
 from answerkey.transcripts.row_files import RowFile, open_rows
 from answerkey.transcripts.tables import Row
@@ -142,8 +144,14 @@ class LogBlocks:
         paths: Iterable[Path],
         fields: Mapping[str, str] | None = None,
         by_name: Iterable[Path] | None = None,
+        sql: str = "",
     ) -> None:
         self.paths = list(paths)
+        if sql and not any(database_url(path) for path in self.paths):
+            raise UsageError(
+                "--sql reads a database; give sqlite:///FILE or postgresql://… instead of a file"
+            )
+        self._sql = sql
         # Files given by name, not found in a folder or by a pattern.
         self._named = set(self.paths if by_name is None else by_name)
         self._fields = fields
@@ -176,8 +184,11 @@ class LogBlocks:
 
     def _of_file(self, path: Path) -> Iterator[Block]:
         bad: list[_Bad] = []
-        file = open_rows(path, "replies", self._fields, lambda error, row: bad.append(_bad_row(error, row)))
-        shown = remote_url(path) or str(shown_path(path))
+        file = open_rows(
+            path, "replies", self._fields, lambda error, row: bad.append(_bad_row(error, row)), self._sql
+        )
+        url = database_url(path)
+        shown = shown_url(url) if url else remote_url(path) or str(shown_path(path))
         if file.read_as:
             self.notes.append(f"{shown} was read as: {file.read_as}")
         before = self.bytes_read

@@ -49,6 +49,7 @@ from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
+from answerkey.transcripts.files import database_url, shown_url
 
 if TYPE_CHECKING:
     from answerkey.judge.session import Judge, JudgingSession
@@ -75,6 +76,8 @@ class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
 
     # Where rows have their fields: field → JMESPath.
     fields: dict[str, str] = {}
+    # What is read of a database.
+    sql: str = ""
     # Other columns that results keep.
     keep: tuple[str, ...] = ()
     # Processes that score; None: one per core.
@@ -185,7 +188,7 @@ class LogRun:
         how: LogScoring,
         progress: Progress,
     ) -> None:
-        self._blocks = LogBlocks(log_files(paths), how.fields, paths)
+        self._blocks = LogBlocks(log_files(paths), how.fields, paths, how.sql)
         self._how, self._progress = how, progress
         self.info = msgspec.structs.replace(_log_info(grader, paths, questions), kept_columns=how.keep)
         self._questions, self._scoring = questions, grader.scoring
@@ -483,7 +486,8 @@ def _journal_path(
 def _log_info(grader: Grader, paths: Sequence[Path], questions: QuestionSet | None) -> RunInfo:
     """What a scored log is, in the terms of a run."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    source = paths[0].stem
+    url = database_url(paths[0])
+    source = Path(shown_url(url) if url else paths[0]).stem
     return RunInfo(
         id="recorded",
         name=source,

@@ -1,6 +1,6 @@
 """Input files: local, compressed, from standard input, or remote (s3://, gs://, https://, … with the extra `remote`).
 
-Inputs are Paths, and a Path makes one slash of two: `remote_url` restores the address.
+Inputs are Paths, and a Path makes one slash of two: `remote_url` restores the address. That of a database is encoded.
 """
 
 import gzip
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote, unquote, urlsplit
 
 from answerkey.errors import InputError, MissingExtraError
 
@@ -28,6 +29,30 @@ def remote_url(path: Path) -> str | None:
         return None
     scheme, rest = found.groups()
     return f"{scheme}:///{rest}" if scheme in ("file", "local") else f"{scheme}://{rest}"
+
+
+_DATABASES = ("sqlite", "postgresql", "postgres")
+
+
+def input_path(address: str | Path) -> Path:
+    """An input as a Path; the address of a database is encoded, since its slashes matter."""
+    scheme, colon, rest = str(address).partition("://")
+    return (
+        Path(f"{scheme}:{quote('//' + rest, safe='')}") if colon and scheme in _DATABASES else Path(address)
+    )
+
+
+def database_url(path: Path) -> str | None:
+    """The address of a database; None for files."""
+    scheme, colon, rest = str(path).partition(":%2F%2F")
+    return f"{scheme}://{unquote(rest)}" if colon and scheme in _DATABASES else None
+
+
+def shown_url(url: str) -> str:
+    """The address of a database without password and options."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
 
 
 def open_remote(url: str) -> io.BufferedReader:
@@ -134,7 +159,10 @@ _UNPACK_SIZE = 64 * 1024
 
 def shown_path(path: Path) -> Path:
     """The name of an input in messages."""
-    return Path("standard input") if path == STANDARD_INPUT else path
+    if path == STANDARD_INPUT:
+        return Path("standard input")
+    url = database_url(path)
+    return path if url is None else Path(shown_url(url))
 
 
 @contextmanager

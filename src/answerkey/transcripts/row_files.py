@@ -13,7 +13,17 @@ import msgspec
 from answerkey.errors import BinaryFileError, InputError, MissingExtraError, UsageError
 from answerkey.model.question import ReadNote
 from answerkey.model.reply import Json, JsonObject
-from answerkey.transcripts.files import PROBE, decode_text, is_binary, open_bytes, reading_errors, shown_path
+from answerkey.transcripts.files import (
+    PROBE,
+    database_url,
+    decode_text,
+    input_path,
+    is_binary,
+    open_bytes,
+    reading_errors,
+    shown_path,
+    shown_url,
+)
 from answerkey.transcripts.json_outline import outline_json
 from answerkey.transcripts.json_values import (
     TEXT_NAMES,
@@ -92,7 +102,7 @@ class FieldMap:
         return found
 
     def over(
-        self, rows: Iterable[tuple[int | None, JsonObject]], path: Path, *, has_cells: bool
+        self, rows: Iterable[tuple[int | None, JsonObject]], path: str | Path, *, has_cells: bool
     ) -> Iterator[tuple[int | None, JsonObject]]:
         """The rows with every field where it belongs; an expression that finds nothing in any row is refused.
 
@@ -263,13 +273,23 @@ def open_rows(
     purpose: Purpose = "records",
     fields: Mapping[str, str] | None = None,
     bad: Bad = refuse,
+    sql: str = "",
 ) -> RowFile:
     """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say.
 
-    A row that cannot be read ends the reading, or goes to `bad`.
+    A row that cannot be read ends the reading, or goes to `bad`. The rows of a database are those that `sql` selects.
     """
-    path, sheet = split_sheet(Path(path))
+    path, sheet = split_sheet(input_path(path))
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
+    url = database_url(path)
+    if url is not None:
+        from answerkey.transcripts.databases import read_database
+
+        selected = read_database(url, sql)
+        return RowFile(
+            rows=selected if mapping is None else mapping.over(selected, shown_url(url), has_cells=False),
+            is_typed=True,
+        )
     found = _FileReader(path, shown, sheet, purpose, fields or {}, mapping, bad).read()
     rows = found.rows if mapping is None else mapping.over(found.rows, shown, has_cells=found.is_table)
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
@@ -311,6 +331,9 @@ class _FileReader(NamedTuple):
                 return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
             if head == b"PK\x03\x04":
                 return self._archive(_seekable(stream))
+            if stream.peek(16)[:16] == b"SQLite format 3\0":
+                message = f'is a database; write sqlite:///{shown} --sql "SELECT …"'
+                raise BinaryFileError(message, path=shown)
             if is_binary(stream.peek(PROBE)[:PROBE]):
                 raise BinaryFileError("is a binary file, not text or a table", path=shown)
             guesses: tuple[str, ...] = ()

@@ -6,26 +6,31 @@ function. All keys of a run are computed before its first question, from one sna
 
 import datetime
 import math
-import re
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
-from time import monotonic
 from types import ModuleType
 from typing import Any, Protocol, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from answerkey.errors import ConfigError, MissingExtraError, TruthError, UsageError
 from answerkey.model.truth import TruthSettings, TruthValue
 from answerkey.plugins import load_python
+from answerkey.transcripts.databases import (
+    SEVERAL_STATEMENTS,
+    WRITES,
+    DatabaseError,
+    first_line,
+    open_database,
+    parameters,
+    too_slow,
+    with_placeholders,
+)
 
 # What an expression of each method is called in messages.
 _METHOD_OF_SOURCE = {"url": "sql", "files": "sql", "document": "fact", "python": "python"}
-_LOCK_SECONDS = 5.0
 
 
 class TruthSource(Protocol):
@@ -56,10 +61,8 @@ def open_source(name: str, settings: TruthSettings, folder: Path) -> TruthSource
     if settings.python:
         return PythonSource(name, settings.python, folder)
     scheme = urlsplit(settings.url).scheme
-    if scheme == "sqlite":
-        return SqliteSource(name, settings, folder)
-    if scheme in ("postgresql", "postgres"):
-        return PostgresSource(name, settings)
+    if scheme in ("sqlite", "postgresql", "postgres"):
+        return DatabaseSource(name, settings, folder)
     raise ConfigError(
         f"[truth.{name}] url: use sqlite:///path or postgresql://…, not {scheme or settings.url!r}"
     )
@@ -92,128 +95,31 @@ class _TimeLimit:
         self._interrupt()
 
 
-class SqliteSource:
-    """A SQLite file, opened read-only, in one transaction."""
+class DatabaseSource:
+    """A SQLite file or a PostgreSQL database, read-only, in one transaction."""
 
     method = "sql"
 
     def __init__(self, name: str, settings: TruthSettings, folder: Path) -> None:
-        self._name, self._settings = name, settings
-        path = folder / unquote(urlsplit(settings.url).path.removeprefix("/"))
-        if settings.url.startswith("sqlite:////"):
-            path = Path(unquote(urlsplit(settings.url).path))
-        if not path.is_file():
-            raise TruthError(f"[truth.{name}] url: {path}: no such file")
+        self._settings = settings
         try:
-            self._connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode=ro",
-                uri=True,
-                timeout=_LOCK_SECONDS,
-                isolation_level=None,
-                cached_statements=512,
-                check_same_thread=False,
+            self._database = open_database(settings.url, folder, settings.timeout)
+        except DatabaseError as error:
+            raise TruthError(f"[truth.{name}] url: {error}") from None
+
+    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
+        """The one column of a query."""
+        try:
+            found = self._database.select(
+                expression, _bound(expression, arguments), self._settings.max_rows + 1
             )
-            self._connection.set_authorizer(_allow_reading)
-            # A deferred transaction takes its snapshot with the first query, and keeps it.
-            self._connection.execute("BEGIN")
-            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
-            raise TruthError(f"[truth.{name}] url: {path}: {error}") from None
-        self._deadline = math.inf
-        # Called every few thousand steps of the virtual machine, which costs nothing measurable.
-        self._connection.set_progress_handler(lambda: monotonic() > self._deadline, 10_000)
-
-    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
-        """The one column of a query."""
-        self._deadline = monotonic() + self._settings.timeout
-        try:
-            cursor = self._connection.execute(expression, _bound(expression, arguments))
-            rows = cursor.fetchmany(self._settings.max_rows + 1)
-        except sqlite3.Error as error:
-            raise TruthError(_sqlite_problem(error, self._settings.timeout)) from None
-        names = [column[0] for column in cursor.description or ()]
-        return _one_column(names, rows, self._settings.max_rows)
+        except DatabaseError as error:
+            raise TruthError(str(error)) from None
+        return _one_column(found.names, found.rows, self._settings.max_rows)
 
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
-
-
-# SQLite's codes of what a query may do; anything else (writing, attaching, pragmas) is refused when it is prepared.
-_READING = {
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_FUNCTION,
-    sqlite3.SQLITE_RECURSIVE,
-    sqlite3.SQLITE_TRANSACTION,
-}
-
-
-def _allow_reading(action: int, *names: str | None) -> int:
-    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
-
-
-def _sqlite_problem(error: sqlite3.Error, timeout: float) -> str:
-    message = str(error)
-    if "interrupted" in message:
-        return f"the query took longer than {timeout:g} s; make it faster or raise timeout under [truth]"
-    if "locked" in message:
-        return f"the database is locked by another program; close it and run again ({message})"
-    if "not authorized" in message or "readonly" in message or "prohibited" in message:
-        return "the query writes or changes settings; truth is read-only, use a SELECT"
-    if isinstance(error, sqlite3.ProgrammingError) and "one statement" in message:
-        return "the query has several statements; write one SELECT"
-    return message
-
-
-class PostgresSource:
-    """A PostgreSQL database, read-only, in one repeatable-read transaction."""
-
-    method = "sql"
-
-    def __init__(self, name: str, settings: TruthSettings) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError(f"[truth.{name}] on PostgreSQL", "postgres") from None
-        self._settings, self._error = settings, psycopg.Error
-        try:
-            self._connection = psycopg.connect(settings.url, connect_timeout=10, autocommit=False)
-            self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            self._connection.read_only = True
-            self._connection.execute(f"SET LOCAL statement_timeout = {int(settings.timeout * 1000)}")
-        except psycopg.Error as error:
-            raise TruthError(f"[truth.{name}] url: {_first_line(error)}") from None
-
-    def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
-        """The one column of a query."""
-        query = _with_placeholders(expression, "%({})s", escape_percent=True)
-        try:
-            # A failed query must not end the transaction, and with it the snapshot.
-            with self._connection.transaction(), self._connection.cursor() as cursor:
-                cursor.execute(query, _bound(expression, arguments))
-                if cursor.description is None:
-                    raise TruthError("the query returns nothing; use a SELECT")
-                rows = cursor.fetchmany(self._settings.max_rows + 1)
-                names = [column.name for column in cursor.description]
-        except self._error as error:
-            raise TruthError(_postgres_problem(error, self._settings.timeout)) from None
-        return _one_column(names, rows, self._settings.max_rows)
-
-    def close(self) -> None:
-        """End the transaction and close the connection."""
-        with suppress(self._error):
-            self._connection.rollback()
-        self._connection.close()
-
-
-def _postgres_problem(error: Exception, timeout: float) -> str:
-    kind = type(error).__name__
-    if kind == "QueryCanceled":
-        return f"the query took longer than {timeout:g} s; make it faster or raise timeout under [truth]"
-    if kind == "ReadOnlySqlTransaction":
-        return "the query writes; truth is read-only, use a SELECT"
-    return _first_line(error)
+        """Close the connection."""
+        self._database.close()
 
 
 class FilesSource:
@@ -247,27 +153,24 @@ class FilesSource:
         try:
             self._connection.execute(f'CREATE TABLE "{table}" AS SELECT * FROM {reader}', [str(path)])  # noqa: S608  # the name is an identifier
         except self._error as error:
-            raise TruthError(f"{where}: {_first_line(error)}") from None
+            raise TruthError(f"{where}: {first_line(error)}") from None
 
     def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
         """The one column of a query."""
-        query = _with_placeholders(expression, "${}")
+        query = with_placeholders(expression, "${}")
         try:
             with self._limit.watch():
                 statements = self._connection.extract_statements(query)
                 if len(statements) != 1:
-                    raise TruthError("the query has several statements; write one SELECT")
+                    raise TruthError(SEVERAL_STATEMENTS)
                 if statements[0].type.name != "SELECT":
-                    raise TruthError("the query writes or changes settings; truth is read-only, use a SELECT")
+                    raise TruthError(WRITES)
                 cursor = self._connection.execute(query, _bound(expression, arguments) or None)
                 rows = cursor.fetchmany(self._settings.max_rows + 1)
         except self._error as error:
             if self._limit.is_over:
-                seconds = self._settings.timeout
-                raise TruthError(
-                    f"the query took longer than {seconds:g} s; make it faster or raise timeout under [truth]"
-                ) from None
-            raise TruthError(_first_line(error)) from None
+                raise TruthError(too_slow(self._settings.timeout)) from None
+            raise TruthError(first_line(error)) from None
         names = [column[0] for column in cursor.description or ()]
         return _one_column(names, rows, self._settings.max_rows)
 
@@ -285,42 +188,16 @@ _FILE_READERS = {
     ".ndjson": "read_json(?, format = 'newline_delimited')",
 }
 
-# A parameter `:name`, outside quotes, comments and casts (`::date`).
-_PARAMETER = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|::|(?P<parameter>:(?P<name>[A-Za-z_]\w*))",
-    re.DOTALL,
-)
-
-
-@lru_cache(maxsize=1024)
-def _parameters(expression: str) -> frozenset[str]:
-    return frozenset(match["name"] for match in _PARAMETER.finditer(expression) if match["name"])
-
 
 def _bound(expression: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that a query has parameters for."""
-    wanted = _parameters(expression)
+    wanted = parameters(expression)
     missing = sorted(wanted - arguments.keys())
     if missing:
         raise TruthError(
             f"no value for :{missing[0]}; add it to params, or to the question as a field {missing[0]!r}"
         )
     return {name: arguments[name] for name in wanted}
-
-
-@lru_cache(maxsize=1024)
-def _with_placeholders(expression: str, form: str, *, escape_percent: bool = False) -> str:
-    """A query with `:name` in the form of another database."""
-    parts: list[str] = []
-    position = 0
-    for match in _PARAMETER.finditer(expression):
-        if match["name"]:
-            parts += expression[position : match.start()], "\0" + match["name"] + "\0"
-            position = match.end()
-    text = "".join([*parts, expression[position:]])
-    if escape_percent:
-        text = text.replace("%", "%%")
-    return re.sub("\0(\\w+)\0", lambda match: form.format(match[1]), text)
 
 
 def _one_column(names: Sequence[str], rows: Sequence[Sequence[Any]], max_rows: int) -> list[TruthValue]:
@@ -355,7 +232,7 @@ class DocumentSource:
         try:
             found = jmespath.search(expression, self._content)
         except JMESPathError as error:
-            raise TruthError(f"not a valid path: {_first_line(error)}") from None
+            raise TruthError(f"not a valid path: {first_line(error)}") from None
         if found is None:
             raise TruthError(f"no value at {expression!r}; {self._nearest(expression)}")
         if isinstance(found, dict):
@@ -400,7 +277,7 @@ def _read_document(path: Path, where: str) -> Any:
 
             return decode_yaml(text)
     except ValueError as error:
-        raise TruthError(f"{where}: cannot be read: {_first_line(error)}") from None
+        raise TruthError(f"{where}: cannot be read: {first_line(error)}") from None
     raise ConfigError(f"{where}: use a .yml, .json or .toml file")
 
 
@@ -421,7 +298,7 @@ class PythonSource:
         try:
             returned = function(**arguments)
         except Exception as error:  # noqa: BLE001  # the user's code may raise anything
-            raise TruthError(f"{expression}() raised {type(error).__name__}: {_first_line(error)}") from None
+            raise TruthError(f"{expression}() raised {type(error).__name__}: {first_line(error)}") from None
         several = list(returned) if isinstance(returned, list | tuple | set | frozenset) else [returned]
         return [plain_value(value) for value in several]
 
@@ -465,7 +342,3 @@ def plain_value(value: Any) -> TruthValue:
 
 def _has_time(value: datetime.datetime) -> bool:
     return value.time() != datetime.time()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
