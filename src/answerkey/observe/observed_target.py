@@ -12,7 +12,10 @@ from contextlib import AsyncExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from answerkey.errors import MissingExtraError, UsageError
+from answerkey.model.fault import FaultRecord
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import (
@@ -203,6 +206,16 @@ class Observers:
         if self.exchanges is not None:
             self.exchanges.give_up(ask.traceparent)
 
+    def without_fault(self, ask: Ask) -> Ask:
+        """What the chatbot is asked: a proxy plants the fault itself."""
+        if ask.fault is None or self.exchanges is None:
+            return ask
+        return msgspec.structs.replace(ask, fault=None)
+
+    def fault_record(self, ask: Ask) -> FaultRecord | None:
+        """What became of the fault that the proxy was to plant."""
+        return None if self.exchanges is None else self.exchanges.fault_record(ask)
+
     def close_question(self, ask: Ask, *, is_retried: bool = False) -> list[Observation]:
         """Expect nothing more of a question; what was seen of it."""
         seen = [book.close(ask.traceparent, is_retried=is_retried) for book in self.books]
@@ -243,7 +256,7 @@ class ObservedTarget(TargetWrapper):
         """Ask the chatbot while the observers expect the question."""
         self._observers.open_question(ask)
         try:
-            return await self.target.ask(ask)
+            return await self.target.ask(self._observers.without_fault(ask))
         except RetryableError:
             # It is asked again with another trace.
             self._observers.close_question(ask, is_retried=True)
@@ -255,12 +268,14 @@ class ObservedTarget(TargetWrapper):
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The reply with the observations, once they are complete; not part of the chatbot's time."""
         try:
-            reply = await self.target.observe(ask, reply)
+            reply = await self.target.observe(self._observers.without_fault(ask), reply)
             for book in reversed(self._observers.books):
                 await book.settle(ask.traceparent)
+            fault = self._observers.fault_record(ask)
         finally:
             seen = self._observers.close_question(ask)
-        return admit_reply(join_observations(reply, seen))
+        joined = admit_reply(join_observations(reply, seen))
+        return joined if fault is None else msgspec.structs.replace(joined, fault=fault)
 
     def warnings(self) -> list[str]:
         """What may be missing from the observations."""

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.fault import FaultRecord
 from answerkey.model.reply import Message, Part, Reply, ToolCall, Usage
 from answerkey.observe.merging import (
     Gap,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
     from yarl import URL
 
+    from answerkey.observe.fault_rewriting import ConversationFaults, ToolAnswer
+
 
 # Paths of model APIs; others (lists of models, embeddings) call no tool.
 _MODEL_PATHS = re.compile(
@@ -49,6 +52,8 @@ _TOOL_OFFERS = ("tools", "functions", "toolConfig", "mcp_servers")
 _NO_TOOLS_OFFERED = "calls that an agent writes as text (no request offered tools to the model)"
 # Attempts that timed out and are remembered.
 _MOST_TIMED_OUT = 200
+# Conversations with faults that are remembered.
+_MOST_FAULTED = 4096
 
 
 class ModelRequest(NamedTuple):
@@ -206,6 +211,8 @@ class _Attempt:
         self.had_company = False
         # It timed out, and may still be at work.
         self.timed_out = False
+        # What is planted in its conversation; None: it is not of a run of `faults`.
+        self.faults: ConversationFaults | None = None
 
     @property
     def is_contested(self) -> bool:
@@ -243,6 +250,12 @@ class Exchange:
         self.usage: Usage | None = None
 
     @property
+    def faults(self) -> "ConversationFaults | None":
+        """What is planted in its conversation; None unless it is certain whose it is."""
+        one = self.senders[0] if len(self.senders) == 1 else None
+        return None if one is None or (one.is_contested and not self.by_trace) else one.faults
+
+    @property
     def begins_with_tools(self) -> bool:
         """Whether it is the first request of a conversation in which tools can be called."""
         request = self.request
@@ -263,6 +276,8 @@ class ExchangeBook:
         self._quiet_s = quiet_s
         self._open: dict[str, _Attempt] = {}
         self._timed_out: deque[_Attempt] = deque(maxlen=_MOST_TIMED_OUT)
+        # Conversation id → what is planted in it, the most recently asked last.
+        self._faults: OrderedDict[str, ConversationFaults] = OrderedDict()
         # Number of requests: matched, ambiguous, of no question, unreadable.
         self.counts: Counter[str] = Counter()
 
@@ -270,7 +285,64 @@ class ExchangeBook:
         """Start to match the requests of a question."""
         ids = read_traceparent(ask.traceparent)
         if ids is not None:
-            self._open[ids[0]] = _Attempt(ask)
+            self._open[ids[0]] = attempt = _Attempt(ask)
+            if ask.fault is not None or ask.conversation_id in self._faults:
+                attempt.faults = self._begin_faulted(ask)
+
+    def _begin_faulted(self, ask: Ask) -> "ConversationFaults":
+        from answerkey.observe.fault_rewriting import ConversationFaults  # only runs of `faults` need it
+
+        faults = self._faults.setdefault(ask.conversation_id, ConversationFaults())
+        self._faults.move_to_end(ask.conversation_id)
+        if len(self._faults) > _MOST_FAULTED:
+            self._faults.popitem(last=False)
+        is_here = ask.fault is not None and ask.fault.turn == ask.turn
+        faults.begin_turn(ask.fault if is_here else None)
+        return faults
+
+    def fault_record(self, ask: Ask) -> FaultRecord | None:
+        """What became of the fault of a question that is still open; None: nothing was planned for it here."""
+        ids = read_traceparent(ask.traceparent)
+        one = None if ids is None else self._open.get(ids[0])
+        if one is None or one.faults is None or ask.fault is None or ask.fault.turn != ask.turn:
+            return None
+        if one.is_contested and not all(exchange.by_trace for exchange in one.exchanges):
+            return FaultRecord(fault=ask.fault, reason="another conversation began with the same question")
+        if one.faults.record is not None:
+            return one.faults.record
+        if one.unclear:
+            reason = "requests could have been made by several questions; pass traceparent on, or use --concurrency 1"
+            return FaultRecord(fault=ask.fault, reason=reason)
+        if not one.exchanges:
+            return FaultRecord(fault=ask.fault, reason="nothing of the question passed the proxy")
+        return one.faults.missed()
+
+    @property
+    def plants_faults(self) -> bool:
+        """Whether it is of a run of `faults`."""
+        return bool(self._faults)
+
+    def rewrite(self, exchange: "Exchange", path: str, body: bytes) -> bytes:
+        """The body of a request with the faults of its conversation; as it came if there are none."""
+        faults = exchange.faults
+        if faults is None or not isinstance(exchange.request, ModelRequest):
+            return body
+        rewritten = faults.rewrite(body)
+        if rewritten is not body and isinstance(read := read_request(path, rewritten), ModelRequest):
+            # What is observed is what the model gets.
+            exchange.request = read
+        return rewritten
+
+    def tool_faults(
+        self, tool: str, *, trace_id: str | None, traceparent: str | None
+    ) -> "ConversationFaults | None":
+        """What is planted in the conversation that calls an HTTP tool; None where it cannot be known which one does."""
+        ids = read_traceparent(traceparent)
+        named = [self._open[one] for one in (trace_id, ids and ids[0]) if one in self._open]
+        attempts = named[:1] or (
+            [*self._open.values()] if len(self._open) == 1 and not self._timed_out else []
+        )
+        return attempts[0].faults if attempts else None
 
     def give_up(self, traceparent: str | None) -> None:
         """An attempt timed out; the chatbot may still work on it."""
@@ -398,6 +470,9 @@ class ExchangeBook:
             owner.ids.update(
                 one for one in (reply.response_id, *(call.id for call in reply.tool_calls)) if one
             )
+            if owner.faults is not None:
+                for call in exchange.calls:
+                    owner.faults.note_call(call.name, call.id)
         return understood
 
     async def settle(self, traceparent: str | None) -> None:
@@ -545,8 +620,13 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
         if read is not None:
             trace_id = attempt.group(1).lower() if attempt else None
             exchange = book.begin(read, trace_id=trace_id, traceparent=request.headers.get("traceparent"))
+            body = book.rewrite(exchange, path, body)
         query = request.rel_url.raw_query_string
         target = yarl.URL(f"{url}?{query}" if query else url, encoded=True)
+        if book.plants_faults and (read is None or isinstance(read, McpCall)):
+            answer = await _break_tool(request, app[kept], target, body, book, exchange)
+            if answer is not None:
+                return answer
         return await _pass_on(request, app[kept], target, body, book, exchange)
 
     app = web.Application(client_max_size=_MOST_REQUEST, handler_args={"auto_decompress": False})
@@ -598,6 +678,66 @@ async def _pass_on(
     finally:
         if exchange is not None:
             book.end(exchange, seen)
+
+
+async def _break_tool(
+    request: "web.Request",
+    session: "ClientSession",
+    url: "URL",
+    body: bytes,
+    book: ExchangeBook,
+    exchange: Exchange | None,
+) -> "web.StreamResponse | None":
+    """The broken answer of an MCP server or HTTP tool; None if this call is not to be broken."""
+    from aiohttp import web
+
+    from answerkey.observe.fault_rewriting import broken_answer, needs_true_answer
+
+    path = request.rel_url.raw_path
+    attempt = _ATTEMPT.match(path)
+    tool = path[attempt.end() if attempt else 0 :].split("/")[1]
+    request_id = None
+    if exchange is None:
+        trace_id = attempt.group(1).lower() if attempt else None
+        faults = book.tool_faults(tool, trace_id=trace_id, traceparent=request.headers.get("traceparent"))
+    else:
+        faults = exchange.faults
+        if isinstance(exchange.request, McpCall):
+            tool, request_id = exchange.request.call.name, exchange.request.request_id
+    fault = None if faults is None else faults.due(tool)
+    if faults is None or fault is None:
+        return None
+    true_answer = b""
+    if needs_true_answer(fault):
+        headers = [
+            (name, value) for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON
+        ]
+        # Uncompressed, so that it can be read.
+        headers.append(("Accept-Encoding", "identity"))
+        async with session.request(request.method, url, headers=headers, data=body or None) as answer:
+            true_answer = await answer.read()
+    broken, planted = broken_answer(fault, true_answer, request_id)
+    faults.land(planted)
+    if exchange is not None:
+        seen = SeenResponse(broken.status, "application/json", "", broken.body, broken.cut is None)
+        book.end(exchange, seen)
+    await asyncio.sleep(broken.delay_s)
+    if broken.cut is None:
+        return web.Response(status=broken.status, body=broken.body, content_type="application/json")
+    return await _send_cut(request, broken)
+
+
+async def _send_cut(request: "web.Request", broken: "ToolAnswer") -> "web.StreamResponse":
+    """Send the beginning of an answer, and close the connection."""
+    from aiohttp import web
+
+    response = web.StreamResponse(status=broken.status, headers={"Content-Type": "application/json"})
+    response.content_length = len(broken.body)
+    await response.prepare(request)
+    await response.write(broken.body[: broken.cut])
+    if request.transport is not None:
+        request.transport.close()
+    return response
 
 
 _HELD_BACK = _NOT_PASSED_ON - {"accept-encoding"}

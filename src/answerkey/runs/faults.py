@@ -162,7 +162,7 @@ class _Twins:
         self._questions = questions
         self.target = target
         self.plan = FaultPlan(
-            questions, settings, context.options.seed, one_at_a_time=context.options.proxy is not None
+            questions, settings, context.options.seed, is_proxied=context.options.proxy is not None
         )
         self.clean = CleanTwin(target, self.plan)
         self.faulted = FaultedTwin(target, self.plan, settings)
@@ -235,13 +235,13 @@ class FaultPlan:
     """
 
     def __init__(
-        self, questions: QuestionSet, settings: FaultSettings, seed: int, *, one_at_a_time: bool = False
+        self, questions: QuestionSet, settings: FaultSettings, seed: int, *, is_proxied: bool = False
     ) -> None:
         self._settings = settings
         self._seed = seed
         self.per_question = settings.per_question
         # A proxy could not separate two trials of one question in flight.
-        self._one_at_a_time = one_at_a_time
+        self.is_proxied = is_proxied
         self._turns = {question.id: len(question.asks) for question in questions}
         self._clean: dict[str, dict[int, Reply]] = {question.id: {} for question in questions}
         self._order: list[_Key] = [
@@ -252,7 +252,7 @@ class FaultPlan:
         self._stored: dict[_Key, FaultRecord] = {}
         self._done: set[_Key] = set()
         self._changed = asyncio.Event()
-        # Times that a tool, a kind, and a kind for a tool or a question was planned.
+        # Tools, kinds, and pairs of them, and of a question and a kind → how often they were planned.
         self._used: Counter[str] = Counter()
         # Tool and shape → recorded results.
         self._records: dict[tuple[str, str], list[Any]] = {}
@@ -276,7 +276,7 @@ class FaultPlan:
 
     async def wait(self, question_id: str, number: int) -> None:
         """Wait until the fault of a trial is planned and the trial may begin."""
-        earlier = {(question_id, one) for one in range(1, number)} if self._one_at_a_time else set()
+        earlier = {(question_id, one) for one in range(1, number)} if self.is_proxied else set()
         while (question_id, number) not in self._plans or not earlier <= self._done | self._stored.keys():
             await self._changed.wait()
 
@@ -303,8 +303,11 @@ class FaultPlan:
             record = self._stored.get(key) or self._plan(key, replies)
             self._plans[key] = record
             if record.fault is not None:
-                tool, kind = record.fault.tool, record.fault.kind
-                self._used.update([tool, kind, _pair(tool, kind), _pair(key[0], kind)])
+                fault, name = record.fault, key[0]
+                self._used.update(
+                    [fault.tool, fault.kind, f"{fault.tool} {fault.kind}", f"{name} {fault.kind}"]
+                )
+                self._used[f"{name} {fault.kind} {fault.tool} {fault.turn} {fault.call}"] += 1
             self._planned += 1
         self._signal()
 
@@ -322,16 +325,7 @@ class FaultPlan:
             return FaultRecord(reason=self._why_none(replies))
         chance = random.Random(f"{self._seed}:{key[0]}:{key[1]}")
         choices = [
-            (
-                # Several faults of one question are of different kinds.
-                self._used[_pair(key[0], kind)],
-                self._used[_pair(one.call.name, kind)],
-                self._used[kind],
-                self._used[one.call.name],
-                chance.random(),
-                kind,
-                one,
-            )
+            (self._uses(key[0], kind, one), chance.random(), kind, one)
             for one in breakable
             for kind in self._settings.kinds
             if self._is_possible(kind, one.call)
@@ -339,8 +333,21 @@ class FaultPlan:
         if not choices:
             kinds = ", ".join(self._settings.kinds)
             return FaultRecord(reason=f"no recorded result that {kinds} could be made from")
-        *_, kind, one = min(choices, key=lambda choice: choice[:5])
+        *_, kind, one = min(choices, key=lambda choice: choice[:2])
         return FaultRecord(fault=self._make(kind, one, chance))
+
+    def _uses(self, question_id: str, kind: FaultKind, one: _Target) -> tuple[int, ...]:
+        """How often what a fault consists of was planned; the least used is planned next."""
+        tool, used = one.call.name, self._used
+        return (
+            # Several faults of one question are of different kinds, then in later calls.
+            used[f"{question_id} {kind}"],
+            used[f"{question_id} {kind} {tool} {one.turn} {one.number}"],
+            one.number,
+            used[f"{tool} {kind}"],
+            used[kind],
+            used[tool],
+        )
 
     def _breakable(self, replies: dict[int, Reply]) -> Iterator[_Target]:
         for turn, reply in replies.items():
@@ -388,10 +395,6 @@ class FaultPlan:
             text = chance.choice(WORDINGS).format(word=word, tool=tool)
             fault = msgspec.structs.replace(fault, text=text, canary_word=word, canary_tool=tool)
         return msgspec.structs.replace(fault, value=plant(fault, one.call.result).result)
-
-
-def _pair(name: str, kind: FaultKind) -> str:
-    return f"{name} {kind}"
 
 
 # The twins
@@ -457,7 +460,9 @@ class FaultedTwin(TargetWrapper):
 
     def _with_fault(self, ask: Ask) -> Ask:
         fault = self._plan.planned(ask.question_id, ask.trial).fault
-        return msgspec.structs.replace(ask, fault=fault if fault and fault.turn == ask.turn else None)
+        # The proxy follows the whole conversation.
+        is_here = fault is not None and (self._plan.is_proxied or fault.turn == ask.turn)
+        return msgspec.structs.replace(ask, fault=fault if is_here else None)
 
 
 def _with_record(reply: Reply, fault: Fault) -> Reply:

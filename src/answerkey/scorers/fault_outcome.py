@@ -166,7 +166,7 @@ class _Decision:
         results = msgspec.json.encode([call.result for call in self._reply.tool_calls], enc_hook=str).decode()
         if not keywords:
             return self._fault.kind not in _WITHOUT_DATA
-        seen = ResponseQuality("smart").find(self._question.expected_keywords, results)
+        seen = ResponseQuality().find(self._question.expected_keywords, results)
         return all(match.found for match in seen)
 
     def _declined(self) -> Outcome | None:
