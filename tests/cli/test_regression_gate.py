@@ -104,6 +104,10 @@ def test_a_seeded_regression_fails_and_names_the_questions(repository: Repositor
         "production",
         "-o",
         "result.junit.xml",
+        "-o",
+        "result.comment.md",
+        "-o",
+        "result.html",
         GITHUB_ACTIONS="true",
         GITHUB_STEP_SUMMARY=str(summary),
     )
@@ -119,7 +123,16 @@ def test_a_seeded_regression_fails_and_names_the_questions(repository: Repositor
     assert failed == {*(f"rent-{unit}" for unit in range(20, 30)), "no regression", "broken == 0"}
     commands = [line for line in done.stdout.splitlines() if line.startswith("::")]
     assert len(commands) == 10
-    assert commands[0].startswith("::error title=Gate failed::no regression")
+    # The first thing on the page of a failed job is the reason.
+    cause = "lost points: query_database was not called for questions about rent"
+    assert commands[0].startswith("::error title=Cause::")
+    assert cause in commands[0]
+    assert commands[1].startswith("::error title=Gate failed::no regression")
+    comment = (repository.folder / "result.comment.md").read_text().split("\n\n")
+    assert cause in comment[1].replace("\\", "")
+    assert cause in (repository.folder / "result.html").read_text()
+    compared = done.stdout[done.stdout.index(" worse  ") :]
+    assert compared.index("query_database was not called") < compared.index("score 1.000 →")
     assert "rent-20" in summary.read_text()
     # Back on the good version the gate opens again.
     repository.git("checkout", "-q", "main")

@@ -11,7 +11,7 @@ import answerkey as ak
 from answerkey.config import Settings
 from answerkey.model.run import Run
 from answerkey.model.truth import TruthSettings
-from answerkey.runs.why import causes
+from answerkey.runs.causes import causes
 from runs.planted_bot import PlantedBot, golden_set, make_database
 
 REPEAT = 5

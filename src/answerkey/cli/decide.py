@@ -255,7 +255,8 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
     from answerkey.comparison.run_comparison import columns_from_store
     from answerkey.report.sheets import check_sheet_output, write_sheet
     from answerkey.report.why_text import print_causes, print_why, why_sheet
-    from answerkey.runs.why import causes, check_different, explain
+    from answerkey.runs.causes import causes
+    from answerkey.runs.why import check_different, explain
 
     if len(runs) > 2:
         raise UsageError("why takes one run or two, e.g. answerkey why latest~1 latest")

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.model.judgement import JudgeRecord
+from answerkey.model.why import Group
 from answerkey.stats.paired import Difference, Verdict
 
 
@@ -173,6 +174,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     error_rate: Measure | None
     # Kinds of error that the base does not have → replies.
     new_errors: dict[str, int]
+    # Why questions that got worse lost points, the largest group first; empty if not looked up.
+    causes: tuple[Group, ...] = ()
     # Caveats: different scoring, missing questions, …
     notes: tuple[str, ...] = ()
     # None: the changed questions were not asked again.
@@ -206,6 +209,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(
             sorted(fallen, key=lambda change: (order[change.kind], change.score_to - change.score_from))
         )
+
+    @property
+    def lost(self) -> float:
+        """Points of the score that all questions which got worse lost together."""
+        return 100.0 * sum(change.score_from - change.score_to for change in self.fallen) / self.paired
 
     def with_confirmation(self, confirmation: Confirmation | None) -> "Comparison":
         """Return the comparison in which what asking again did not confirm is flaky instead of broken or worse."""
@@ -256,6 +264,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "truth_changed": [msgspec.to_builtins(change) for change in self.truth_changed],
             "difference": difference,
             "verdict": self.verdict,
+            "causes": [group.to_dict() for group in self.causes],
             "margin": self.margin,
             "regression": self.regression,
             "detectable": self.detectable,

@@ -319,7 +319,8 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str]:
-    """The largest causes, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about payouts`."""
+    """The largest causes of lost points, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about …`."""
+    groups = [group for group in groups if group.points < 0 and group.signature.stage != "noise"]
     lines = [f"{-group.points:.1f} of {lost:.1f} lost points: {group.words}" for group in groups[:most]]
     if len(groups) > most:
         rest = -sum(group.points for group in groups[most:])

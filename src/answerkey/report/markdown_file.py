@@ -13,6 +13,7 @@ from typing import BinaryIO, TextIO
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Summary
+from answerkey.model.why import cause_lines
 from answerkey.report.sheets import (
     changes_table,
     comparison_sheet,
@@ -241,10 +242,16 @@ def write_to_github(run: Run, stream: TextIO) -> None:
 
 
 def annotations(run: Run) -> list[str]:
-    """Workflow commands: failed gates, then questions that got worse, then the worst of the failed ones."""
-    found = [_command("error", "Gate failed", gate_words(gate)) for gate in run.gates if not gate.passed]
-    named: set[str] = set()
+    """Workflow commands: the largest causes, failed gates, then questions that got worse, then the worst of the failed ones."""
     comparison = run.comparison
+    causes = [] if comparison is None else _causes(comparison)
+    # GitHub shows the first annotation first.
+    found = [
+        _command("error" if run.gates and not run.passed else "notice", "Cause", line[:600])
+        for line in causes[:2]
+    ]
+    found += [_command("error", "Gate failed", gate_words(gate)) for gate in run.gates if not gate.passed]
+    named: set[str] = set()
     if comparison is not None:
         if comparison.verdict == "worse":
             found.append(_command("error", "Regression", comparison_headline(comparison)))
@@ -262,6 +269,10 @@ def annotations(run: Run) -> list[str]:
             _command("notice", "answerkey", f"{more} more in the job summary"),
         ]
     return found
+
+
+def _causes(comparison: Comparison) -> list[str]:
+    return cause_lines(comparison.causes, comparison.lost)
 
 
 def _failure_annotations(run: Run, listed: set[str], most: int) -> Iterator[str]:
@@ -315,8 +326,11 @@ def _comment_lines(run: Run) -> Iterator[str]:
     passed = "; ".join(passed_texts(summary))
     sheet = None if comparison is None else comparison_sheet(comparison)
     yield f"### {name}: {result}" if sheet is None else sheet_heading(sheet)
-    # The reason comes first: critical questions, failed gates, and what got worse.
+    # The reason comes first: critical questions, causes, failed gates, and what got worse.
     yield from _critical(summary)
+    if comparison is not None and comparison.causes:
+        yield ""
+        yield from (f"- **{_safe(line, 300)}**" for line in _causes(comparison))
     if run.gates:
         yield ""
         yield from gate_lines(sorted(run.gates, key=lambda gate: gate.passed))

@@ -11,6 +11,7 @@ from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo
 from answerkey.model.summary import Summary
+from answerkey.model.why import cause_lines
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import policy_hash, report_style, report_template
 from answerkey.report.wording import (
@@ -71,6 +72,7 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     """The sheet of a comparison of two runs."""
     base, candidate = comparison.base, comparison.candidate
     lines = (
+        *cause_lines(comparison.causes, comparison.lost),
         f"{base.name} ({base.id}) → {candidate.name} ({candidate.id})",
         *comparison_facts(comparison),
         *comparison.reasons,

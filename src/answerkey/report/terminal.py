@@ -14,7 +14,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, letter_grade
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
-from answerkey.report.view import QuestionView, ReportView, build_view, loss_shares
+from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.report.wording import (
     cost_line,
     count,
@@ -90,6 +90,9 @@ def emit(console: Console, *parts: RenderableType) -> None:
 
 def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
     yield from _headline(view)
+    if view.causes:
+        yield Text("")
+        yield from (_indented(one_line(line, 300), "bold") for line in view.causes)
     if view.warnings:
         yield _section("Warnings")
         yield _marked([("!", "yellow", warning) for warning in view.warnings])
@@ -98,8 +101,6 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
         yield _gates(view)
     yield _section("Components")
     yield _components(view, console)
-    if view.lost:
-        yield _indented(loss_shares(view.lost))
     if len(view.categories) > 1 or (view.categories and view.categories[0].name != "uncategorised"):
         yield _section("Categories, weakest first")
         yield _slices(view.categories, _CATEGORIES_SHOWN, console)

@@ -22,6 +22,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Trial
+from answerkey.model.why import cause_lines
 from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import emit, make_console, plain_table, print_trial
 from answerkey.report.wording import (
@@ -73,6 +74,9 @@ def print_comparison(
     )
     runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
     emit(console, "", Text(runs, style="dim"), "", head)
+    # The reason first, then statistics.
+    for line in cause_lines(comparison.causes, comparison.lost):
+        emit(console, Text(f"  {line}", style="bold"))
     for line in (*comparison_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
         emit(console, Text(line))
     for note in comparison.notes:
@@ -119,6 +123,8 @@ def print_failed_gates(run: Run, console: Console) -> None:
     if not failed:
         return
     if run.comparison is not None and run.comparison.worse:
+        for line in cause_lines(run.comparison.causes, run.comparison.lost):
+            emit(console, Text(f"  {line}", style="bold"))
         worse = [change for change in run.comparison.fallen if change.kind != "flaky"]
         emit(console, "", Text("Worse than the baseline", style="bold"))
         for change in worse[:_REASONS_SHOWN]:

@@ -11,6 +11,7 @@ from answerkey.errors import UnknownNameError
 from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
 from answerkey.model.summary import BAD_ROW, QuestionFigures, QuestionRow, Slice, Summary
+from answerkey.model.why import cause_lines
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
     count,
@@ -24,6 +25,7 @@ from answerkey.report.wording import (
     score_percent,
     scored_questions,
 )
+from answerkey.runs.causes import Grouping
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import one_line
 
@@ -96,8 +98,8 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     total: int
     slowest: tuple[SlowView, ...]
-    # Cause → lost points; the cause is "error" for replies that ended in an error, else a component.
-    lost: dict[str, float]
+    # The largest causes of lost points, in words; empty if the results were not read.
+    causes: tuple[str, ...]
     # Questions or replies in full: the failed ones first, worst first, then the others in order.
     rows: tuple[QuestionView, ...] = ()
 
@@ -149,7 +151,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
             SlowView(one_line(slow.id, 120), ranking.slow_texts.get(slow.id, ""), slow.latency_ms)
             for slow in summary.slowest
         ),
-        lost=dict(sorted(ranking.lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
+        causes=ranking.cause_lines(),
         rows=tuple(
             _question(ranked.position, ranked.trials, mark, limits)
             for ranked in [*ranking.failures, *ranking.others][:rows]
@@ -169,8 +171,12 @@ class _Ranking:
         self.imperfect = self.failed = self.total = 0
         # Whether single replies are ranked.
         self.lists_replies = False
-        # Empty if the results were not read.
-        self.lost: dict[str, float] = {}
+        self.grouping = Grouping()
+
+    def cause_lines(self) -> tuple[str, ...]:
+        """The largest causes of lost points; none if the results were not read."""
+        groups = self.grouping.groups()
+        return tuple(cause_lines(groups, -sum(group.points for group in groups)))
 
 
 def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
@@ -199,7 +205,7 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
         ranking.total += 1
         score = _mean_score(trials)
         ranked = _Ranked.of(score, position, trials, run.info.pass_mark)
-        _add_losses(ranking.lost, trials)
+        ranking.grouping.add_trials(trials, run.info.options.scoring.match)
         identity = trials[0].question.id
         if identity in slow:
             ranking.slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
@@ -216,21 +222,6 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
 
 def _mean_score(trials: Sequence[Trial]) -> float | None:
     return mean_score(trial.scorecard.total for trial in trials)
-
-
-def _add_losses(lost: dict[str, float], trials: Sequence[Trial]) -> None:
-    """Add a question's losses by root cause: a reply that is an error lacks keywords because it is an error."""
-    for trial in trials:
-        card = trial.scorecard
-        if card.total is None:
-            continue
-        causes = {"error": 1 - card.total}
-        if card.error is None:
-            parts = card.components.items()
-            causes = {name: part.weight * (1 - (part.value or 0.0)) for name, part in parts if part.weight}
-        for cause, points in causes.items():
-            if points > 1e-9:
-                lost[cause] = lost.get(cause, 0.0) + points / len(trials)
 
 
 def _question(
@@ -322,17 +313,17 @@ def only_question(run: Run, question_id: str) -> Run:
 
 # A run in plain sentences, for readers who do not know the scoring.
 
-# Component → (its name for people, why points are lost).
+# Component → its name for people.
 COMPONENT_WORDS = {
-    "tool_usage": ("Used the right tools", "expected tools were not called"),
-    "response_quality": ("Said what it should", "expected information was missing from the text"),
-    "error_handling": ("Worked without errors", "the reply was an error"),
+    "tool_usage": "Used the right tools",
+    "response_quality": "Said what it should",
+    "error_handling": "Worked without errors",
 }
 
 
 def component_words(name: str) -> str:
     """A component's name for people."""
-    return COMPONENT_WORDS[name][0] if name in COMPONENT_WORDS else name_words(name).capitalize()
+    return COMPONENT_WORDS[name] if name in COMPONENT_WORDS else name_words(name).capitalize()
 
 
 def story_sentences(view: ReportView) -> tuple[str, ...]:
@@ -358,18 +349,6 @@ def phases_sentence(phases: Mapping[str, float]) -> str:
     return f"On average {spent}{waited}."
 
 
-def loss_shares(lost: Mapping[str, float]) -> str:
-    """Why points were lost, errors first: `Lost points: 93% the reply was an error, 7% expected tools were not called`."""
-    total = sum(lost.values())
-    shares = []
-    for cause, points in list(lost.items())[:3]:
-        component = "error_handling" if cause == "error" else cause
-        why = COMPONENT_WORDS[component][1] if component in COMPONENT_WORDS else name_words(cause)
-        share = points / total
-        shares.append(f"{'all' if share > 0.999 else percent(share, 0)} {why}")
-    return f"Lost points: {', '.join(shares)}"
-
-
 def _sentences(view: ReportView) -> Iterator[str]:
     summary, info = view.summary, view.info
     target, questions = one_line(info.target, 80), one_line(info.question_set, 80)
@@ -381,6 +360,7 @@ def _sentences(view: ReportView) -> Iterator[str]:
     words, sign = grade_words(summary), "," if summary.is_weak_key else ":"
     meaning = f"{sign} {words[:1].lower()}{words[1:]}"
     yield f"{asked}{times} and scored {score_percent(summary.score)}, grade {summary.grade}{meaning}."
+    yield from (f"{line}." for line in view.causes)
     if summary.interval is not None and summary.questions > 1:
         low, high = score_percent(summary.interval.low), score_percent(summary.interval.high)
         yield f"With this many questions, the true score is probably between {low} and {high}."
@@ -406,8 +386,6 @@ def _sentences(view: ReportView) -> Iterator[str]:
 
 
 def _weakness(view: ReportView) -> Iterator[str]:
-    if view.lost:
-        yield f"{loss_shares(view.lost)}."
     scored = [part for part in view.categories if part.score is not None]
     if len(scored) > 1 and scored[0].score != scored[-1].score:
         low = scored[0]

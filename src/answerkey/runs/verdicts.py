@@ -17,6 +17,8 @@ from answerkey.model.question import Question
 from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, lowest_score, round_score
+from answerkey.runs.causes import Grouping
+from answerkey.runs.stages import NOISE, cause_of_change
 from answerkey.runs.stored import load_stored_run
 from answerkey.stats.intervals import Repeats, chance_of_no_success
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 # Flips, and losses, whose texts are looked up; reports show no more.
 _MOST_WORDINGS = 50
 _LONGEST_TEXT = 2_000
+# Questions that got worse whose causes are looked up; `answerkey why` explains any number.
+_MOST_EXPLAINED = 500
 # Number of earlier runs in a trend.
 _EARLIER = 9
 _FIGURES = ("score", "grade", "interval", "passed", "questions", "latency_ms")
@@ -44,7 +48,9 @@ def compare_with_baseline(
     else:
         [base], candidate = columns_from_store(store, [baseline]), columns_from_run(run)
     comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, run.info)
-    return msgspec.structs.replace(run, comparison=comparison.with_confirmation(run.info.confirmation))
+    return msgspec.structs.replace(
+        run, comparison=_confirmed(comparison, run.info.confirmation, store, run.info)
+    )
 
 
 def decided_run(store: "SqlStore", reference: str) -> Run:
@@ -108,7 +114,7 @@ def gates_of_stored(
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
-    """A comparison whose first flips and losses have the question, both replies, and why the worse one lost points."""
+    """A comparison with its causes, whose first flips and losses have the question, both replies, and reasons."""
     if not comparison.flips and not comparison.losses:
         return comparison
     base = store.find_run(comparison.base.id)
@@ -117,9 +123,39 @@ def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo)
         shown = [_with_texts(change, store, base, candidate) for change in changes[:_MOST_WORDINGS]]
         return (*shown, *changes[_MOST_WORDINGS:])
 
-    return msgspec.structs.replace(
+    comparison = msgspec.structs.replace(
         comparison, flips=worded(comparison.flips), losses=worded(comparison.losses)
     )
+    return with_causes(comparison, store, candidate)
+
+
+def _confirmed(
+    comparison: Comparison, confirmation: Confirmation | None, store: "SqlStore", candidate: RunInfo
+) -> Comparison:
+    """A comparison after asking again, with the causes of what is left."""
+    if confirmation is None:
+        return comparison
+    return with_causes(comparison.with_confirmation(confirmation), store, candidate)
+
+
+def with_causes(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
+    """A comparison with the causes of its lost points; without, if too many questions got worse to look them all up.
+
+    A question that asking again did not confirm is noise.
+    """
+    fallen = comparison.fallen
+    if not fallen or len(fallen) > _MOST_EXPLAINED:
+        return comparison
+    base = store.find_run(comparison.base.id)
+    mode, rescored = candidate.options.scoring.match, base.scoring_hash != candidate.scoring_hash
+    categories = {part.name: part.difference.pairs for part in comparison.categories if part.difference}
+    grouping = Grouping(categories or {"": comparison.paired})
+    for change in fallen:
+        better = [one for one in store.results_of(base, change.id) if one.score is not None]
+        worse = [one for one in store.results_of(candidate, change.id) if one.score is not None]
+        cause = NOISE if change.kind == "flaky" else cause_of_change(worse, better, mode, rescored=rescored)
+        grouping.add(worse[0].question, cause, change.score_to - change.score_from)
+    return msgspec.structs.replace(comparison, causes=grouping.groups())
 
 
 def _with_texts(
@@ -211,7 +247,9 @@ async def confirm_changes(
     confirmation = _confirmation(changes, candidate, base, times, controls)
     info = msgspec.structs.replace(run.info, confirmation=confirmation)
     store.update_run(info)
-    return msgspec.structs.replace(run, info=info, comparison=comparison.with_confirmation(confirmation))
+    return msgspec.structs.replace(
+        run, info=info, comparison=_confirmed(comparison, confirmation, store, info)
+    )
 
 
 async def _ask_failing(run: Run, context: "RunContext", target: "BaseTarget", store: "SqlStore") -> Repeats:

@@ -1,15 +1,10 @@
-"""Why a run lost points, and where the difference of two runs comes from.
-
-why(base, candidate).stages      key, truth, error, tools, arguments, tool_results, text, judge, noise, unobserved
-causes(run).groups               why one run lost points
-"""
+"""Where the difference of two runs comes from: plain facts, stages with intervals, groups, slices, cases."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 
-from answerkey.comparison.causes import Grouping, find_slices
 from answerkey.comparison.run_comparison import (
     Columns,
     Pairing,
@@ -18,7 +13,7 @@ from answerkey.comparison.run_comparison import (
     joint_units,
     pair,
 )
-from answerkey.comparison.stages import cause_of_change, own_cause
+from answerkey.comparison.slices import find_slices
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question
@@ -30,12 +25,13 @@ from answerkey.model.why import (
     Case,
     CaseSide,
     Cause,
-    Causes,
     PlainFact,
     Stage,
     StagePoints,
     Why,
 )
+from answerkey.runs.causes import Grouping, slim_question
+from answerkey.runs.stages import cause_of_change
 from answerkey.stats.paired import paired_difference
 from answerkey.stats.slices import Floats
 
@@ -110,52 +106,6 @@ def explain(base: Run, candidate: Run, first: Columns, second: Columns) -> Why:
     )
 
 
-def causes(run: Run) -> Causes:
-    """Say why one run lost points: groups with their counts and costs, largest first, and slices worse than the rest.
-
-    The results are read once, question by question; pages and reports show the groups' `words`, `ids` and `points`.
-    """
-    grouping = Grouping()
-    mode = run.info.options.scoring.match
-    questions: list[Question] = []
-    scores: list[float] = []
-    for trials in run.by_question():
-        score = mean_score(trial.score for trial in trials)
-        if score is None:
-            continue
-        question = trials[0].question
-        grouping.see(question)
-        questions.append(_slim(question))
-        scores.append(score)
-        if score < 1.0:
-            worst = min(trials, key=lambda trial: 1.0 if trial.score is None else trial.score)
-            cause = own_cause(worst, mode)
-            if cause is not None:
-                grouping.add(question, cause, score - 1.0)
-    values = np.array(scores)
-    return Causes(
-        lost=round(100.0 * float((1.0 - values).mean()), 6) if scores else 0.0,
-        questions=int(np.count_nonzero(values < 1.0)),
-        groups=grouping.groups(),
-        slices=find_slices(questions, values) if scores else (),
-    )
-
-
-def _slim(question: Question) -> Question:
-    """A question with what slices need of it."""
-    return Question(
-        id=question.id,
-        question=question.question,
-        category=question.category,
-        expected_tools=question.expected_tools,
-        group=question.group,
-        persona=question.persona,
-        tags=question.tags,
-        turns=question.turns,
-        metadata=question.metadata,
-    )
-
-
 # The changed questions.
 
 
@@ -200,7 +150,7 @@ def _questions(run: Run, ids: Sequence[str]) -> list[Question]:
     """The questions of a run with these ids, in their order."""
     known: dict[str, Question] = {}
     for trial in run.results:
-        known.setdefault(trial.question.id, _slim(trial.question))
+        known.setdefault(trial.question.id, slim_question(trial.question))
     return [known[identity] for identity in ids]
 
 

@@ -94,7 +94,7 @@ def _file_value(value: Any) -> Any:
 
 def measure_column(name: str, kind: Kind, sort: str, note: str = "") -> Column:
     """A component or a metric as a column; `note` follows the name of one that has no description."""
-    words = COMPONENT_WORDS[name][0] if name in COMPONENT_WORDS else f"{name_words(name)}{note}"
+    words = COMPONENT_WORDS[name] if name in COMPONENT_WORDS else f"{name_words(name)}{note}"
     title = SHORT_NAMES.get(name, name_words(name).capitalize())
     return Column(name=name, title=title, kind=kind, note=words, sort=sort)
 

@@ -1,89 +1,23 @@
-"""Groups of questions that lost points for one reason, and slices of questions that are worse than the rest."""
+"""Slices of questions that are worse than the rest."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from answerkey.model.question import UNCATEGORISED, Question, group_of
-from answerkey.model.why import Cause, Group, Signature, WorseSlice
+from answerkey.model.why import WorseSlice
 from answerkey.stats.slices import Floats, Ints, worse_slices
 from answerkey.text.language import detect_language
 
-# A group is "about" a category if at least this share of its questions is of it, and fewer of all questions are.
-_MOSTLY = 0.8
 # Fewest questions of a slice: absolute, and as a share of all.
 _FEWEST, _FEWEST_SHARE = 10, 0.005
 _MOST_SLICES = 2_000
 _SHORT, _LONG = 8, 20
 # Detecting the language of more questions takes too long.
 _MOST_DETECTED = 20_000
-
-
-class _Members(msgspec.Struct):
-    """The questions of a signature so far."""
-
-    ids: list[str]
-    categories: Counter[str]
-    # Sum of score differences.
-    total: float
-    # Of the question that lost most.
-    most: float
-    example: str
-    because: str
-
-
-class Grouping:
-    """Groups of causes, one question at a time: memory is a reference for each question that lost or gained points."""
-
-    def __init__(self) -> None:
-        self._members: dict[tuple[Signature, bool], _Members] = {}
-        # Categories of all questions.
-        self._categories: Counter[str] = Counter()
-        self.questions = 0
-
-    def see(self, question: Question) -> None:
-        """Count a question, whether it lost points or not."""
-        self._categories[question.category] += 1
-        self.questions += 1
-
-    def add(self, question: Question, cause: Cause, difference: float) -> None:
-        """Add a question with the change of its score; losses and gains are different groups."""
-        key = (cause.signature, difference < 0)
-        members = self._members.get(key)
-        if members is None:
-            members = self._members[key] = _Members([], Counter(), 0.0, 0.0, question.id, cause.words)
-        members.ids.append(question.id)
-        members.categories[question.category] += 1
-        members.total += difference
-        if abs(difference) > members.most:
-            members.most, members.example, members.because = abs(difference), question.id, cause.words
-
-    def groups(self) -> tuple[Group, ...]:
-        """The groups: losses, the largest first, then gains."""
-        scale = 100.0 / max(1, self.questions)
-        found = [
-            Group(
-                signature=signature,
-                about=self._about(members),
-                ids=tuple(members.ids),
-                points=round(members.total * scale, 6),
-                example=members.example,
-                because=members.because,
-            )
-            for (signature, _), members in self._members.items()
-        ]
-        return tuple(sorted(found, key=lambda group: (group.points > 0, -abs(group.points), group.words)))
-
-    def _about(self, members: _Members) -> str:
-        """The category of most of a group's questions, if that says something."""
-        [(category, number)] = members.categories.most_common(1)
-        of_all = self._categories[category] / max(1, self.questions)
-        says = number >= 2 and number >= _MOSTLY * len(members.ids) and of_all < _MOSTLY
-        return category if says and category != UNCATEGORISED else ""
 
 
 class _SliceKey(NamedTuple):

@@ -26,7 +26,7 @@ from answerkey.text.normalise import MatchMode
 _ORDER: tuple[Stage, ...] = get_args(Stage)
 # A share of repeats that shows a fault is another one in the other version if chance is rarer than this.
 _ALPHA = 0.05
-_NOISE = Cause(stage="noise", compared=True)
+NOISE = Cause(stage="noise", compared=True)
 _NO_TOOLS = ToolFacts(expects_tools=False)
 _NO_KEYWORDS = KeywordFacts()
 
@@ -112,7 +112,7 @@ def cause_of_change(
     before = [_fault_against(trial, reference, mode, rescored=rescored) for trial in better]
     found = [fault for fault in faults if fault is not None]
     if not found:
-        return _NOISE
+        return NOISE
     counts, counts_before = _stage_counts(faults), _stage_counts(before)
     for stage in sorted(counts, key=_ORDER.index):
         if _separated(counts[stage], len(worse), counts_before[stage], len(better)):
@@ -121,7 +121,7 @@ def cause_of_change(
         # No stage is alone responsible; the most frequent one is named.
         stage = counts.most_common(1)[0][0]
         return next(fault for fault in found if fault.stage == stage)
-    return _NOISE
+    return NOISE
 
 
 def _stage_counts(faults: Iterable[Cause | None]) -> Counter[Stage]:
