@@ -125,6 +125,13 @@ class BaseTarget(ABC):
     async def __aexit__(self, *exc: object) -> None:  # noqa: B027  # few have anything to close
         """Close them."""
 
+    async def check_reachable(self) -> bool:
+        """Connect and disconnect, without sending anything or running code; False: only asking shows whether it works.
+
+        Raises TargetUnreachableError.
+        """
+        return False
+
     async def wait_for_room(self, ask: Ask) -> None:  # noqa: B027  # most always have room
         """Wait until it can work on the question; called before the clock of the question starts."""
 
@@ -171,6 +178,9 @@ class TargetWrapper(BaseTarget):
 
     async def __aexit__(self, *exc: object) -> None:
         await self.target.__aexit__(*exc)
+
+    async def check_reachable(self) -> bool:
+        return await self.target.check_reachable()
 
     async def wait_for_room(self, ask: Ask) -> None:
         await self.target.wait_for_room(ask)

@@ -104,3 +104,39 @@ def test_a_question_a_proposal_a_prompt_and_a_mistake(project: Path) -> None:
     talk(project, loop)
     assert json.loads((project / "golden-proposed.jsonl").read_text())["question"] == "What is the fee?"
     assert (project / "golden.jsonl").read_text() == golden
+
+
+def test_tool_calls_start_no_program_and_read_no_file_outside(project: Path) -> None:
+    (project / "sub").mkdir()
+    (project.parent / "outside.jsonl").write_text('{"question": "secret line"}\n')
+    marker = project / "PWNED"
+
+    async def loop(client: Any) -> None:
+        for tool, arguments in (
+            ("run_set", {"target": f"cmd:touch {marker}"}),
+            ("ask_question", {"question": "q11", "target": f"cmd:touch {marker}"}),
+            ("run_set", {"target": "sub/../other.py:bot"}),
+            ("run_set", {"questions": "../outside.jsonl"}),
+            ("run_set", {"questions": "/etc/passwd"}),
+            ("list_failures", {"limit": -1}),
+        ):
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error, (tool, arguments)
+            assert "secret" not in refused.content[0].text
+            assert "root:" not in refused.content[0].text
+        assert (await call(client, "run_set", target="demo", questions="golden.jsonl"))["questions"] == 12
+
+    talk(project, loop)
+    assert not marker.exists()
+
+
+def test_long_replies_are_cut(project: Path) -> None:
+    (project / "bot.py").write_text(
+        "def answer(question): return {'answer': 'x' * 3_000_000, 'tools_used': []}"
+    )
+
+    async def loop(client: Any) -> None:
+        asked = await call(client, "ask_question", question="q11")
+        assert asked["reply"]["text"].endswith("(2980000 more characters)")
+
+    talk(project, loop)

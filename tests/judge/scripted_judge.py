@@ -225,7 +225,7 @@ class Judge:
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
         known = (*known, "nologprobs")
         known = (*known, "prose", "refuse-some", "unclear", "unlisted", "unnamed", "endless")
-        if name not in (*known, "slow", "delay", "after", "gullible"):
+        if name not in (*known, "slow", "delay", "after", "gullible", "nousage"):
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
         return completion(body, verdict(body, honest_grade(fields)))
 
@@ -285,6 +285,7 @@ def completion(
 ) -> web.Response:
     told = [{**one, "top_logprobs": likeliest} for one, likeliest in tokens_of(text or "", "logprob")]
     prompt = sum(len(message["content"]) for message in body["messages"]) // 4
+    used = {"prompt_tokens": prompt, "completion_tokens": len(text or "") // 4}
     return web.json_response(
         {
             "id": "chatcmpl-1",
@@ -298,7 +299,11 @@ def completion(
                     "logprobs": {"content": told} if body.get("logprobs") else None,
                 }
             ],
-            "usage": {"prompt_tokens": prompt, "completion_tokens": len(text or "") // 4},
+            **(
+                {}
+                if "nousage" in body["model"]
+                else {"usage": {"prompt_tokens": prompt, "completion_tokens": len(text or "") // 4}}
+            ),
         }
     )
 

@@ -316,6 +316,14 @@ def test_the_budget_keeps_coverage_honest_and_resume_goes_on(project: Path, scri
     assert scripted.count == before + judge["unscored"]
 
 
+def test_the_budget_holds_where_the_endpoint_reports_no_usage(project: Path, scripted: ScriptedJudge) -> None:
+    document = run_document(*asked(scripted, "nousage"), "--judge-price", "1/4", "--judge-budget", "0.012")
+    assert document["judge"]["budget_stopped"]
+    assert 0 < document["judge"]["judged"] < 20
+    assert document["judge"]["cost"] is None
+    assert any("by estimate, since the endpoint reports no usage" in line for line in document["warnings"])
+
+
 def test_replies_are_kept_while_the_judge_is_slow(project: Path, scripted: ScriptedJudge) -> None:
     # The canaries alone would take 30 s; without them the asking begins at once.
     (project / "answerkey.toml").write_text("[judge]\ncanaries = false\n")

@@ -127,3 +127,12 @@ def test_a_stored_log_keeps_lines_and_columns(log: Path, command: Any) -> None:
     assert "line 1, chat_id c0" in Path("old.html").read_text()
     shown = command("show", "november", "--question", results[0]["id"]).out
     assert "chat_id c0" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("separator", [b"", b"\n" * 2])
+def test_a_packed_line_without_end_is_refused(command: Any, tmp_path: Path, separator: bytes) -> None:
+    packed = b'{"id": "q", "answer": "' + b"x" * (300 << 20) + separator + b'"}'
+    (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(packed, 1))
+    outcome = command("score", "log.jsonl.gz")
+    assert outcome.code == 2
+    assert "unpacks to more than 256 MB" in outcome.err

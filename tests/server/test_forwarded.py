@@ -125,3 +125,14 @@ def test_pages_are_compressed_for_those_who_can_read_that(tmp_path):
         assert small.headers["content-encoding"] == "gzip"
         assert len(small.body) < len(plain.body) / 2
         assert "content-security-policy" in small.headers
+
+
+@pytest.mark.parametrize("header", ["x_forwarded_for", "forwarded", "via", "x_real_ip"])
+def test_a_proxy_in_front_of_a_server_without_sign_in_is_refused_with_the_advice(tmp_path, header):
+    path = str(tmp_path / "s.db")
+    with serving(lambda: open_store(path)) as client:
+        refused = client.get("/", **{header: "203.0.113.7"})
+        assert refused.status == 403
+        assert "--public-url" in refused.text
+        assert client.get("/").status == 200
+        assert client.get("/healthz", **{header: "203.0.113.7"}).status == 200

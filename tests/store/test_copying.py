@@ -155,3 +155,12 @@ def test_the_commands_tell_what_they_did(tmp_path: Path, command: Any) -> None:
     assert command("show", "r1", "--store", "c.db", "--json").document == (
         command("show", "r1", "--store", "b.db", "--json").document
     )
+
+
+def test_a_journal_whose_run_is_lost_is_named(tmp_path: Path, command: Any) -> None:
+    with open_store(str(tmp_path / "s.db")):
+        lost = tmp_path / "s.db.abc123.journal"
+        lost.write_text("its replies\n")
+    outcome = command("store", "check", str(tmp_path / "s.db"))
+    assert str(lost) in outcome.out
+    assert "a run that the store lost" in outcome.out

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from answerkey.cli.flags import flag
 from answerkey.config import load_settings
-from answerkey.errors import AnswerkeyError, MissingExtraError
+from answerkey.errors import AnswerkeyError, MissingExtraError, UsageError
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -33,25 +35,29 @@ every gate has passed, or after five rounds, and report what you changed and wha
 _PROPOSED = Path("golden-proposed.jsonl")
 # Characters of a reply in a list.
 _LONGEST_REPLY = 1_500
+# Characters of any text of one case.
+_LONGEST_TEXT = 20_000
 _MOST_FLIPS = 30
 
 
 @click.command()
-def mcp() -> None:
+@flag("--unrestricted", "Allow any target and any file in tool calls.", is_flag=True)
+def mcp(unrestricted: bool) -> None:
     """Serve MCP on standard input and output, for a coding agent in the current folder.
 
-    Uses the chatbot, golden set and store of answerkey.toml unless a tool call names others. docs/agents.md describes the
-    setup and a loop that fixes a chatbot until its gates pass.
+    Uses the chatbot, golden set and store of answerkey.toml. A tool call may name other targets of answerkey.toml and golden
+    sets in this folder; --unrestricted allows any, which lets the agent start programs and read files through answerkey.
+    docs/agents.md describes the setup and a loop that fixes a chatbot until its gates pass.
 
     \b
     Examples:
       answerkey mcp
       claude mcp add answerkey -- answerkey mcp
     """
-    make_server().run("stdio")
+    make_server(unrestricted=unrestricted).run("stdio")
 
 
-def make_server() -> "MCPServer":
+def make_server(*, unrestricted: bool = False) -> "MCPServer":
     """The server with its tools."""
     try:
         from mcp.server import MCPServer
@@ -69,23 +75,43 @@ def make_server() -> "MCPServer":
         propose_case,
     )
     for tool in tools:
-        server.tool()(_with_tool_errors(tool))
+        server.tool()(_with_tool_errors(tool, unrestricted=unrestricted))
     server.prompt("fix_until_gates_pass", description="Fix the chatbot until its gates pass")(_fix_prompt)
     return server
 
 
-def _with_tool_errors(tool: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Report errors to the agent as one line."""
+def _with_tool_errors(
+    tool: Callable[..., Awaitable[Any]], *, unrestricted: bool
+) -> Callable[..., Awaitable[Any]]:
+    """Refuse what a call may not name, and report errors to the agent as one line."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
     async def call(*args: Any, **values: Any) -> Any:
         try:
+            if not unrestricted:
+                _refuse_outside(values.get("target"), values.get("questions"))
             return await tool(*args, **values)
         except (AnswerkeyError, ValueError, OSError) as error:
             raise ToolError(str(error)) from None
 
     return call
+
+
+def _refuse_outside(target: str | None, questions: str | None) -> None:
+    """Refuse a target that is not configured by name, and a golden set outside the folder."""
+    settings = load_settings()
+    names = {*settings.targets, settings.target, "demo"}
+    if target and target not in names and not target.startswith("demo:"):
+        known = ", ".join(sorted(name for name in names if name))
+        raise UsageError(
+            f"target {one_line(target, 80)!r} is not one of {known}; add it to answerkey.toml as [targets.NAME], or start "
+            "`answerkey mcp --unrestricted`"
+        )
+    if questions and not Path(questions).resolve().is_relative_to(Path.cwd().resolve()):
+        raise UsageError(
+            f"{one_line(questions, 80)!r} is outside the folder of the server; start `answerkey mcp --unrestricted`"
+        )
 
 
 def _fix_prompt(gates: str = "score >= 0.9") -> str:
@@ -132,6 +158,8 @@ async def list_failures(run: str = "latest", limit: int = 20, offset: int = 0) -
         loaded = load_stored_run(store, run)
         failed = [result for result in loaded.results if not result.passed]
     failed.sort(key=lambda result: -1.0 if result.score is None else result.score)
+    if limit < 1 or offset < 0:
+        raise UsageError("limit must be at least 1 and offset at least 0")
     page = [_failure_document(result) for result in failed[offset : offset + limit]]
     return {"run": loaded.id, "failed": len(failed), "results": len(loaded.results), "failures": page}
 
@@ -146,7 +174,8 @@ async def read_case(id: str, run: str = "latest") -> dict[str, Any]:  # noqa: A0
         info = store.find_run(run)
         trials = store.results_of(info, id)
     expected = question_row(trials[0].question)
-    return {"run": info.id, "case": expected, "trials": [_plain(result_document(trial)) for trial in trials]}
+    documents = [_shortened(_plain(result_document(trial))) for trial in trials]
+    return {"run": info.id, "case": expected, "trials": documents}
 
 
 async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
@@ -172,7 +201,8 @@ async def ask_question(question: str, target: str | None = None) -> dict[str, An
     case = find_case(question, None, settings, {})
     chosen = choose_target(target or None, settings)
     asked = await ask_once(case or question, chosen, settings.options(), settings)
-    return _plain(asked.to_dict())
+    document: dict[str, Any] = _shortened(_plain(asked.to_dict()))
+    return document
 
 
 async def propose_case(
@@ -254,6 +284,15 @@ def _comparison_document(document: dict[str, Any]) -> dict[str, Any]:
     names = ("base", "candidate", "verdict", "difference", "broken", "fixed", "regression", "notes")
     chosen = {name: document[name] for name in names if name in document}
     return _plain({**chosen, "flips": document.get("flips", [])[:_MOST_FLIPS]})
+
+
+def _shortened(value: Any) -> Any:
+    """A document without the rest of long texts, which would fill an agent's context."""
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return f"{value[:_LONGEST_TEXT]}… ({len(value) - _LONGEST_TEXT} more characters)"
+    if isinstance(value, dict):
+        return {name: _shortened(part) for name, part in value.items()}
+    return [_shortened(part) for part in value] if isinstance(value, list) else value
 
 
 def _plain(document: dict[str, Any]) -> dict[str, Any]:

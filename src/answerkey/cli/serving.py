@@ -290,6 +290,10 @@ def check(url: str | None) -> Answer:
     lines = [one_line(finding, 400) for finding in found.findings]
     for path in found.journals:
         lines.append(f"journal {path}: replies of an interrupted run, which `answerkey resume` stores")
+    for path in found.lost_journals:
+        lines.append(
+            f"journal {path}: replies of a run that the store lost; each line has one as JSON after its checksum"
+        )
     rows = f"runs: {found.rows['runs']:,}, replies: {found.rows['replies']:,}"
     if found.sound:
         lines.append(f"{found.store}: sound; {rows}")

@@ -270,7 +270,8 @@ class Check(msgspec.Struct, frozen=True):
 def doctor(target: str | None, store: str | None) -> Answer:
     """Check the setup: configuration, golden set, chatbot, store, extras.
 
-    The chatbot is connected to, but not asked. Exits with code 1 if something is wrong.
+    The chatbot is connected to, but not asked, and no Python file or program of the project is run.
+    Exits with code 1 if something is wrong.
 
     \b
     Examples:
@@ -334,6 +335,9 @@ def _check_truth(settings: Settings) -> tuple[str, str]:
     from answerkey.runs.context import golden_set
     from answerkey.runs.truth import compute_truth
 
+    if own := [source.python for source in settings.truth.values() if source.python]:
+        # A command that only looks must not run the project's code.
+        return "note", f"not computed, since {own[0]} would be run; `answerkey truth` computes it"
     resolved = compute_truth(golden_set(None, settings), settings)
     world = resolved.truth.world
     held = sum(check.holds for check in world)
@@ -347,14 +351,19 @@ def _check_truth(settings: Settings) -> tuple[str, str]:
 def _check_chatbot(target: str | None, settings: Settings) -> tuple[str, str]:
     if target is None:
         return "note", "none configured; `answerkey init --target T` adds one"
-    from answerkey.runs.context import make_context
     from answerkey.runs.progress import wait_for
+    from answerkey.targets.resolve import resolve_target
 
-    async def connect() -> str:
-        async with make_context(settings.options(gates=(), baseline=None), settings).target(target) as opened:
-            return opened.name
-
-    return "ok", f"{wait_for(connect())} is reachable; `answerkey ask` shows how its replies are read"
+    # No project code is run: a Python chatbot or program is started by `ask` only.
+    chosen = resolve_target(
+        target, settings=settings.targets, folder=settings.folder, configured=settings.target
+    )
+    if not wait_for(chosen.check_reachable()):
+        return (
+            "note",
+            f"{chosen.name}: not started; `answerkey ask` starts it and shows how its replies are read",
+        )
+    return "ok", f"{chosen.name} is reachable; `answerkey ask` shows how its replies are read"
 
 
 def _check_store(store: str | None, settings: Settings) -> tuple[str, str]:

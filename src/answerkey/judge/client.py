@@ -238,6 +238,8 @@ class Ledger:
         self._budget = budget
         # Estimated cost of each call in flight.
         self._reserved: list[float] = []
+        # Estimated cost of the calls whose usage was not reported.
+        self._estimated = 0.0
         self._ended = asyncio.Event()
         self._longest_output = 0
         self.input_tokens = before.input_tokens
@@ -250,35 +252,36 @@ class Ledger:
         self.refused = 0
 
     @asynccontextmanager
-    async def reserved(self, characters: int, price: Price | None) -> AsyncIterator[None]:
-        """Reserve the estimated cost of a call while it is in flight.
+    async def reserved(self, characters: int, price: Price | None) -> AsyncIterator[float]:
+        """Reserve the estimated cost of a call while it is in flight; gives the estimate.
 
         Raises UnjudgedError if the budget does not cover it after all other calls have ended.
         """
         if self._budget is None or price is None:
-            yield
+            yield 0.0
             return
         while True:
             output = self._longest_output or _OUTPUT_GUESS
             usage = Usage(input_tokens=round(characters / _CHARS_PER_TOKEN), output_tokens=output)
             guess = price.cost(usage) or 0.0
-            if self.cost + sum(self._reserved) + guess <= self._budget:
+            if self.cost + self._estimated + sum(self._reserved) + guess <= self._budget:
                 break
             if not self._reserved:
                 self.refused += 1
-                raise UnjudgedError(f"the judge's budget of {self._budget:g} is used up", "budget")
+                how = " by estimate, since the endpoint reports no usage" if self._estimated else ""
+                raise UnjudgedError(f"the judge's budget of {self._budget:g} is used up{how}", "budget")
             # Calls in flight may turn out cheaper than reserved.
             await self._ended.wait()
         self._reserved.append(guess)
         try:
-            yield
+            yield guess
         finally:
             self._reserved.remove(guess)
             self._ended.set()
             self._ended = asyncio.Event()
 
-    def add(self, spent: Spent) -> None:
-        """Count an answered call."""
+    def add(self, spent: Spent, estimate: float = 0.0) -> None:
+        """Count an answered call; the estimate counts towards the budget if its cost is unknown."""
         self.calls += 1
         self.input_tokens += spent.input_tokens
         self.output_tokens += spent.output_tokens
@@ -288,6 +291,7 @@ class Ledger:
             self.cost_known = self.cost_known or self.calls == 1
         else:
             self.cost_known = False
+            self._estimated += estimate
 
 
 # HTTP client.

@@ -391,11 +391,12 @@ class Panel:
         repeated = False
         while True:
             length = sum(len(message["content"]) for message in messages)
-            async with self._client.slots, self._ledger.reserved(length, self._client.members[model].price):
+            price = self._client.members[model].price
+            async with self._client.slots, self._ledger.reserved(length, price) as estimate:
                 completion = await self._client.complete(
                     model, messages, task.schema, seed=seed, probabilities=task.encode is not None
                 )
-                self._ledger.add(completion.spent)
+                self._ledger.add(completion.spent, estimate)
             text, spent = completion.text, completion.spent
             try:
                 _check_finish(completion)

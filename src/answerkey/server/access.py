@@ -151,6 +151,9 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 
+# Headers that proxies add.
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+
 # Finds a visitor by a program's secret, or by a browser's session.
 Recognise = Callable[[str], Visitor | None]
 
@@ -242,6 +245,15 @@ class Gatekeeper:
                 "set the public address with --public-url, or further names with --allow-host"
             )
             return refuse(scope, 421, "wrong_host", message)
+        if not self._settings.needs_token and scope["path"] != "/healthz":
+            forwarded = next((name for name in _FORWARDED if name in headers), None)
+            if forwarded is not None:
+                # Behind a proxy every visitor comes from loopback, and would be an admin.
+                message = (
+                    f"the request came through a proxy ({forwarded}), but this server has no sign-in; "
+                    "start it with --public-url and the address that people use"
+                )
+                return refuse(scope, 403, "proxy_without_public_url", message)
         method = scope["method"]
         if method == "OPTIONS" and scope["path"] in INTAKE and origin is not None:
             return self._preflight(scope, allowed)

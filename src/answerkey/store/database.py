@@ -158,6 +158,11 @@ class Database(ABC):
     def journal_path(self, run_id: str) -> Path | None:
         """The file that holds a run's replies until the store has them; None for a temporary store."""
 
+    def journals(self) -> list[Path]:
+        """The existing journals of this store, also those of runs that it does not have."""
+        pattern = self.journal_path("*")
+        return [] if pattern is None else sorted(pattern.parent.glob(pattern.name))
+
     @abstractmethod
     def tables(self, connection: Connection) -> set[str]:
         """The names of the existing tables."""

@@ -40,6 +40,8 @@ class StoreCheck(msgspec.Struct, kw_only=True):
     findings: list[str] = []
     # Journals of resumable runs, with replies that the store does not have yet.
     journals: list[str] = []
+    # Journals of runs that the store does not have, e.g. since its write-ahead log was lost.
+    lost_journals: list[str] = []
 
     @property
     def sound(self) -> bool:
@@ -66,10 +68,9 @@ def check_store(store: SqlStore) -> StoreCheck:
             found.findings.append(f"{table.name}: {error}")
         found.rows[table.name] = rows
     try:
-        for info in store.list_infos():
-            path = store.database.journal_path(info.id)
-            if path is not None and path.exists():
-                found.journals.append(str(path))
+        own = {store.database.journal_path(info.id) for info in store.list_infos()}
+        found.journals += sorted(str(path) for path in own if path is not None and path.exists())
+        found.lost_journals += [str(path) for path in store.database.journals() if path not in own]
     except (StoreError, msgspec.DecodeError):
         found.findings.append("runs: cannot be listed")
     return found

@@ -233,6 +233,13 @@ class HttpTarget(BaseTarget):
     async def __aexit__(self, *exc: object) -> None:
         await self._session.close()
 
+    async def check_reachable(self) -> bool:
+        """Connect, without the login."""
+        self._prepare()
+        await self._session.open(self._endpoint, self.name, {})
+        await self._session.close()
+        return True
+
     async def ask(self, ask: Ask) -> Reply:
         """One request. 429, 503 and a refused connection are retried by the engine."""
         messages = None

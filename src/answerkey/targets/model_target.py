@@ -474,6 +474,13 @@ class ModelTarget(BaseTarget):
             raise
         return self
 
+    async def check_reachable(self) -> bool:
+        """Connect to the model's API, without its tools."""
+        base = self._full_address(str(self._secrets.expand(self.base_url, f"target {self.name}: base_url")))
+        await self._session.open(self._read_endpoint(base), safe_url(base), {})
+        await self._session.close()
+        return True
+
     async def __aexit__(self, *exc: object) -> None:
         await self._tools.close()
         await self._session.close()

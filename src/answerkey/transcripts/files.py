@@ -155,6 +155,7 @@ _BINARY = (
     *(b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\0asm", b"SQLite format 3\0", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf"),
 )
 _UNPACK_SIZE = 64 * 1024
+_LONGEST_UNPACKED = 256 * 1024 * 1024
 
 
 def shown_path(path: Path) -> Path:
@@ -189,7 +190,7 @@ def open_bytes(path: Path) -> io.BufferedReader:
         head = stream.peek(4)[:4]
         if head[:2] == _GZIP:
             # A GzipFile has what is used of a BufferedReader: peek, readline, read and iteration.
-            return cast("io.BufferedReader", gzip.GzipFile(fileobj=stream))
+            return cast("io.BufferedReader", _UnpackedGzip(fileobj=stream))
         return _unpacked_zstd(stream) if head == _ZSTD else stream
 
 
@@ -214,7 +215,31 @@ def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:
     return _UnpackedReader(_ZstdBytes(unpacked), _UNPACK_SIZE)
 
 
-class _UnpackedReader(io.BufferedReader):
+class _Limited:
+    """Refuses what unpacks to more than memory can be expected to hold: a small file may hold one line without end."""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line: bytes = super().readline(_LONGEST_UNPACKED + 1 if size is None or size < 0 else size)  # type: ignore[misc]
+        return self._checked(line)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        content: bytes = super().read(_LONGEST_UNPACKED + 1 if size is None or size < 0 else size)  # type: ignore[misc]
+        return self._checked(content)
+
+    def _checked(self, content: bytes) -> bytes:
+        if len(content) > _LONGEST_UNPACKED:
+            megabytes = _LONGEST_UNPACKED // 1024 // 1024
+            raise InputError(
+                f"a line, or a document that is not JSON Lines, unpacks to more than {megabytes} MB; unpack it to read it"
+            )
+        return content
+
+
+class _UnpackedGzip(_Limited, gzip.GzipFile):
+    """A gzip file."""
+
+
+class _UnpackedReader(_Limited, io.BufferedReader):
     """A reader of unpacked bytes, whose offsets are not those of the file."""
 
 
