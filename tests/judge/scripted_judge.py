@@ -299,11 +299,7 @@ def completion(
                     "logprobs": {"content": told} if body.get("logprobs") else None,
                 }
             ],
-            **(
-                {}
-                if "nousage" in body["model"]
-                else {"usage": {"prompt_tokens": prompt, "completion_tokens": len(text or "") // 4}}
-            ),
+            **({} if body["model"] == "nousage" else {"usage": used}),
         }
     )
 
