@@ -13,7 +13,8 @@ from answerkey.server.app import create_app, run_maintenance
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore
-from answerkey.store.production import ProductionReplies
+from answerkey.store.production import ProductionFilter, ProductionReplies
+from answerkey.store.production_series import production_series
 from answerkey.store.users import Users
 from store.filling import add_run, golden
 
@@ -66,7 +67,7 @@ def test_a_time_that_is_none_is_refused(sending, wrong):
     later = (datetime.now(UTC) + timedelta(days=3)).isoformat()
     answer = client.post("/api/replies", {**REPLY, "created_at": later}, **signs["shop"])
     assert "in the future" in answer.json["error"]["message"]
-    assert ProductionReplies(store).figures().replies == 0
+    assert production_series(store, ProductionFilter()).total.replies == 0
 
 
 def test_a_reply_that_is_kept_is_never_overwritten(sending):
@@ -136,7 +137,7 @@ def test_no_sender_says_what_a_good_reply_is(sending, expected):
             assert answer.status == 400
             assert "not accepted from senders" in answer.json["error"]["message"]
     assert time.process_time() - begun < 10
-    assert ProductionReplies(store).figures().replies == 0
+    assert production_series(store, ProductionFilter()).total.replies == 0
     assert FeedbackStore(store).page()[1] == 0
 
 
@@ -150,7 +151,7 @@ def test_a_verdict_brings_its_reply_along(sending):
     # A reply of a run is known already.
     of_run = {"value": "up", "response_id": "resp-q0-1", "reply": {"question": "Forged?", "answer": "x"}}
     assert client.post("/api/feedback", of_run, **signs["shop"]).json["question"] == REPLY["question"]
-    assert ProductionReplies(store).figures().replies == 1
+    assert production_series(store, ProductionFilter()).total.replies == 1
     nameless = {"value": "up", "question": "Q?", "reply": dict(REPLY)}
     assert client.post("/api/feedback", nameless, **signs["shop"]).status == 400
 
@@ -167,10 +168,10 @@ def test_replies_are_graded_anew_when_the_golden_set_changes(tmp_path):
         ProductionReplies(store).add([production_reply(number) for number in range(450)])
         ungraded = ProductionGrading(Settings())
         assert ungraded.regrade(store) == 450
-        assert ProductionReplies(store).figures().graded == 0
+        assert production_series(store, ProductionFilter()).total.graded == 0
         app = create_app(lambda: open_store(path), ServerSettings(questions=golden_file(tmp_path, golden(6))))
         assert run_maintenance(app) is None
-        before = ProductionReplies(store).figures()
+        before = production_series(store, ProductionFilter()).total
         assert (before.graded, app.state.grading.regrade(store)) == (450, 0)
         # Another run, of whatever set, changes nothing.
         add_run(store, "other", questions=golden(1))
@@ -179,13 +180,15 @@ def test_replies_are_graded_anew_when_the_golden_set_changes(tmp_path):
             '{"question": "What is fact 0 of the property file", "expected_keywords": ["fact9"], "category": "new"}'
         )
         assert run_maintenance(app) is None
-        after = ProductionReplies(store).figures()
+        after = production_series(store, ProductionFilter()).total
         assert after.score != before.score
-        assert after.categories == {"new": 450}
+        assert ProductionReplies(store).facets().categories == {"new": 450}
         assert ProductionReplies(store).find("p7").reply.text == "It is fact0."
         (tmp_path / "golden.jsonl").write_text("{")
         assert "golden.jsonl" in run_maintenance(app)
-        assert ProductionReplies(store).figures() == after, "what was read before stays in force"
+        assert production_series(store, ProductionFilter()).total == after, (
+            "what was read before stays in force"
+        )
         app.state.holder.close()
 
 
@@ -195,10 +198,10 @@ def test_old_production_replies_are_deleted_by_the_server_itself(tmp_path):
         ProductionReplies(store).add([production_reply(1)])
         keeping = create_app(lambda: open_store(path), ServerSettings(production_days=100_000))
         assert run_maintenance(keeping) is None
-        assert ProductionReplies(store).figures().replies == 1
+        assert production_series(store, ProductionFilter()).total.replies == 1
         deleting = create_app(lambda: open_store(path), ServerSettings(production_days=90))
         assert run_maintenance(deleting) is None
-        assert ProductionReplies(store).figures().replies == 0
+        assert production_series(store, ProductionFilter()).total.replies == 0
         keeping.state.holder.close()
         deleting.state.holder.close()
 

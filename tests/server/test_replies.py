@@ -91,11 +91,64 @@ def test_their_order(client):
     assert ids(client, "sort=score")[:2] == ["poor", "good"]
 
 
-def test_the_figures_are_over_all(client):
-    figures = client.get("/api/replies?text=montrose").json["figures"]
-    assert (figures["replies"], figures["graded"], figures["judged"]) == (4, 2, 2)
+def test_the_figures_are_those_of_the_listed_replies(client):
+    figures = client.get("/api/replies").json["figures"]
+    total = figures["total"]
+    assert (total["replies"], total["graded"], total["judged"]) == (4, 2, 2)
     assert figures["errors"] == {"error_text": 1, "null": 1}
-    assert figures["error_rate"] == 0.5
+    assert (total["error_rate"], total["satisfaction"]) == (0.5, 0.5)
+    filtered = client.get("/api/replies?text=montrose").json
+    total = filtered["figures"]["total"]
+    assert (total["replies"], total["graded"], total["error_rate"], total["satisfaction"]) == (1, 1, 0, 1)
+    assert filtered["facets"]["replies"] == 4, "other values can still be chosen"
+
+
+def test_what_else_is_sent_is_shown_filtered_and_split_by(client):
+    rows = [
+        {
+            "question": "Hm?",
+            "answer": f"No {n}.",
+            "response_id": f"m{n}",
+            "conversation_id": "talk",
+            "cost": 0.5,
+        }
+        | {
+            "version": "v1" if n < 2 else "v2",
+            "persona": "<b>tenant" if n else "owner",
+            "metadata": {"locale": "de"},
+        }
+        | {"created_at": f"2019-01-0{n + 1}T12:00:00Z", "latency_ms": 100 * (n + 1)}
+        for n in range(3)
+    ]
+    assert client.post("/api/replies", {"replies": rows}).status == 201
+    try:
+        comment = {"value": "down", "response_id": "m2", "comment": "a wrong figure, says the tenant"}
+        assert client.post("/api/feedback", comment).status == 201
+        assert ids(client, "text=WRONG+figure") == ["m2"], "what users wrote is searched too"
+        assert sorted(ids(client, "metadata=persona%3D%3Cb%3Etenant")) == ["m1", "m2"]
+        assert ids(client, "metadata=persona%3Dten") == []
+        split = client.get("/api/replies?conversation=talk&by=metadata.persona").json["figures"]
+        assert [(group["value"], group["replies"]) for group in split["groups"]] == [
+            ("<b>tenant", 2),
+            ("owner", 1),
+        ]
+        versions = client.get("/api/replies?until=2019-12-31&by=version").json["figures"]["groups"]
+        found = [(one["value"], one["p50"], one["cost"], one["satisfaction"]) for one in versions]
+        assert found == [("v1", 150, 0.5, None), ("v2", 300, 0.5, 0)]
+        text = client.get("/replies?by=metadata.persona").text
+        assert "<b>tenant" not in text
+        assert "&lt;b&gt;tenant" in text
+        page = client.get("/replies/m1").text
+        assert "persona" in page
+        page = page.partition('class="conversation"')[2]
+        assert [page.index(f"/replies/m{n}") for n in range(3)] == sorted(
+            page.index(f"/replies/m{n}") for n in range(3)
+        )
+        assert client.get("/replies?by=nonsense").status == 400
+        assert client.get("/api/replies/m1").json["metadata"] == {"persona": "<b>tenant", "locale": "de"}
+    finally:
+        for n in range(3):
+            client.request("DELETE", f"/api/replies/m{n}")
 
 
 def test_of_many_it_is_said_that_there_are_more(client, monkeypatch):
@@ -182,7 +235,7 @@ def test_a_window_of_days_holds_for_the_list_and_the_figures(client):
     assert client.post("/api/replies", {"replies": rows}).status == 201
     assert ids(client, "since=2020-05-01&until=2020-05-01") == ["old"]
     assert sorted(ids(client, "until=2020-12-31")) == ["next", "old"]
-    assert client.get("/api/replies?until=2020-05-01").json["figures"]["replies"] == 1
+    assert client.get("/api/replies?until=2020-05-01").json["figures"]["total"]["replies"] == 1
     assert client.get("/replies?until=2001-01-01").status == 200
     assert "From" in client.get("/replies?until=2001-01-01").text, "the window can be opened again"
     said = {"value": "down", "response_id": "old", "created_at": "2020-05-03T12:00:00Z"}

@@ -10,7 +10,8 @@ from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.maintenance import check_store, delete_production, delete_reply, delete_runs, old_runs
-from answerkey.store.production import ProductionReplies
+from answerkey.store.production import ProductionFilter, ProductionReplies
+from answerkey.store.production_series import production_series
 
 from .filling import add_run, golden
 
@@ -96,6 +97,6 @@ def test_production_replies_go_by_age_with_what_was_said_of_them(store):
     assert (gone.production_replies, gone.feedback) == (1, 2)
     assert {one.response_id for one in book.page()[0]} == {"new", "resp-q0-1"}
     assert delete_reply(store, "new").feedback == 1
-    assert ProductionReplies(store).figures().replies == 0
+    assert production_series(store, ProductionFilter()).total.replies == 0
     with pytest.raises(UnknownNameError, match="no production reply 'new'"):
         delete_reply(store, "new")

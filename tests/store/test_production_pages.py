@@ -13,6 +13,8 @@ from answerkey.store import open_store, production
 from answerkey.store.database import all_of
 from answerkey.store.maintenance import delete_production, delete_reply
 from answerkey.store.production import ProductionFilter, ProductionReplies, sums_of
+from answerkey.store.production_series import production_series
+from answerkey.text.dates import local_time
 
 ORDERS = ("created_at", "score", "latency_ms", "category", "error", "model", "version", "id")
 FILTERS = (
@@ -152,11 +154,11 @@ def test_the_sums_are_right_whatever_happens_to_replies(store):
     delete_reply(store, "p45")
     kept, now = added_up(store)
     assert kept == now
-    figures = replies.figures()
-    assert (figures.replies, figures.categories["new"]) == (69, 30)
+    facets = replies.facets()
+    assert (facets.replies, facets.categories["new"]) == (69, 30)
     delete_production(store, older_than_days=0)
     assert added_up(store) == ({}, {})
-    assert replies.figures().replies == 0
+    assert replies.facets().replies == 0
 
 
 @pytest.mark.parametrize(
@@ -175,11 +177,16 @@ def test_figures_of_days_are_those_of_the_zone(store, monkeypatch, zone):
             wanted = ProductionFilter(since=since, until=until)
             every = list(replies.every(wanted))
             scores = [reply.score for reply in every if reply.score is not None]
-            figures = replies.figures(wanted)
+            series = production_series(store, wanted)
+            figures = series.total
             assert (figures.replies, figures.graded) == (len(every), len(scores))
             assert figures.score == (pytest.approx(sum(scores) / len(scores)) if scores else None)
-            assert figures.categories == Counter(reply.category for reply in every if reply.category)
-        assert replies.figures(ProductionFilter(since="2026-01-03", until="2026-01-01")).replies == 0
+            by_day = Counter(local_time(reply.created_at)[:10] for reply in every)
+            assert {day.day: day.replies for day in series.days} == by_day
+            facets = replies.facets(wanted)
+            assert facets.replies == len(every)
+            assert facets.categories == Counter(reply.category for reply in every if reply.category)
+        assert replies.facets(ProductionFilter(since="2026-01-03", until="2026-01-01")).replies == 0
     finally:
         monkeypatch.undo()
         time.tzset()

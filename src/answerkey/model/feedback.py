@@ -102,6 +102,8 @@ class ProductionReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     question: str
     reply: Reply
     category: str | None = None
+    # What else was sent with it, e.g. persona, locale or tenant.
+    metadata: dict[str, str] = {}
     # None: the golden set does not have the question.
     score: float | None = None
     scorecard: Scorecard | None = None

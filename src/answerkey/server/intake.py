@@ -19,11 +19,12 @@ from answerkey.runs.production import ProductionGrading
 from answerkey.server.access import Visitor
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, new_id
-from answerkey.store.production import ProductionReplies
+from answerkey.store.production import METADATA_WIDTH, ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import read_moment
+from answerkey.text.normalise import one_line
 from answerkey.transcripts.conversation import QuestionContext
-from answerkey.transcripts.payloads import reply_from_payload
+from answerkey.transcripts.payloads import NAMES_READ, reply_from_payload
 
 _MOST_REPLIES = 500
 # In a reply, `tools` are the tools that it used.
@@ -252,6 +253,7 @@ class Intake:
                 question=_plain(asked, COMMENT_LIMIT),
                 reply=msgspec.structs.replace(reply, response_id=_plain(identity, _ID_LIMIT)),
                 category=_short_text(row, "category"),
+                metadata=_metadata(row),
             )
         )
 
@@ -284,6 +286,45 @@ def _without_nul(row: dict[str, Any]) -> dict[str, Any]:
 def _plain(text: str, limit: int) -> str:
     # No database takes a lone surrogate, and PostgreSQL no NUL.
     return text.replace("\x00", "").encode("utf-8", "replace").decode()[:limit]
+
+
+# Fields of a reply that are read, or refused.
+_READ = (
+    NAMES_READ
+    | EXPECTATION_FIELDS
+    | {
+        *(
+            "id",
+            "reply_id",
+            "message_id",
+            "question",
+            "created_at",
+            "model",
+            "version",
+            "category",
+            "metadata",
+        ),
+    }
+)
+_MOST_METADATA = 20
+
+
+def _metadata(row: Mapping[str, Any]) -> dict[str, str]:
+    """What else was sent: the plain values of `metadata`, and of fields that mean nothing here."""
+    given = row.get("metadata")
+    listed = [*(given.items() if isinstance(given, dict) else ())]
+    listed += [(name, value) for name, value in row.items() if name not in _READ]
+    plain = [
+        (str(name), str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in listed
+        if isinstance(value, str | int | float) and value != ""
+    ]
+    return {
+        one_line(_plain(name, METADATA_WIDTH), METADATA_WIDTH): one_line(
+            _plain(value, METADATA_WIDTH), METADATA_WIDTH
+        )
+        for name, value in plain[:_MOST_METADATA]
+    }
 
 
 def _short_text(row: Mapping[str, Any], name: str) -> str | None:

@@ -1,6 +1,7 @@
 """Requests and responses: typed queries and bodies, cached comparisons, themes, JSON, pages and errors."""
 
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +27,8 @@ from answerkey.report.markup import compact_css, make_environment, report_asset
 from answerkey.runs.stored import load_stored_run
 from answerkey.runs.verdicts import decided
 from answerkey.store.feedback import FeedbackFilter, ReviewQueue
-from answerkey.store.production import feedback_state, feedback_stats
+from answerkey.store.production import ProductionFilter, feedback_state, feedback_stats
+from answerkey.store.production_series import ProductionSeries, production_series
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import zone_name
 from answerkey.transcripts.json_values import decode_strict_json
@@ -170,6 +172,11 @@ _rankings: SizedCache[Ranking] = SizedCache(200)
 _decided: SizedCache[Run] = SizedCache(1_000)
 _reviews: SizedCache[int] = SizedCache(1_000)
 _feedback: SizedCache[FeedbackStats] = SizedCache(8)
+_series: SizedCache[ProductionSeries] = SizedCache(50)
+# Figures of very many replies, with the time at which they were computed, are used for a while although replies arrive.
+_expensive: dict[tuple[str, ...], tuple[float, ProductionSeries]] = {}
+_EXPENSIVE_S = 0.2
+_REUSED_S = 60.0
 
 
 def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Comparison:
@@ -209,6 +216,27 @@ def feedback_figures(store: SqlStore, criteria: FeedbackFilter | None = None) ->
     days = ("", "") if criteria is None else (criteria.since or "", criteria.until or "")
     key = (store.address, *days, *feedback_state(store))
     return _feedback.get(key, lambda: feedback_stats(store, criteria=criteria))
+
+
+def series_stored(store: SqlStore, criteria: ProductionFilter, by: str | None = None) -> ProductionSeries:
+    """The figures of the production replies that meet a filter, by day and facet."""
+    plain = msgspec.structs.replace(criteria, sort=ProductionFilter().sort, columns=())
+    name = (store.address, by or "", plain.query_string())
+
+    def compute() -> ProductionSeries:
+        begun = time.thread_time()
+        series = production_series(store, criteria, by)
+        if time.thread_time() - begun > _EXPENSIVE_S:
+            if len(_expensive) > 50:
+                _expensive.clear()
+            _expensive[name] = (time.monotonic(), series)
+        return series
+
+    made, series = _expensive.get(name, (0.0, None))
+    if series is not None and time.monotonic() - made < _REUSED_S:
+        return series
+    _expensive.pop(name, None)
+    return _series.get((*name, *feedback_state(store)), compute)
 
 
 def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:

@@ -1,7 +1,7 @@
 """Production replies: stored, searched, counted by day, and the statistics of their feedback."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,13 +21,14 @@ from answerkey.model.feedback import (
 from answerkey.model.scorecard import PASS_MARK, lowest_score
 from answerkey.stats.agreement import correlate
 from answerkey.stats.intervals import Interval, UnitMoments, to_fixed_point
-from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, in_list, sql
+from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, any_of, in_list, sql
 from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore
 from answerkey.store.run_rows import fold, storable, tools_text
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery, Window, within_days
 from answerkey.text.dates import day_begins, day_ends
 from answerkey.text.differences import find_themes
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -171,6 +172,8 @@ _NUMBERS = ("score", "latency_ms")
 _COUNTED = {"category": "category", "error": "error_kind", "model": "model", "version": "version"}
 # Matching replies are counted up to this number.
 MAX_COUNTED = 10_000
+# Characters of a name and of a value of metadata.
+METADATA_WIDTH = 200
 
 
 class ProductionFilter(TableFilter, frozen=True, kw_only=True):
@@ -188,7 +191,11 @@ class ProductionFilter(TableFilter, frozen=True, kw_only=True):
     # Of the chatbot.
     model: ShortText | None = None
     version: ShortText | None = None
-    # A text in the question or the reply.
+    # What else was sent with it, as name=value.
+    metadata: ShortText | None = None
+    # Of one conversation.
+    conversation: ShortText | None = None
+    # A text in the question, the reply or a comment of users.
     text: ShortText | None = None
     # The first and the last day, in the time zone of this machine.
     since: Day | None = None
@@ -196,18 +203,11 @@ class ProductionFilter(TableFilter, frozen=True, kw_only=True):
     sort: ShortText = "-created_at"
 
 
-class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of production replies over a range of days, and the values they can be filtered by."""
+class ProductionFacets(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that replies of some days can be filtered by, with their numbers."""
 
     replies: int
-    # Gradable replies, and their mean score.
-    graded: int
-    score: float | None
     errors: dict[str, int]
-    error_rate: float | None
-    # Replies with at least one verdict.
-    judged: int
-    latency_ms: float | None
     categories: dict[str, int]
     models: dict[str, int]
     versions: dict[str, int]
@@ -299,17 +299,27 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
 
     def _all_matching(self, criteria: ProductionFilter) -> Sql:
         """SELECT the ids of all matching replies, by whatever index finds them."""
-        tables, conditions = "production_replies p", _conditions(self.database, criteria)
-        if criteria.text:
-            tables, condition = self.database.search("production_replies", "p", criteria.text)
-            conditions.append(condition)
         return sql(
-            "SELECT {value} AS value, p.id, p.created_at FROM {tables} WHERE {where}",
+            "SELECT {value} AS value, p.id, p.created_at FROM production_replies p WHERE {where}",
             value=f"p.{self._sort_column(criteria)}",
-            tables=tables,
-            where=all_of(
-                [*conditions, *(limit.condition(f"p.{limit.name}") for limit in self.sql_ranges(criteria))]
-            ),
+            where=self.wanted(criteria),
+        )
+
+    def wanted(self, criteria: ProductionFilter) -> Sql:
+        """The condition that a reply `p` meets all filters."""
+        conditions = _conditions(self.database, criteria)
+        if criteria.text:
+            tables, condition = self.database.search("production_replies", "s", criteria.text)
+            conditions.append(
+                sql(
+                    "p.id IN (SELECT s.id FROM {tables} WHERE {condition} UNION {commented})",
+                    tables=tables,
+                    condition=condition,
+                    commented=_commented(self.database, criteria.text),
+                )
+            )
+        return all_of(
+            [*conditions, *(limit.condition(f"p.{limit.name}") for limit in self.sql_ranges(criteria))]
         )
 
     def _sort_column(self, criteria: ProductionFilter) -> str:
@@ -346,7 +356,9 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             limit.condition(_unless_followed(limit.name, column)) for limit in self.sql_ranges(criteria)
         ]
         if criteria.text:
-            conditions.append(self.database.contains(SAID_IN_PRODUCTION.format(row="p"), criteria.text))
+            said = self.database.contains(SAID_IN_PRODUCTION.format(row="p"), criteria.text)
+            commented = sql("p.id IN ({commented})", commented=_commented(self.database, criteria.text))
+            conditions.append(any_of([said, commented]))
 
         def read_ids(condition: Sql, limit: int, offset: int) -> list[Row]:
             query = sql(
@@ -383,37 +395,18 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         replies = {item.id: item for item in (_unpacked(*row) for row in connection.run(*query))}
         return [replies[identity] for identity in ids if identity in replies]
 
-    def figures(self, criteria: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
-        """Figures over the criteria's days."""
-        criteria = criteria or ProductionFilter()
-        days = within_days("p.created_at", criteria)
-        in_days = sql(
-            " WHERE EXISTS (SELECT 1 FROM production_replies p WHERE p.id = f.production_id AND {days})",
-            days=all_of(days),
-        )
-        judged = sql(
-            "SELECT COUNT(*) FROM (SELECT DISTINCT production_id FROM feedback WHERE production_id IS NOT NULL) "
-            "AS f{in_days}",
-            in_days=in_days if days else "",
-        )
+    def facets(self, criteria: ProductionFilter | None = None, *, most: int = 100) -> ProductionFacets:
+        """The values of the criteria's days."""
         with self.database.reading() as connection:
-            sums = window_sums(connection, criteria)
-            replies_judged = connection.value(*judged)
-        replies, graded, score, timed, latency = sums.get(("", ""), (0,) * 5)
+            sums = window_sums(connection, criteria or ProductionFilter())
 
         def counts(facet: str) -> dict[str, int]:
             found = [(value, int(row[0])) for (name, value), row in sums.items() if name == facet]
             return dict(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:most])
 
-        errors = counts("error_kind")
-        return ProductionFigures(
-            replies=int(replies),
-            graded=int(graded),
-            score=score / graded if graded else None,
-            errors=errors,
-            error_rate=sum(errors.values()) / replies if replies else None,
-            judged=replies_judged,
-            latency_ms=latency / timed if timed else None,
+        return ProductionFacets(
+            replies=int(sums.get(("", ""), (0,))[0]),
+            errors=counts("error_kind"),
             categories=counts("category"),
             models=counts("model"),
             versions=counts("version"),
@@ -425,6 +418,12 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         for item in FeedbackStore(self._store).of_production(ids):
             found.setdefault(item.production_id or "", []).append(item)
         return found
+
+
+def metadata_text(metadata: Mapping[str, str]) -> str:
+    """Names and values, each between line breaks."""
+    lines = [one_line(f"{name}={value}", 2 * METADATA_WIDTH) for name, value in metadata.items()]
+    return storable("\n" + "\n".join(lines) + "\n") if lines else ""
 
 
 def production_row(item: ProductionReply) -> tuple[Any, ...]:
@@ -445,6 +444,8 @@ def production_row(item: ProductionReply) -> tuple[Any, ...]:
         reply.timings.latency_ms,
         item.model,
         item.version,
+        None if reply.usage is None else reply.usage.cost,
+        metadata_text(item.metadata),
         item.graded_by,
         tools_text([reply]),
         question,
@@ -500,6 +501,14 @@ _VERDICTS = {
 }
 
 
+def _commented(database: Database, text: str) -> Sql:
+    """SELECT the ids of replies that users said this about."""
+    return sql(
+        "SELECT f.production_id FROM feedback f WHERE f.production_id IS NOT NULL AND {said}",
+        said=database.contains("f.comment", text),
+    )
+
+
 def _conditions(database: Database, criteria: ProductionFilter, *, followed: str | None = None) -> list[Sql]:
     """All filters but the text and the ranges."""
     score = _unless_followed("score", followed)
@@ -522,6 +531,10 @@ def _conditions(database: Database, criteria: ProductionFilter, *, followed: str
         conditions.append(_VERDICTS[criteria.verdict])
     if criteria.tool:
         conditions.append(database.has_tool("p.tools", criteria.tool))
+    if criteria.metadata:
+        conditions.append(database.has_tool("p.metadata", criteria.metadata))
+    if criteria.conversation:
+        conditions.append(sql("p.conversation_id = ?", criteria.conversation))
     return conditions
 
 

@@ -14,7 +14,7 @@ import msgspec
 Dialect = Literal["sqlite", "postgresql"]
 
 # Raised when the tables change; stores of another version are refused.
-VERSION = 13
+VERSION = 14
 
 # SQL of the text in which production replies are searched.
 SAID_IN_PRODUCTION = (
@@ -186,7 +186,9 @@ _DECLARED = (
         "key number, id text, created_at text, category text?, trace_id text?, conversation_id text?, score real?",
         "error_kind text?, latency_ms real?",
         # Of the chatbot, if its server sent them.
-        "model text?, version text?",
+        "model text?, version text?, cost real?",
+        # What else was sent: `\\nname=value` for each, and a line break.
+        "metadata text",
         # Hash of the golden set and the scoring that it was last graded by.
         "graded_by text?",
         # As in `replies`; `folded` is of id, question and text.
@@ -196,7 +198,7 @@ _DECLARED = (
         identity="id",
         searched=SAID_IN_PRODUCTION,
         # A covering index for filters, so that lists do not read the long rows; and one index per sort column.
-        production_listing="created_at, id, category, error_kind, score, latency_ms, model, version, tools",
+        production_listing="created_at, id, category, error_kind, score, latency_ms, model, version, tools, cost, metadata",
         production_by_score="score, created_at DESC, id DESC",
         production_by_latency_ms="latency_ms, created_at DESC, id DESC",
         production_by_category="category, created_at DESC, id DESC",
@@ -247,6 +249,25 @@ _DECLARED = (
     ),
 )
 TABLES = {table.name: table for table in _DECLARED}
+
+
+# Schema → statements that make the next one of it. What earlier rows did not store stays unknown.
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    13: (
+        "ALTER TABLE production_replies ADD COLUMN cost {real}",
+        "ALTER TABLE production_replies ADD COLUMN metadata {text} NOT NULL DEFAULT ''",
+        "DROP INDEX production_listing",
+        f"CREATE INDEX production_listing ON production_replies ({TABLES['production_replies'].indexes['production_listing']})",
+    )
+}
+
+
+def migration_statements(dialect: Dialect, version: int) -> list[str]:
+    """SQL that makes the tables of an earlier schema the current ones; raises KeyError if there is none."""
+    types = {name: known[dialect] for name, known in _TYPES.items()}
+    return [
+        statement.format(**types) for number in range(version, VERSION) for statement in MIGRATIONS[number]
+    ]
 
 
 def create_statements(dialect: Dialect, names: Iterable[str] = TABLES) -> list[str]:

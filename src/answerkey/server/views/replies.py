@@ -1,5 +1,6 @@
 """The Replies pages (production replies with their feedback, and golden cases made from them) and the Feedback page."""
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -9,11 +10,11 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, FeedbackStats, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.report.charts import Chart, bar_chart
+from answerkey.report.charts import Chart, Line, Moment, bar_chart, line_chart
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.tables import Table
 from answerkey.runs.production import TAG, case_id, why_proposed
-from answerkey.server.rendering import feedback_figures
+from answerkey.server.rendering import feedback_figures, series_stored
 from answerkey.server.views.tables import (
     NoQuery,
     PageNumber,
@@ -24,16 +25,30 @@ from answerkey.server.views.tables import (
     reply_table,
 )
 from answerkey.store.feedback import FeedbackFilter, FeedbackStore
-from answerkey.store.production import MAX_COUNTED, ProductionFigures, ProductionFilter, ProductionReplies
+from answerkey.store.production import MAX_COUNTED, ProductionFacets, ProductionFilter, ProductionReplies
+from answerkey.store.production_series import METADATA, ProductionSeries, metadata_values
 from answerkey.store.sql import SqlStore
+from answerkey.store.table_query import ShortText
+from answerkey.text.normalise import one_line
 
 _PAGE = 50
+# Turns of a conversation that are listed.
+_MOST_TURNS = 50
+
+
+# Values of a facet that are drawn.
+_MOST_LINES = 5
+_FACETS = (("version", "Version"), ("model", "Model"), ("category", "Category"), ("error", "Error"))
 
 
 class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
-    """Which replies, and in what order; the figures are over all replies of the days."""
+    """Which replies, and in what order; the figures are over the same replies."""
+
+    not_filters = (*ProductionFilter.not_filters, "by")
 
     page: PageNumber = 1
+    # The facet that the figures are split by: version, model, category, error or metadata.NAME.
+    by: ShortText | None = None
 
 
 class RepliesView(TableView, frozen=True, kw_only=True):
@@ -42,9 +57,26 @@ class RepliesView(TableView, frozen=True, kw_only=True):
     anchor = "replies"
 
     query: RepliesQuery
-    figures: ProductionFigures
+    figures: ProductionSeries
+    # Values to filter by: of the days, and of metadata in the newest replies.
+    facets: ProductionFacets
+    metadata: dict[str, tuple[str, ...]]
     paging: Paging
     rows: tuple[ReplyRow, ...]
+
+    @property
+    def splits(self) -> list[tuple[str, str]]:
+        """What the figures can be split by: (facet, name)."""
+        return [*_FACETS, *((f"{METADATA}{name}", name) for name, values in self.metadata.items() if values)]
+
+    def charts(self, link: Callable[..., str]) -> list[tuple[str, Chart]]:
+        """The figures by day; a value leads to the replies of its day."""
+        days = dict.fromkeys(one.day for one in self.figures.days)
+        moments = [
+            Moment(at=day, name=day, address=link(since=day, until=day, page=None) + "#replies")
+            for day in days
+        ]
+        return production_charts(self.figures, moments)
 
     @property
     def table(self) -> Table:
@@ -68,6 +100,9 @@ class ReplyView(msgspec.Struct, frozen=True, kw_only=True):
     received_at: str | None
     trace_id: str | None
     conversation_id: str | None
+    metadata: dict[str, str]
+    # The replies of its conversation in order, this one among them; none if it is alone.
+    conversation: tuple[ReplyRow, ...]
     # False: nothing was expected, and only errors are graded.
     graded: bool
     detail: TrialDetail
@@ -84,6 +119,46 @@ class CaseForm(msgspec.Struct, frozen=True, kw_only=True):
     reference_answer: Annotated[str, msgspec.Meta(max_length=COMMENT_LIMIT)] = ""
 
 
+def production_charts(series: ProductionSeries, moments: Sequence[Moment]) -> list[tuple[str, Chart]]:
+    """Errors, score, satisfaction, time and cost by day: one line, or one for each of the commonest values."""
+    known = {(one.day, one.value): one for one in series.days}
+    values = [group.value for group in series.groups[:_MOST_LINES]] or [""]
+    drawn: list[tuple[str, Chart]] = []
+
+    def add(title: str, unit: str, *figures: tuple[str, str]) -> None:
+        """Draw figures, each with its name and its field."""
+        lines = []
+        for value in values:
+            cells = [known.get((moment.at, value)) for moment in moments]
+            for words, name in figures:
+                intervals = [
+                    None if cell is None else getattr(cell, f"{name}_interval", None) for cell in cells
+                ]
+                lines.append(
+                    Line(
+                        name=(one_line(value, 40) or "unknown") if series.groups else words,
+                        values=[None if cell is None else getattr(cell, name) for cell in cells],
+                        # Those of several lines would cover each other.
+                        intervals=[one and (one.low, one.high) for one in intervals]
+                        if len(values) == 1
+                        else (),
+                    )
+                )
+        if any(value is not None for line in lines for value in line.values):
+            drawn.append((title, line_chart(lines, moments, unit=unit)))
+
+    add("Replies a day", "count", ("replies", "replies"))
+    add("Ended in an error", "percent", ("errors", "error_rate"))
+    add("Score by the golden set", "percent", ("score", "score"))
+    add("Satisfaction", "percent", ("satisfaction", "satisfaction"))
+    if series.groups:
+        add("Time (p95)", "ms", ("p95", "p95"))
+    else:
+        add("Time", "ms", ("slow (p95)", "p95"), ("typical (p50)", "p50"))
+    add("Cost of a reply", "money", ("cost", "cost"))
+    return drawn
+
+
 def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     """Read the list."""
     replies = ProductionReplies(store)
@@ -91,7 +166,9 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     verdicts = replies.verdicts([item.id for item in found])
     return RepliesView(
         query=query,
-        figures=replies.figures(query),
+        figures=series_stored(store, query, query.by),
+        facets=replies.facets(query),
+        metadata=metadata_values(store),
         paging=Paging(query.page, _PAGE, min(total, MAX_COUNTED), more=total > MAX_COUNTED),
         rows=tuple(reply_row(item, verdicts.get(item.id, [])) for item in found),
     )
@@ -107,6 +184,12 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
         # Nothing was expected: its scores only show whether it was an error.
         errors_only = {name: score for name, score in card.components.items() if name == "error_handling"}
         card = msgspec.structs.replace(card, components=errors_only, total=None, grade=None)
+    conversation = item.reply.conversation_id
+    turns: tuple[ReplyRow, ...] = ()
+    if conversation:
+        same = ProductionFilter(conversation=conversation[:200], sort="created_at")
+        found, _ = ProductionReplies(store).page(same, limit=_MOST_TURNS)
+        turns = tuple(reply_row(one, ()) for one in found) if len(found) > 1 else ()
     liked = any(one.positive for one in given) and not any(not one.positive for one in given)
     corrected = next((one.correction for one in given if one.correction), None)
     return ReplyView(
@@ -114,6 +197,8 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
         received_at=item.received_at,
         trace_id=item.reply.trace_id,
         conversation_id=item.reply.conversation_id,
+        metadata=item.metadata,
+        conversation=turns,
         graded=item.score is not None,
         detail=trial_detail(Trial(question, replies=(item.reply,), scorecard=card)),
         draft=Draft(

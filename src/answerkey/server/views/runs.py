@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import date, timedelta
 from math import sqrt
 from typing import Annotated
 from urllib.parse import quote, urlencode
@@ -244,9 +245,14 @@ def _unfinished(one: Experiment) -> Iterator[Need]:
 
 
 def _satisfaction(store: SqlStore) -> Iterator[Need]:
-    """Whether satisfaction fell significantly in the last seven days with feedback, compared to the seven before."""
+    """Whether satisfaction fell significantly in the seven days up to the newest verdict, from the seven before."""
     days = feedback_figures(store).days
-    late, early = days[-_WEEK:], days[-2 * _WEEK : -_WEEK]
+    if not days:
+        return
+    newest = date.fromisoformat(days[-1].day)
+    since, before_since = (str(newest - timedelta(days=back - 1)) for back in (_WEEK, 2 * _WEEK))
+    late = [day for day in days if day.day >= since]
+    early = [day for day in days if before_since <= day.day < since]
     sizes = [sum(day.feedback for day in part) for part in (early, late)]
     if min(sizes) < _FEWEST_VERDICTS:
         return
@@ -258,8 +264,8 @@ def _satisfaction(store: SqlStore) -> Iterator[Need]:
     if error and (before - now) / error > 1.96:
         yield Need(
             kind="satisfaction",
-            words=f"Satisfaction fell from {percent(before, 0)} to {percent(now, 0)}",
-            address=f"/feedback?since={late[0].day}&value=down",
+            words=f"Satisfaction fell from {percent(before, 0)} to {percent(now, 0)} in the week from {since}",
+            address=f"/feedback?since={since}&value=down",
         )
 
 

@@ -99,6 +99,27 @@ def measure_column(name: str, kind: Kind, sort: str, note: str = "") -> Column:
     return Column(name=name, title=title, kind=kind, note=words, sort=sort)
 
 
+# Values of filters that say little by themselves.
+_CONDITIONS = {
+    ("result", "failed"): "failed",
+    ("result", "passed"): "passed",
+    ("result", "lost"): "lost points",
+    ("result", "error"): "ended in an error",
+    ("result", "ungraded"): "not graded",
+    ("verdict", "up"): "liked by users",
+    ("verdict", "down"): "not liked by users",
+    ("verdict", "any"): "with feedback",
+    ("verdict", "none"): "without feedback",
+}
+_FILTERS = {"since": "from", "until": "to", "text": "with the words"}
+
+
+def _condition_words(name: str, value: Any) -> str:
+    """A filter in words."""
+    known = _CONDITIONS.get((name, value))
+    return known or f"{_FILTERS.get(name, name)} {name_words(value) if name == 'error' else value}"
+
+
 class TableView(msgspec.Struct, frozen=True, kw_only=True):
     """A page with a table."""
 
@@ -115,7 +136,7 @@ class TableView(msgspec.Struct, frozen=True, kw_only=True):
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """The filters in words, each with the address of the page without it."""
         described = [
-            (f"{name} {value}", f"{link(**{name: None, 'page': None})}#{self.anchor}")
+            (_condition_words(name, value), f"{link(**{name: None, 'page': None})}#{self.anchor}")
             for name, value in self.query.conditions.items()
         ]
         ranges = self.query.ranges
