@@ -302,10 +302,10 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         return sql(
             "SELECT {value} AS value, p.id, p.created_at FROM production_replies p WHERE {where}",
             value=f"p.{self._sort_column(criteria)}",
-            where=self.wanted(criteria),
+            where=self.filter_condition(criteria),
         )
 
-    def wanted(self, criteria: ProductionFilter) -> Sql:
+    def filter_condition(self, criteria: ProductionFilter) -> Sql:
         """The condition that a reply `p` meets all filters."""
         conditions = _conditions(self.database, criteria)
         if criteria.text:

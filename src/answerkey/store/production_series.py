@@ -139,7 +139,7 @@ def production_series(
 ) -> ProductionSeries:
     """The figures of all replies that meet a filter, by day and the facet `by`."""
     column = _column(by)
-    where = ProductionReplies(store).wanted(criteria)
+    where = ProductionReplies(store).filter_condition(criteria)
     by_time: dict[tuple[str, str], _Sums] = defaultdict(_Sums)
     errors: dict[str, int] = {}
     value_of = f"COALESCE(p.{column}, '')" if column else "''"
