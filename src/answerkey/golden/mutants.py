@@ -127,6 +127,9 @@ def good_reply(turn: Question, recorded: Reply | None = None) -> GoodReply | Non
     if turn.reference_answer and turn.reference_answer.strip():
         return GoodReply(Reply(text=turn.reference_answer, tool_calls=calls, evidence=_SEEN), "reference")
     texts = [texts[0] for keyword in turn.expected_keywords if (texts := list(key_texts(keyword)))]
+    if not turn.answerable:
+        text = " ".join([NOTHING_FOUND, *texts])
+        return GoodReply(Reply(text=text, tool_calls=calls, evidence=_SEEN), "key")
     if not texts:
         return None
     return GoodReply(Reply(text=f"It is {', '.join(texts)}.", tool_calls=calls, evidence=_SEEN), "key")
@@ -209,7 +212,7 @@ class _MutantMaker:
         return _distinct(wrong)
 
     def _of_similar_questions(self, question: Question, index: int, good: GoodReply) -> Iterator[Mutant]:
-        offset = self._positions[question.id, index]
+        offset, turn = self._positions[question.id, index], question.asks[index]
         for other in self._index.nearest(offset, _SIMILAR + len(question.asks)):
             other_question, other_index, other_turn = self._turns[other]
             reply = self._good.get((other_question.id, other_index))
@@ -218,6 +221,8 @@ class _MutantMaker:
                 other_question is not question
                 and reply is not None
                 and other_turn.question != question.question
+                # To say of another thing that it is not known is right here too.
+                and (turn.answerable or other_turn.answerable)
             ):
                 yield Mutant(
                     "subject", f"reply to {other_question.id}", _with_text(good.reply, reply.reply.text or "")

@@ -44,8 +44,8 @@ def key_lines(summary: Summary) -> list[str]:
     strength = summary.strength
     if strength is not None:
         interval = f"{percent(strength.low, 0)}–{percent(strength.high, 0)}"
-        sampled = " sampled" if strength.questions < summary.questions else ""
-        tried = f"{strength.questions:,}{sampled} questions"
+        is_sample = summary.floor is not None and summary.floor.questions < summary.questions
+        tried = f"{strength.questions:,}{' sampled' if is_sample else ''} questions"
         lines.append(
             f"key strength {percent(strength.value, 0)} ({interval}): "
             f"{strength.weak:,} of {tried} let a wrong reply pass"

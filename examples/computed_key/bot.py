@@ -1,0 +1,16 @@
+"""The reference chatbot on a copy of its data: cp -r "$(python -c 'import answerkey_demo; print(answerkey_demo.golden_set_path().parent)')" data"""
+
+from functools import cache
+from pathlib import Path
+
+from answerkey_demo import Chatbot, open_chatbot
+
+
+@cache
+def _chatbot() -> Chatbot:
+    return open_chatbot(data=Path("data"))
+
+
+async def answer(question: str) -> dict[str, object]:
+    """Ask the chatbot."""
+    return await _chatbot().ask(question)
