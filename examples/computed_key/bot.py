@@ -1,4 +1,7 @@
-"""The reference chatbot on a copy of its data: cp -r "$(python -c 'import answerkey_demo; print(answerkey_demo.golden_set_path().parent)')" data"""
+"""The reference chatbot on a copy of its data.
+
+Copy it first: cp -r "$(python -c 'import answerkey_demo as d; print(d.golden_set_path().parent)')" data
+"""
 
 from functools import cache
 from pathlib import Path
