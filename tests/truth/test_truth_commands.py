@@ -404,3 +404,56 @@ def test_compare_lists_changed_truth_apart_from_edits(
     assert command("run", "--name", "edited").code == 0
     edited = command("compare", "after", "edited", "--json").document
     assert (edited["truth_changed"], edited["edited"]) == ([], ["july"])
+
+
+def test_a_twin_tells_reading_from_remembering(command: Callable[..., Any], project: Path) -> None:
+    made = command("truth", "--twin", "twin", "--json").document
+    assert made["columns"] == ["books.reservations.gross"]
+    assert made["changed"] == [
+        {"id": "july", "from": 3960.0, "to": pytest.approx(3960 * 1.37 + 6, abs=0.02)},
+        {"id": "august", "from": 9209.0, "to": pytest.approx(9209 * 1.37 + 3, abs=0.02)},
+    ]
+    # The data itself stays as it was.
+    assert command("truth", "--json").document["keys"][0]["value"] == 3960.0
+    bot = project / "bot.py"
+    reading = BOT.replace("books.db", "twin/books.db")
+    bot.write_text(reading)
+    assert command("run", "twin/golden.jsonl", "--gate", "score == 1").code == 0
+    bot.write_text("def answer(question):\n    return '$3,960 in July, $9,209 in August.'\n")
+    assert command("run", "--gate", "score == 1").code == 0
+    remembered = command("run", "twin/golden.jsonl", "--json").document
+    assert [result["passed"] for result in remembered["results"]] == [False, False]
+    again = command("truth", "--twin", "twin")
+    assert (again.code, "exists already" in again.err) == (2, True)
+
+
+def test_a_twin_of_files(command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]) -> None:
+    (project / "airbnb.csv").write_text(
+        "id,guest,year,amount\n1,Ann Lee,2025,3000.50\n2,Ben Roe,2025,959.50\n3,Cy Poe,2024,10\n"
+    )
+    (project / "answerkey.toml").write_text(
+        'questions = "golden.jsonl"\n[truth.airbnb]\nfiles = { stays = "airbnb.csv" }\n'
+    )
+    total = {"sql": "SELECT SUM(amount) FROM stays WHERE year = 2025", "must": True}
+    guests = {"sql": "SELECT guest FROM stays WHERE year = 2025"}
+    write_rows(
+        "golden.jsonl",
+        {"id": "total", "question": "How much?", "expected_keywords": [total]},
+        {"id": "guests", "question": "Who?", "expected_keywords": [guests]},
+    )
+    made = command("truth", "--twin", "twin", "--json").document
+    # Another year would leave no row.
+    assert made["columns"] == ["airbnb.stays.amount"]
+    assert made["unchanged"] == ["guests"]
+    [row] = [json.loads(line) for line in (project / "twin/golden.jsonl").read_text().splitlines()]
+    assert row["expected_keywords"] == [
+        {"number": pytest.approx(5431.2, abs=0.02), "tolerance": 0.005, "must": True}
+    ]
+
+
+def test_a_twin_needs_data(command: Callable[..., Any], project: Path) -> None:
+    (project / "answerkey.toml").write_text('questions = "golden.jsonl"\n')
+    refused = command("truth", "--twin", "twin")
+    assert refused.code == 2
+    assert "needs a source under [truth]" in refused.err
+    assert not (project / "twin").exists()

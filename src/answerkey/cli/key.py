@@ -147,8 +147,9 @@ def _write_proposals(output: Path, proposed: "list[Question]", chosen: "Question
 
 @click.command()
 @questions_argument
+@flag("--twin FOLDER", "Copy the data with other figures, and write a golden set for it.", type=FILE)
 @answers
-def truth(questions: Path | None) -> Answer:
+def truth(questions: Path | None, twin: Path | None) -> Answer:
     """Compute the expectations of a golden set from its data, and check the preconditions; nothing is asked.
 
     Sources are configured under [truth.NAME], preconditions under [[world]]. Exits with code 3 if a precondition does
@@ -158,7 +159,10 @@ def truth(questions: Path | None) -> Answer:
     Examples:
       answerkey truth
       answerkey truth golden.jsonl --json
+      answerkey truth --twin twin/
     """
+    if twin is not None:
+        return _twin(questions, twin)
     from answerkey.report.truth_text import print_truth
     from answerkey.runs.context import golden_set
     from answerkey.runs.truth import compute_truth, truth_document
@@ -167,6 +171,43 @@ def truth(questions: Path | None) -> Answer:
     resolved = compute_truth(golden_set(questions, settings), settings)
     code = 3 if resolved.problems else 0
     return Answer(truth_document(resolved), lambda: print_truth(resolved), code)
+
+
+def _twin(questions: Path | None, folder: Path) -> Answer:
+    """Write a changed copy of the data, and golden.jsonl with the new values."""
+    from answerkey.datasets.golden_sets import question_row
+    from answerkey.report.files import atomic_file
+    from answerkey.runs.context import golden_set
+    from answerkey.truth.twin import make_twin
+
+    if folder.exists():
+        raise UsageError(f"--twin {folder}: exists already; name a new folder")
+    settings = load_settings()
+    twin = make_twin(golden_set(questions, settings), settings.truth, settings.folder, folder)
+    output = folder / "golden.jsonl"
+    with atomic_file(output) as stream:
+        stream.writelines(msgspec.json.encode(question_row(question)) + b"\n" for question in twin.questions)
+    document = {
+        "questions": str(output),
+        "files": [str(path) for path in twin.files],
+        "columns": twin.columns,
+        "changed": [msgspec.to_builtins(value) for value in twin.changed],
+        "unchanged": twin.unchanged,
+    }
+    lines = [f"  {one.id}  {_plain(one.old)} → {_plain(one.new)}" for one in twin.changed]
+    left_out = f", {len(twin.unchanged)} left out (no value of theirs changed)" if twin.unchanged else ""
+    lines += [
+        f"{len(twin.questions)} questions with other values in {output}{left_out}",
+        f"next: point the chatbot at the data in {folder}, then `answerkey run {output}`",
+    ]
+    return Answer(document, for_terminal("\n".join(lines)), 0)
+
+
+def _plain(value: object) -> str:
+    """A value without digits that only floating point has."""
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 @click.command(name="import")
