@@ -386,6 +386,9 @@ reports: Registry["ReportWriter"] = Registry(
         ".parquet": "answerkey.report.parquet_file:write_parquet",
         ".xlsx": "answerkey.report.excel:write_excel",
         ".junit.xml": "answerkey.report.row_files:write_junit",
+        ".otlp.json": "answerkey.report.result_exports:write_otlp",
+        ".langfuse.json": "answerkey.report.result_exports:write_langfuse",
+        ".mlflow.json": "answerkey.report.result_exports:write_mlflow",
     },
     extras={".parquet": "parquet", ".xlsx": "excel"},
 )

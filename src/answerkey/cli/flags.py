@@ -67,7 +67,8 @@ budget_flag = flag(
 )
 output_flag = flag(
     "-o, --output",
-    "Write a report: .html .md .comment.md .json .jsonl .csv .xlsx .parquet .junit.xml (repeatable).",
+    "Write a report: .html .md .comment.md .json .jsonl .csv .xlsx .parquet .junit.xml "
+    ".otlp.json .langfuse.json .mlflow.json (repeatable).",
     "outputs",
     multiple=True,
     type=FILE,
