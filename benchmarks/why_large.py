@@ -65,7 +65,9 @@ def main() -> None:
         )
         subprocess.run([sys.executable, "-c", code, *why], cwd=folder, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(f"{questions:,} questions, {after.ru_utime - before.ru_utime:.1f} CPU seconds with the measuring process")
+        print(
+            f"{questions:,} questions, {after.ru_utime - before.ru_utime:.1f} CPU seconds with the measuring process"
+        )
 
 
 if __name__ == "__main__":
