@@ -27,10 +27,11 @@ def test_promptfoo_assertions_become_what_they_mean() -> None:
     rows, found = imported("promptfoo", "promptfooconfig.yaml")
     first, pays, pays_now, fee, hello, rude = rows
     assert first == {
-        "question": "Which lease ends first?",
+        "question": "Answer: Which lease ends first?",
+        "prompt": "Answer: {{question}}",
         "category": "leases",
         "description": "first",
-        "vars": {"street": "9th Street"},
+        "vars": {"question": "Which lease ends first?", "street": "9th Street"},
         "expected_keywords": ["9th Street", ["May", "05/2026"], {"regex": "leases? \\d+"}],
         "forbidden_keywords": ["I do not know"],
         "reference_answer": "Lease 9 ends first.",
@@ -40,7 +41,7 @@ def test_promptfoo_assertions_become_what_they_mean() -> None:
             {"rubric": "names the street", "name": "street", "weight": 2},
         ],
     }
-    assert [pays["question"], pays_now["question"]] == ["Who pays?", "Who pays now?"]
+    assert [pays["question"], pays_now["question"]] == ["Answer: Who pays?", "Answer: Who pays now?"]
     assert pays["checks"][1:] == [{"equals": "The tenant."}, {"is_json": True}]
     assert pays["expected_keywords"] == ["tenant", "pays"]
     assert (fee["category"], fee["expected_keywords"]) == ("fees", ["900", "year"])
@@ -50,7 +51,82 @@ def test_promptfoo_assertions_become_what_they_mean() -> None:
     assert found.notes == (
         "not carried over: the assertion 'javascript' (promptfooconfig.yaml item 1; promptfoo-tests.csv line 3)",
         "not carried over: the threshold of an assert-set: all of its assertions count (promptfooconfig.yaml item 2)",
+        "6 questions are rendered prompts; --map question=NAME takes a variable instead",
     )
+
+
+PROMPTFOO = """
+prompts:
+  - What is the capital of {{country}}{% if x %}{% endif %}?
+  - Something else about {{country}}
+defaultTest:
+  vars: {country: Chile}
+  assert: [{type: icontains, value: "the {{kind}}"}]
+tests:
+  - vars: {country: France, kind: city}
+  - {description: no variables of its own}
+  - vars: {country: France, kind: city}
+  - tests.py
+scenarios:
+  - config: [{vars: {kind: big}}, {vars: {kind: small}}]
+    tests: [{vars: {country: Peru}}, {vars: {country: Mali}}]
+"""
+
+
+def from_promptfoo(folder: Path, text: str, **fields: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    (folder / "promptfooconfig.yaml").write_text(text)
+    found = importers.get("promptfoo")([folder / "promptfooconfig.yaml"], fields)
+    return list(found.rows), found.notes
+
+
+def test_promptfoo_prompts_are_rendered_and_every_loss_is_listed(tmp_path: Path) -> None:
+    rows, notes = from_promptfoo(tmp_path, PROMPTFOO)
+    capitals = [row["question"].removeprefix("What is the capital of ") for row in rows]
+    assert capitals == ["France?", "Chile?", "France?", "Peru?", "Mali?", "Peru?", "Mali?"]
+    assert rows[0]["vars"] == {"country": "France", "kind": "city"}
+    assert [row["expected_keywords"] for row in rows[3:]] == [["the big"]] * 2 + [["the small"]] * 2
+    assert len({row.get("id", row["question"]) for row in rows}) == 7
+    for lost in (
+        "template code",
+        "1 further prompts",
+        "the tests of 'tests.py' (no such file)",
+        "rendered prompts",
+    ):
+        assert any(lost in note for note in notes), lost
+    chosen, _ = from_promptfoo(tmp_path, PROMPTFOO, question="country")
+    assert chosen[0]["question"] == "France"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "prompts: [file://missing.txt]\ntests: [{vars: {a: x, b: y}}]",
+            "the variables a, b, none of which is",
+        ),
+        (
+            "prompts: [file://bot.py]\ntests: [{assert: []}]",
+            "without variables and without a prompt in the file",
+        ),
+        ("prompts: [Hi]\ntests: file://gone.csv", "the tests of 'file://gone.csv' (no such file)"),
+        ("prompts: [Hi]\nredteam: {plugins: [pii]}", "promptfoo redteam generate"),
+    ],
+)
+def test_a_promptfoo_configuration_without_readable_tests_says_why(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        from_promptfoo(tmp_path, text)
+    assert says in str(caught.value)
+
+
+def test_the_question_of_a_promptfoo_chat_prompt_is_its_user_message(tmp_path: Path) -> None:
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who pays {{what}}?"}]
+    rows, notes = from_promptfoo(
+        tmp_path, json.dumps({"prompts": [json.dumps(chat)], "tests": [{"vars": {"what": "rent"}}]})
+    )
+    assert rows[0]["question"] == "Who pays rent?"
+    assert any("the system message of a prompt" in note for note in notes)
 
 
 def test_deepeval_goldens_in_each_of_its_forms() -> None:

@@ -19,6 +19,7 @@ from answerkey.datasets.conversion import (
     row_position,
     single_arguments,
 )
+from answerkey.datasets.promptfoo_prompts import Prompts, fill_variables, read_prompts
 from answerkey.errors import InputError, UsageError
 from answerkey.model.expectation import (
     Alternatives,
@@ -32,6 +33,7 @@ from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
+from answerkey.transcripts.json_values import as_dicts, as_list
 from answerkey.transcripts.row_files import open_rows
 from answerkey.transcripts.yaml_documents import decode_yaml, encode_yaml
 
@@ -39,24 +41,54 @@ _ASKED = ("question", "query", "input", "prompt", "message", "user_input", "text
 # A cell of `__expected`: the kind of assertion, its threshold, its value.
 _CELL = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\(([\d.]+)\))?(?:(?:(?<=\w)|(?<=\))):\s*(.*))?$", re.DOTALL)
 # What a test may have that has no counterpart.
-_LOST = ("options", "threshold", "assertScoringFunction", "provider", "__threshold", "__metric", "__prefix")
+_LOST = (
+    *("options", "threshold", "assertScoringFunction", "provider", "providers", "prompts"),
+    *("providerOutput", "__threshold", "__metric", "__prefix"),
+)
 _CELL_KINDS = {"grade": "llm-rubric", "fn": "javascript", "eval": "javascript"}
-_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
-    """Every test of the files; each assertion becomes a keyword, a check, a reference, a call, or is listed."""
+    """Every test of the files; each assertion becomes a keyword, a check, a reference, a call, or is listed.
+
+    The question is the rendered prompt, or the variable that `fields` names.
+    """
     given = dict(fields or {})
     variable = given.pop("question", "").removeprefix("vars.")
     if given:
         raise UsageError(f"--map {next(iter(given))}: of a promptfoo test only the question can be chosen")
     losses = Losses()
     cases: list[tuple[RowPosition, JsonObject]] = []
+    names: set[str] = set()
+    rendered = 0
     for path in paths:
+        prompts = read_prompts(_document(path), path.parent)
         for position, test in _tests(path, losses):
             losses.position = position
-            cases += [(position, case) for case in _cases(test, variable, losses)]
-    return check_cases(cases, losses, "promptfoo")
+            for case in _cases(test, variable, prompts, losses):
+                _name_apart(case, names)
+                rendered += "prompt" in case
+                cases.append((position, case))
+    if not cases and (notes := losses.notes()):
+        # What ended the tests comes last.
+        raise InputError(f"no test could be read; {'; '.join(notes[-2:])}", path=paths[0])
+    imported = check_cases(cases, losses, "promptfoo")
+    if not rendered:
+        return imported
+    note = f"{rendered} questions are rendered prompts; --map question=NAME takes a variable instead"
+    return msgspec.structs.replace(imported, notes=(*imported.notes, note))
+
+
+def _name_apart(case: JsonObject, names: set[str]) -> None:
+    """Give a second test of the same question an id of its own."""
+    name = str(case.get("id") or case.get("question"))
+    number = 1
+    while name in names:
+        number += 1
+        name = f"{case.get('id') or case.get('description') or 'test'}-{number}"
+    if number > 1:
+        case["id"] = name
+    names.add(name)
 
 
 def _tests(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject]]:
@@ -64,22 +96,49 @@ def _tests(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject
     document = _document(path)
     inherited = document.get("defaultTest")
     if not isinstance(inherited, dict):
+        if inherited:
+            losses.position = row_position(path, None, 0)
+            losses.add(f"the defaultTest {inherited!r}")
         inherited = {}
-    if document.get("scenarios"):
-        losses.position = row_position(path, None, 0)
-        losses.add("'scenarios'; write them out as tests")
     tests: Any = document.get("tests")
-    others = [tests] if isinstance(tests, str) else [test for test in tests or () if isinstance(test, str)]
     for number, (line, row) in enumerate(_rows(path, document, tests), start=1):
         yield row_position(path, line, number), _inherit(row, inherited)
-    for other in others:
-        target = path.parent / other.removeprefix("file://")
+    yield from _tests_elsewhere(path, tests, inherited, losses)
+    yield from _scenarios(path, document, inherited, losses)
+
+
+def _tests_elsewhere(
+    path: Path, tests: Any, inherited: Mapping[str, Any], losses: Losses
+) -> Iterator[tuple[RowPosition, JsonObject]]:
+    """The tests of other files that a configuration names."""
+    for other in tests if isinstance(tests, list) else [tests]:
+        named = other.get("path") if isinstance(other, dict) and "vars" not in other else other
+        if not isinstance(named, str):
+            continue
+        target = path.parent / named.removeprefix("file://")
         if target.suffix in (".py", ".js", ".ts", ".mjs") or not target.is_file():
             losses.position = row_position(path, None, 0)
-            losses.add(f"the tests of {other!r}: not a file with tests")
+            why = "no such file" if not target.suffix or not target.is_file() else "a program makes them"
+            losses.add(f"the tests of {named!r} ({why})")
             continue
         for position, test in _tests(target, losses):
             yield position, _inherit(test, inherited)
+
+
+def _scenarios(
+    path: Path, document: JsonObject, inherited: Mapping[str, Any], losses: Losses
+) -> Iterator[tuple[RowPosition, JsonObject]]:
+    """Each test of a scenario with each of its configurations."""
+    number = 0
+    for scenario in as_list(document.get("scenarios")):
+        if not isinstance(scenario, dict):
+            losses.position = row_position(path, None, 0)
+            losses.add(f"the scenario {scenario!r}")
+            continue
+        for settings in as_dicts(scenario.get("config")) or [{}]:
+            for test in as_dicts(scenario.get("tests")) or [{}]:
+                number += 1
+                yield row_position(path, None, number), _inherit(_inherit(test, settings), inherited)
 
 
 def _document(path: Path) -> JsonObject:
@@ -99,10 +158,16 @@ def _rows(path: Path, document: JsonObject, tests: Any) -> Iterator[tuple[int | 
             if isinstance(test, dict):
                 yield None, test
         return
+    if document.get("scenarios") and not tests:
+        return
+    if isinstance(tests, dict):
+        # One generator or path instead of a list.
+        return
     if document and tests is None and "results" not in document:
-        raise InputError(
-            "has neither 'tests' nor 'results'; give promptfoo's configuration or tests", path=path
-        )
+        why = "give promptfoo's configuration or tests"
+        if "redteam" in document:
+            why = "promptfoo makes the tests of a red team: give the file of `promptfoo redteam generate`"
+        raise InputError(f"has neither 'tests' nor 'results'; {why}", path=path)
     file = open_rows(path)
     for line, row in file.rows:
         if "testCase" in row:
@@ -158,48 +223,69 @@ def _inherit(test: JsonObject, default: Mapping[str, Any]) -> JsonObject:
     return merged
 
 
-def _cases(test: JsonObject, variable: str, losses: Losses) -> Iterator[JsonObject]:
+def _cases(test: JsonObject, variable: str, prompts: Prompts, losses: Losses) -> Iterator[JsonObject]:
     """One case for each combination of variables that have several values."""
-    variables = test.get("vars")
-    if not isinstance(variables, dict) or not variables:
-        losses.add("a test without variables, which asks nothing")
-        return
-    variable = variable or _question_variable(variables, losses.position)
+    given = test.get("vars")
+    variables = given if isinstance(given, dict) else {}
+    if given and not variables:
+        losses.add(f"the variables {str(given)[:80]!r}")
     lists = {name: value for name, value in variables.items() if isinstance(value, list)}
     for values in product(*lists.values()):
-        yield _case(test, {**variables, **dict(zip(lists, values, strict=True))}, variable, losses)
+        case = _case(test, {**variables, **dict(zip(lists, values, strict=True))}, variable, prompts, losses)
+        if case is not None:
+            yield case
 
 
-def _question_variable(variables: Mapping[str, Any], position: RowPosition) -> str:
-    """The variable that is the question: by its name, or because it is the only one."""
+def _question_variable(variables: Mapping[str, Any]) -> str:
+    """The variable that is the question: by its name, or because it is the only one; empty if there is none."""
     found = next((name for name in _ASKED if name in variables), None)
-    if found is None and len(variables) > 1:
-        raise InputError(
-            f"{position}: none of its variables is called question; there are {', '.join(variables)}: "
-            "say which with --map question=NAME",
-            path=position.path,
-        )
-    return found or next(iter(variables))
+    return found or (next(iter(variables)) if len(variables) == 1 else "")
 
 
-def _case(test: JsonObject, variables: Mapping[str, Any], variable: str, losses: Losses) -> JsonObject:
+def _case(
+    test: JsonObject, variables: Mapping[str, Any], variable: str, prompts: Prompts, losses: Losses
+) -> JsonObject | None:
     metadata = test.get("metadata")
     notes = dict(metadata) if isinstance(metadata, dict) else {}
-    case: JsonObject = {"question": as_text(variables.get(variable))}
+    chosen = variable or _question_variable(variables)
+    value = (as_text(fill_variables(variables.get(chosen), variables)) if chosen else None) or ""
+    rendered = "" if variable else prompts.question(variables, losses)
+    question = rendered or value
+    if not question.strip():
+        _no_question(variables, losses)
+        return None
+    case: JsonObject = {"question": question}
+    if rendered and rendered != value.strip():
+        # The words beside the variable may be the chatbot's own prompt: both are kept.
+        case["prompt"] = prompts.template
     case |= {name: str(notes.pop(name)) for name in ("id", "category") if name in notes}
     others = {
-        name: value for name, value in variables.items() if name != variable and not name.startswith("__")
+        name: part
+        for name, part in variables.items()
+        if ("prompt" in case or name != chosen) and not name.startswith("__")
     }
     extra = {"description": test.get("description"), "vars": others, "promptfoo_metadata": notes}
-    case |= {name: value for name, value in extra.items() if value}
+    case |= {name: part for name, part in extra.items() if part}
     if test.get("__providerOutput") is not None:
         case["answer"] = test["__providerOutput"]
     for name in _LOST:
         if test.get(name) not in (None, {}, ""):
             losses.add(f"'{name}' of a test")
-    for assertion in test.get("assert") or ():  # type: ignore[union-attr]
+    for assertion in as_list(test.get("assert")):
         _assert(assertion, variables, case, losses)
     return case
+
+
+def _no_question(variables: Mapping[str, Any], losses: Losses) -> None:
+    """List a test whose question is not known."""
+    if variables:
+        names = ", ".join(variables)
+        losses.add(
+            f"a test with the variables {names}, none of which is called question, and no prompt in the file: say "
+            "which with --map question=NAME"
+        )
+    else:
+        losses.add("a test without variables and without a prompt in the file")
 
 
 def _assert(assertion: Any, variables: Mapping[str, Any], case: JsonObject, losses: Losses) -> None:
@@ -213,7 +299,7 @@ def _assert(assertion: Any, variables: Mapping[str, Any], case: JsonObject, loss
         for part in assertion.get("assert") or ():
             _assert(part, variables, case, losses)
         return
-    filled = {**assertion, "value": _filled(assertion.get("value"), variables)}
+    filled = {**assertion, "value": fill_variables(assertion.get("value"), variables)}
     carry = _CARRIED.get(kind)
     problem = carry(filled, case) if carry is not None else f"the assertion {kind!r}"
     if problem:
@@ -222,13 +308,6 @@ def _assert(assertion: Any, variables: Mapping[str, Any], case: JsonObject, loss
         losses.add(f"the weight of {kind!r}")
     if assertion.get("transform"):
         losses.add(f"the transform of {kind!r}")
-
-
-def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
-    """A value with its {{variables}} filled in."""
-    if isinstance(value, str):
-        return _VARIABLE.sub(lambda match: str(variables.get(match[1], match[0])), value)
-    return [_filled(part, variables) for part in value] if isinstance(value, list) else value
 
 
 Carry = Callable[[Mapping[str, Any], JsonObject], str | None]
