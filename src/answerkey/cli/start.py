@@ -81,6 +81,13 @@ class InitFlags:
     body: str | None = option(
         "--body JSON", 'Request body, e.g. {"input": {"text": "{question}"}}; without it, bodies are tried.'
     )
+    login: str | None = option(
+        "--login URL", "Log in here first: the reply has a token or sets cookies.", "login"
+    )
+    login_body: str | None = option(
+        "--login-body JSON",
+        'Body of the login, e.g. {"user": "ci", "password": "${BOT_PASSWORD}"}; ${NAME} is never written to a file.',
+    )
     reply: dict[str, str] = option(
         "--reply PART=JMESPATH",
         "Where a part of the reply is, if the guess is wrong (repeatable).",
@@ -110,6 +117,7 @@ def init(flags: InitFlags) -> None:
       answerkey init --target http://localhost:8000/chat --question "What is our address?"
       answerkey init --target https://bot.example.com/ask --header 'Authorization: Bearer ${BOT_TOKEN}'
       answerkey init --target http://localhost:8000/chat --body '{"input": {"text": "{question}"}}'
+      answerkey init --target http://localhost:8000/chat --login http://localhost:8000/login --login-body '{"key": "${KEY}"}'
       answerkey init --target bot.py:answer --no-run
     """
     from answerkey.report.terminal import make_console
@@ -120,6 +128,7 @@ def init(flags: InitFlags) -> None:
         CONFIG,
         body_from_text,
         installed_from,
+        login_table,
         missing_files,
         probe_configured,
         probe_target,
@@ -145,6 +154,7 @@ def init(flags: InitFlags) -> None:
                 headers=flags.headers,
                 reply=flags.reply,
                 body=None if flags.body is None else body_from_text(flags.body),
+                login=login_table(flags.login, flags.login_body),
                 report=partial(click.echo, err=True),
             )
         )

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.errors import UsageError
+from answerkey.errors import TargetUnreachableError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Json, Reply
@@ -139,6 +139,8 @@ _CONVERSATION = "{{conversation_id}}"
 _NAMES = ("message", "query", "prompt", "input", "text", "content", "q", "user_input")
 # Corrections of the body by what the chatbot says is wrong with it.
 _MOST_CORRECTIONS = 6
+# Where logins return a token.
+_TOKENS = "access_token || token || jwt || data.access_token || data.token"
 _CONVERSATIONS = ("session", "conversation", "thread", "chat_id", "user")
 
 
@@ -158,6 +160,7 @@ async def probe_target(
     reply: Mapping[str, str],
     report: Callable[[str], None],
     body: Json = None,
+    login: Mapping[str, Json] | None = None,
 ) -> Probe:
     """Find a request body that the chatbot accepts, propose a reply mapping, and ask the other questions.
 
@@ -170,6 +173,8 @@ async def probe_target(
         table["reply"] = dict(reply)
     if body is not None:
         table["body"] = body
+    if login is not None:
+        table["login"] = await _working_login(table, login, questions[0], options)
     result = await _ask(table, questions[0], options)
     if kind == "url" and body is None:
         result = await _try_bodies(table, result, questions[0], options, report)
@@ -180,6 +185,20 @@ async def probe_target(
     if result.misconfigured is not None:
         return Probe(table, (result,))
     return Probe(table, (result, *[await _ask(table, question, options) for question in questions[1:]]))
+
+
+async def _working_login(
+    table: dict[str, Any], login: Mapping[str, Json], question: str, options: Options
+) -> dict[str, Json]:
+    """The login, with the place of its token unless it only sets cookies."""
+    with_token = {**login, "token": _TOKENS}
+    try:
+        await _ask({**table, "login": with_token}, question, options)
+    except TargetUnreachableError as error:
+        if "finds no token" not in str(error):
+            raise
+        return dict(login)
+    return with_token
 
 
 async def _ask(table: dict[str, Any], question: str, options: Options) -> AskResult:
@@ -256,6 +275,21 @@ def _filler(field: str, *, alone: bool) -> str:
     return _CONVERSATION if is_id and not alone else _QUESTION
 
 
+def login_table(url: str | None, body: str | None) -> dict[str, Json] | None:
+    """The table of a login from its options."""
+    if url is None:
+        if body is not None:
+            raise UsageError("--login-body needs --login URL")
+        return None
+    try:
+        content = {} if body is None else decode_json(body)
+    except ValueError as error:
+        raise UsageError(f"--login-body is not valid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise UsageError("--login-body must be a JSON object")
+    return {"url": url, "body": content}
+
+
 def body_from_text(text: str) -> Json:
     """A request body from JSON of the command line, in which `{question}` and `{conversation_id}` are filled in."""
     for name in ("question", "conversation_id", "messages"):
@@ -297,8 +331,7 @@ _OTHER_CASES = """
 - id: unknowable
   question: What will the weather be in Reykjavik on 3 May 2071?
   category: limits
-  expected_keywords:
-    - [cannot, can't, can not, don't, do not, unable, "no information", outside, only]
+  answerable: false
 """
 
 _CI = """\

@@ -199,6 +199,10 @@ def propose_mapping(payload: Json, question: str) -> dict[str, str]:
         return {}
     plain = reply_from_payload(payload)
     proposed: dict[str, str] = {}
+    if (events := _events_in(payload)) and not plain.evidence.tools_observed:
+        proposed = _propose_from_events(events)
+        mapped = reply_from_payload(payload, mapping=ReplyMapping(**proposed))
+        return proposed if mapped.text is not None else {}
     if _lacks_text(payload, plain) and (text := _text(payload, question)):
         proposed["text"] = text
     lists = _lists_in(payload)
@@ -218,6 +222,41 @@ def propose_mapping(payload: Json, question: str) -> dict[str, str]:
     mapped = reply_from_payload(payload, mapping=ReplyMapping(**proposed))
     # A mapping that gives no reply for the example is not proposed.
     return proposed if mapped.text is not None or mapped.failure is None else {}
+
+
+def _events_in(payload: Json) -> dict[str, list[JsonObject]]:
+    """The data of the events of a stream by their name; empty if the payload is not one of named events."""
+    events = as_dicts(as_dict(payload).get("events"))
+    grouped: dict[str, list[JsonObject]] = {}
+    for event in events:
+        name = event.get("event")
+        if (
+            event.keys() != {"event", "data"}
+            or not isinstance(name, str)
+            or not re.fullmatch(r"[\w.-]+", name)
+        ):
+            return {}
+        grouped.setdefault(name, []).append(as_dict(event["data"]))
+    return grouped
+
+
+def _propose_from_events(events: dict[str, list[JsonObject]]) -> dict[str, str]:
+    """Calls are objects with a tool's name; the text is the field that brings most pieces, of the other events."""
+    proposed: dict[str, str] = {}
+    pieces: dict[str, int] = {}
+    for name, items in events.items():
+        data = f"events[?event=='{name}'].data"
+        calls = _calls_expression(("data",), items) if _TOOLS.search(name.lower()) else None
+        if calls is not None:
+            proposed.setdefault("tool_calls", data + calls.removeprefix("data").replace("[].{", ".{"))
+            continue
+        for field in {field for item in items for field in item if not _NOT_ANSWER.search(field.lower())}:
+            texts = [item[field] for item in items if isinstance(item.get(field), str)]
+            pieces[f"join('', {data}.{place_text((field,))})"] = len(" ".join(map(str, texts)).split())
+    best = max(pieces, key=lambda expression: pieces[expression], default=None)
+    if best is not None and pieces[best]:
+        proposed["text"] = best
+    return proposed
 
 
 def _lacks_text(payload: Json, plain: Reply) -> bool:

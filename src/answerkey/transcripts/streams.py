@@ -310,6 +310,9 @@ def assemble_events(
         several: list[Json] = [document for document, _ in documents]
         return {"object": SEVERAL_RESPONSES, "responses": several}, documents[-1][1] or done
     if len(events) == 1 and isinstance(events[0], (dict, list)):
+        if isinstance(events[0], dict) and any(names):
+            # Expressions written for several events find a single one in the same place.
+            return {**events[0], "events": listed_events(events, names)}, True
         return events[0], True
     # Without a protocol nothing says where the stream should have ended.
     return assemble_pieces(events, names), True
