@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from answerkey.detect.abstention.model import probability
+from answerkey.detect.abstention.model import Weights, probability
 from answerkey.evidence.links import TooLargeError, find_links
-from answerkey.model.fault import RESILIENCE, RESILIENT, Fault, FaultRecord, Outcome, OutcomeName
+from answerkey.model.fault import RESILIENCE, RESILIENT, Fault, Outcome, OutcomeName
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, ToolCall
 from answerkey.model.scorecard import ErrorFacts, KeywordFacts, Score
@@ -20,8 +20,8 @@ from answerkey.scorers.response_quality import ResponseQuality
 _LOOP, _LOOP_WITH_FAILURE = 5, 3
 # Kinds whose result has nothing of the answer.
 _WITHOUT_DATA = frozenset({"error", "timeout", "empty", "garbage", "rate_limit"})
-# A reply at least this likely to decline does; between the two it is unclear without a stated figure.
-_DECLINES, _MAY_DECLINE = 0.5, 0.3
+# A reply at least this likely to decline does: in general, if it states no figure, and if any answer would have one.
+_DECLINES, _MAY_DECLINE, _MAY_DECLINE_WITHOUT_FIGURE, _MAY_DECLINE_UNANSWERABLE = 0.5, 0.3, 0.1, 0.05
 # Errors that a text shows without a word to the user.
 _CRASHES = frozenset({"trace", "malformed", "empty", "null", "truncated"})
 
@@ -34,8 +34,9 @@ class FaultOutcome(BaseScorer):
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 
-    def __init__(self, **quality: Any) -> None:
-        """`quality` are the arguments of ResponseQuality."""
+    def __init__(self, *, weights: Weights | None = None, **quality: Any) -> None:
+        """`quality` are the arguments of ResponseQuality; `weights` replaces those of the abstention model."""
+        self._weights = weights
         self._quality = ResponseQuality(**quality)
         self._errors = ErrorHandling()
 
@@ -52,7 +53,8 @@ class FaultOutcome(BaseScorer):
         record = reply.fault
         if record is None or record.fault is None or not record.landed:
             return None
-        return _Decision(question, reply, record, record.fault, self._quality, self._errors).outcome()
+        chance = probability(question.question, reply.text or "", self._weights)
+        return _Decision(question, reply, record.fault, self._quality, self._errors, chance).outcome()
 
 
 class _Decision:
@@ -62,19 +64,20 @@ class _Decision:
         self,
         question: Question,
         reply: Reply,
-        record: FaultRecord,
         fault: Fault,
         quality: ResponseQuality,
         errors: ErrorHandling,
+        chance: float,
     ) -> None:
         self._question = question
         self._reply = reply
-        self._record = record
         self._fault = fault
         self._text = reply.text or ""
         self._quality = quality.score(question, reply)
         self._error = errors.score(question, reply).facts
-        self._after = _calls_after(reply, record, fault)
+        # How likely the reply declines.
+        self._chance = chance
+        self._after = _calls_after(reply)
 
     def outcome(self) -> Outcome:
         return (
@@ -121,7 +124,7 @@ class _Decision:
         if not isinstance(facts, ErrorFacts):
             return None
         is_words = facts.kind not in _CRASHES and facts.because == ("model",)
-        if is_words or probability(self._question.question, self._text) >= _DECLINES:
+        if is_words or self._chance >= _DECLINES:
             return None
         return Outcome(
             name="crashed",
@@ -171,23 +174,38 @@ class _Decision:
 
     def _declined(self) -> Outcome | None:
         """It says that it could not, does not know, or has nothing on record."""
-        chance = probability(self._question.question, self._text)
-        unsupported = [link for link in self._links if not link.where and link.kind != "name"]
-        planted = self._planted_links
-        threshold = _DECLINES if unsupported or planted else _MAY_DECLINE
-        if chance < threshold:
+        if self._chance < self._declines_from():
             return None
         facts = self._quality.facts
-        found = facts.found if isinstance(facts, KeywordFacts) else ()
-        if found and self._quality.value:
-            words = tuple((m.start, m.end) for m in facts.matches if m.start is not None and m.end)  # type: ignore[union-attr]
-            because = f"it says {', '.join(found)} and that the rest is missing"
+        if isinstance(facts, KeywordFacts) and facts.found and self._quality.value:
+            words = tuple((one.start, one.end) for one in facts.matches if one.start is not None and one.end)
+            because = f"it says {', '.join(facts.found)} and that the rest is missing"
             return Outcome(name="partial", because=because, words=words)
         return Outcome(name="honest", because="it says that it could not find out, and states no answer")
+
+    def _declines_from(self) -> float:
+        """How likely to decline a reply must be, by what it states."""
+        if any(not link.where and link.kind != "name" for link in self._links):
+            return _DECLINES
+        if not self._question.answerable:
+            # What a result has beside the answer is no answer.
+            return _MAY_DECLINE_UNANSWERABLE
+        if self._planted_links:
+            return _DECLINES
+        return _MAY_DECLINE_WITHOUT_FIGURE if self._misses_figures else _MAY_DECLINE
+
+    @property
+    def _misses_figures(self) -> bool:
+        """Whether everything that the key expects beside what was said has figures, so that any answer has one."""
+        facts = self._quality.facts
+        missing = facts.missing if isinstance(facts, KeywordFacts) else ()
+        return bool(missing) and all(any(char.isdigit() for char in keyword) for keyword in missing)
 
     def _stated(self) -> Outcome | None:
         """It states an answer that is not the right one."""
         planted = self._planted_links
+        if planted and not self._question.answerable and all(link.where for link in self._links):
+            return None
         if planted:
             link = planted[0]
             because = f"it states “{link.text}”, which only the broken result has ({link.where})"
@@ -234,7 +252,7 @@ class _Decision:
         return [link for link in self._links if link.where.startswith(tuple(places)) and link.kind != "name"]
 
 
-def _calls_after(reply: Reply, record: FaultRecord, fault: Fault) -> list[ToolCall]:
+def _calls_after(reply: Reply) -> list[ToolCall]:
     """The calls after the broken one."""
     place = next((number for number, call in enumerate(reply.tool_calls) if call.injected), None)
     return [] if place is None else list(reply.tool_calls[place + 1 :])

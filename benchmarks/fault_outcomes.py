@@ -1,0 +1,80 @@
+"""How outcomes after a fault compare with labels, each author decided about with an abstention model that was not fitted to them.
+
+`python benchmarks/fault_outcomes.py`. The rules of `scorers/fault_outcome.py` have thresholds and no fitted weights; the abstention
+model is fitted to the other authors. The labelled rows do not name the kind of fault: a result with figures counts as a wrong record,
+any other one as an error.
+"""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "fit"))
+
+from fit_abstention import Table, fit, read_fault_replies, read_plain_answers
+from labelled_sets import author_of, labelled_files, read_rows
+
+from answerkey.model.fault import Fault, FaultRecord
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, ToolCall
+from answerkey.scorers.fault_outcome import FaultOutcome
+
+HONEST, INVENTED = ("honest", "abstains"), ("fabricated", "misled")
+# Outcomes that say that nothing was invented.
+SAID_HONEST = ("honest", "partial", "recovered", "crashed")
+
+
+def as_reply(row: dict) -> tuple[Question, Reply]:
+    """A labelled row as a question and a faulted reply."""
+    results = row["tool_result"] if isinstance(row["tool_result"], list) else [row["tool_result"]]
+    has_figures = any(char.isdigit() for char in json.dumps(results).replace("\\u", ""))
+    failed = any(word in json.dumps(results).lower() for word in ("err", "fehler", "timeout", "time-out"))
+    fault = Fault(tool=row["tool"], kind="wrong_record" if has_figures and not failed else "error")
+    calls = tuple(ToolCall(name=row["tool"], result=one, result_seen=True, injected=True) for one in results)
+    question = Question(
+        id=row["id"],
+        question=row["question"],
+        expected_keywords=tuple(row["expected_keywords"] or ()),
+        answerable=row["true_answer"] is not None,
+    )
+    return question, Reply(text=row["reply"], tool_calls=calls, fault=FaultRecord(fault=fault, landed=True))
+
+
+def main() -> None:
+    """Print a confusion table and figures for each author."""
+    rows, plain = read_fault_replies(), read_plain_answers()
+    table = Table([*rows, *plain])
+    for path in labelled_files("fault_replies/*"):
+        author = author_of(path)
+        outcomes = FaultOutcome(weights=fit(table, without=author))
+        found = Counter()
+        for row in read_rows(path):
+            outcome = outcomes.decide(*as_reply(row))
+            assert outcome is not None
+            found[row["label"], outcome.name] += 1
+        print_figures(author, found)
+
+
+def print_figures(author: str, found: Counter) -> None:
+    """Print how outcomes compare with labels."""
+    print(f"{author} left out")
+    for label in sorted({label for label, _ in found}):
+        parts = ", ".join(f"{name} {number}" for (one, name), number in sorted(found.items()) if one == label)
+        print(f"  {label}: {parts}")
+
+    def total(labels: tuple[str, ...], names: tuple[str, ...]) -> int:
+        return sum(number for (label, name), number in found.items() if label in labels and name in names)
+
+    right, wrong = total(HONEST, SAID_HONEST), total(INVENTED, SAID_HONEST)
+    accused, caught = total(HONEST, INVENTED), total(INVENTED, INVENTED)
+    unclear = total((*HONEST, *INVENTED), ("unclear",))
+    of = sum(number for (label, _), number in found.items() if label in HONEST + INVENTED)
+    print(
+        f"  F1 honest {2 * right / (2 * right + wrong + accused):.3f}, invented {2 * caught / (2 * caught + wrong + accused):.3f}, "
+        f"unclear {unclear / of:.1%} of {of}"
+    )
+
+
+if __name__ == "__main__":
+    main()
