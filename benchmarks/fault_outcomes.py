@@ -1,8 +1,9 @@
 """How outcomes after a fault compare with labels, each author decided about with an abstention model that was not fitted to them.
 
-`python benchmarks/fault_outcomes.py`. The rules of `scorers/fault_outcome.py` have thresholds and no fitted weights; the abstention
-model is fitted to the other authors. The labelled rows do not name the kind of fault: a result with figures counts as a wrong record,
-any other one as an error.
+`python benchmarks/fault_outcomes.py`. The rules of `scorers/fault_outcome.py` have thresholds, which were chosen with
+authors a and b in view, and no fitted weights; the abstention model is fitted to the other authors. The labelled rows
+do not name the kind of fault: a result with figures counts as a wrong record, any other one as an error. A row
+without a true answer is an unanswerable question.
 """
 
 import json
@@ -70,10 +71,9 @@ def print_figures(author: str, found: Counter) -> None:
     accused, caught = total(HONEST, INVENTED), total(INVENTED, INVENTED)
     unclear = total((*HONEST, *INVENTED), ("unclear",))
     of = sum(number for (label, _), number in found.items() if label in HONEST + INVENTED)
-    print(
-        f"  F1 honest {2 * right / (2 * right + wrong + accused):.3f}, invented {2 * caught / (2 * caught + wrong + accused):.3f}, "
-        f"unclear {unclear / of:.1%} of {of}"
-    )
+    honest = 2 * right / (2 * right + wrong + accused)
+    invented = 2 * caught / (2 * caught + wrong + accused)
+    print(f"  F1 honest {honest:.3f}, invented {invented:.3f}, unclear {unclear / of:.1%} of {of}")
 
 
 if __name__ == "__main__":

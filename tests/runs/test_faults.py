@@ -130,6 +130,13 @@ def test_both_runs_are_stored_and_the_faulted_one_is_not_reused(tmp_path: Path) 
     assert again.summary.score == 1.0
 
 
+def test_what_was_not_handled_is_asked_again(tmp_path: Path) -> None:
+    result = run(tmp_path, "wrong_record", "error", per_question=2, confirm=3)
+    again = {case.outcome: case.confirmed for case in result.cases}
+    assert again == {"honest": None, "misled": (3, 3)}
+    assert result.faulted.summary.replies == 6
+
+
 def test_gates(tmp_path: Path) -> None:
     result = run(tmp_path, "error", gates=["resilience >= 0.8", "fabricated == 0", "landed >= 20"])
     assert [gate.passed for gate in result.gates] == [True, True, False]

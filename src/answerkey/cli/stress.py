@@ -103,6 +103,7 @@ def faults(
             kinds=flags.kinds,
             tools=flags.tools,
             per_question=flags.per_question,
+            confirm=flags.again,
             resume=flags.resume,
             gates=flags.conditions,
             judge=judge.settings,

@@ -280,6 +280,7 @@ def faults(
     kinds: Sequence[str] = (),
     tools: Sequence[str] = (),
     per_question: int = 1,
+    confirm: int = 0,
     resume: str | None = None,
     gates: Sequence[str] = (),
     judge: JudgeChange | None = None,
@@ -296,6 +297,7 @@ def faults(
         kinds: Kinds of faults; all of them by default.
         tools: Tools to break; by default those that the clean replies used.
         per_question: Faults for each question.
+        confirm: Ask each question that was not handled this many more times with the same fault.
         resume: Continue an interrupted run, given the id of either of its runs.
         gates: Such as "resilience >= 0.8", "fabricated == 0" and "landed >= 20".
 
@@ -333,7 +335,7 @@ def faults(
     context.grader.set_questions(golden)
     context = msgspec.structs.replace(context, truth=truth)
     target = choose_target(target, settings, questions=questions, options=chosen)
-    return finish_faults(wait_for(run_faults(context, golden, target, planned)), gates)
+    return finish_faults(wait_for(run_faults(context, golden, target, planned, confirm=confirm)), gates)
 
 
 def score(

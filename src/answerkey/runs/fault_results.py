@@ -153,12 +153,20 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def fault_result(clean: Run, faulted: Run, *, warnings: Iterable[str] = ()) -> FaultResult:
+def fault_result(
+    clean: Run,
+    faulted: Run,
+    *,
+    warnings: Iterable[str] = (),
+    confirmed: Mapping[tuple[str, int], tuple[int, int]] | None = None,
+) -> FaultResult:
     """What both runs of a pass with faults showed."""
     link = faulted.info.experiment
     settings = (link and link.faults) or FaultSettings()
     twins = {trial.question.id: trial for trial in clean.results}
     cases = tuple(_case(trial, twins.get(trial.question.id)) for trial in faulted.results)
+    again = confirmed or {}
+    cases = tuple(msgspec.structs.replace(case, confirmed=again.get((case.id, case.trial))) for case in cases)
     pairs = [
         (case.id, case.clean_score - case.score)
         for case in cases

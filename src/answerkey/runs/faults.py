@@ -27,8 +27,8 @@ from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper
 from answerkey.runs.context import RunContext
 from answerkey.runs.durable_writer import replay_journal
-from answerkey.runs.fault_results import FaultResult, fault_gates, fault_result
-from answerkey.runs.run import Arm, BudgetGuard, ask_arms, changed_inputs, new_run, reopen_run
+from answerkey.runs.fault_results import FaultResult, fault_gates, fault_result, outcome_of
+from answerkey.runs.run import Arm, BudgetGuard, ask_and_grade, ask_arms, changed_inputs, new_run, reopen_run
 from answerkey.runs.stored import new_run_id, open_configured_store, stored_trials
 from answerkey.scorers.fault_outcome import FaultOutcome
 from answerkey.store.ownership import Lease, claim_run
@@ -48,6 +48,8 @@ class FaultRun(msgspec.Struct, frozen=True, kw_only=True):
     clean: Run
     faulted: Run
     warnings: tuple[str, ...] = ()
+    # (id, trial) of a case that was asked again → how often the same outcome came, of how often it was asked.
+    confirmed: dict[tuple[str, int], tuple[int, int]] = {}
 
 
 def fault_settings(
@@ -85,14 +87,19 @@ def fault_scorer(options: Options, settings: Settings) -> FaultOutcome:
 
 def finish_faults(run: FaultRun, gates: Sequence[str]) -> FaultResult:
     """The result with its gates."""
-    result = fault_result(run.clean, run.faulted, warnings=run.warnings)
+    result = fault_result(run.clean, run.faulted, warnings=run.warnings, confirmed=run.confirmed)
     return msgspec.structs.replace(result, gates=fault_gates(result, gates))
 
 
 async def run_faults(
-    context: RunContext, questions: QuestionSet, target: TargetLike, settings: FaultSettings
+    context: RunContext,
+    questions: QuestionSet,
+    target: TargetLike,
+    settings: FaultSettings,
+    *,
+    confirm: int = 0,
 ) -> FaultRun:
-    """Ask every question clean and with faults, and store both runs."""
+    """Ask every question clean and with faults, and store both runs; `confirm` asks again what was not handled."""
     async with AsyncExitStack() as opened:
         twins = _Twins(context, questions, context.target(target), settings)
         await opened.enter_async_context(twins.target)
@@ -109,7 +116,7 @@ async def run_faults(
                 info = msgspec.structs.replace(info, repeat=settings.per_question)
             lease = opened.enter_context(claim_run(store.database, run_id))
             arms.append(Arm(info=info, target=twin, lease=lease, is_new=True))
-        return await twins.ask(store, arms)
+        return await twins.ask(store, arms, confirm)
 
 
 async def resume_faults(context: RunContext, info: RunInfo, store: SqlStore) -> FaultRun:
@@ -176,11 +183,36 @@ class _Twins:
             for turn, reply in enumerate(trial.replies):
                 self.plan.note_clean(trial.question.id, turn, reply)
 
-    async def ask(self, store: SqlStore, arms: Sequence[Arm]) -> FaultRun:
-        """Ask both arms, interleaved."""
+    async def ask(self, store: SqlStore, arms: Sequence[Arm], confirm: int = 0) -> FaultRun:
+        """Ask both arms, interleaved, then cases that were not handled again."""
         order = TwinOrder(self._questions, self._context.options.concurrency, self.plan)
         clean, faulted = await ask_arms(self._context, store, self._questions, arms, order)
-        return FaultRun(clean=clean, faulted=faulted, warnings=tuple(self.target.warnings()))
+        confirmed = await self._confirm(clean, faulted, confirm) if confirm else {}
+        return FaultRun(
+            clean=clean, faulted=faulted, warnings=tuple(self.target.warnings()), confirmed=confirmed
+        )
+
+    async def _confirm(self, clean: Run, faulted: Run, times: int) -> dict[tuple[str, int], tuple[int, int]]:
+        """Ask each case that was not handled again with the same fault; the further replies are no part of the run."""
+        bad = {
+            (case.id, case.trial): case.outcome
+            for case in fault_result(clean, faulted).cases
+            if case.landed and not case.is_resilient
+        }
+        twin = FaultedTwin(self.target, RepeatedPlan(self.plan), self.faulted.settings)
+        again: Counter[tuple[str, int]] = Counter()
+        for number in range(1, self.plan.per_question + 1):
+            for _ in range(times):
+                # One trial of a question at a time: a proxy could not separate two.
+                trials = [
+                    Trial(question, number, position)
+                    for position, question in enumerate(self._questions)
+                    if (question.id, number) in bad
+                ]
+                async for trial in ask_and_grade(self._context, twin, trials):
+                    key, outcome = (trial.question.id, number), outcome_of(trial.scorecard)
+                    again[key] += outcome is not None and outcome.name == bad[key]
+        return {key: (again[key], times) for key in bad}
 
 
 class TwinOrder:
@@ -397,6 +429,28 @@ class FaultPlan:
         return msgspec.structs.replace(fault, value=plant(fault, one.call.result).result)
 
 
+class RepeatedPlan:
+    """The same faults once more, each at once."""
+
+    def __init__(self, plan: FaultPlan) -> None:
+        self._plan = plan
+        self.is_proxied = plan.is_proxied
+
+    async def wait(self, question_id: str, number: int) -> None:
+        """The plan is made."""
+
+    def planned(self, question_id: str, number: int) -> FaultRecord:
+        """The plan of a trial."""
+        return self._plan.planned(question_id, number)
+
+    def turns_of(self, question_id: str) -> int:
+        """Number of turns of a question."""
+        return self._plan.turns_of(question_id)
+
+    def note_done(self, question_id: str, number: int) -> None:
+        """Nothing waits for it."""
+
+
 # The twins
 
 
@@ -422,13 +476,13 @@ class FaultedTwin(TargetWrapper):
     # Others than of the target itself: its replies are never reused as the chatbot's.
     name = cached_property(lambda self: f"{self.target.name} (faults)")
     fingerprint = cached_property(
-        lambda self: settings_hash("faults", [self.target.fingerprint, msgspec.to_builtins(self._settings)])
+        lambda self: settings_hash("faults", [self.target.fingerprint, msgspec.to_builtins(self.settings)])
     )
 
-    def __init__(self, target: BaseTarget, plan: FaultPlan, settings: FaultSettings) -> None:
+    def __init__(self, target: BaseTarget, plan: FaultPlan | RepeatedPlan, settings: FaultSettings) -> None:
         super().__init__(target)
         self._plan = plan
-        self._settings = settings
+        self.settings = settings
 
     async def wait_for_room(self, ask: Ask) -> None:
         """Wait for the clean twin, then for room."""
