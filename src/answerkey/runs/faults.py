@@ -193,7 +193,7 @@ class _Twins:
         )
 
     async def _confirm(self, clean: Run, faulted: Run, times: int) -> dict[tuple[str, int], tuple[int, int]]:
-        """Ask each case that was not handled again with the same fault; the further replies are no part of the run."""
+        """Ask each case that was not handled again with the same fault; its further replies are not stored."""
         bad = {
             (case.id, case.trial): case.outcome
             for case in fault_result(clean, faulted).cases
