@@ -69,6 +69,25 @@ def test_fastapi_replies_are_read_where_the_configuration_says(project: Path, se
     assert (first["name"], first["arguments"]) == ("order_status", {"order": "1001"})
 
 
+@pytest.mark.parametrize("project", ["faults"], indirect=True)
+@pytest.mark.parametrize("enabled", ["1", ""])
+def test_a_fastapi_chatbot_breaks_its_tools_by_the_header(
+    project: Path, served: str, enabled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSWERKEY_FAULTS", enabled)
+    command = f"answerkey faults golden.jsonl --target http://{served}/chat --kinds error,empty,stale --per-question 3"
+    done = shell(f"{command} --json", project)
+    document = json.loads(done.stdout)
+    outcomes = {(case["kind"], case["outcome"]) for case in document["cases"]}
+    if enabled:
+        assert done.returncode == 0, done.stderr
+        assert outcomes == {("error", "honest"), ("empty", "crashed"), ("stale", "misled")}
+    else:
+        assert done.returncode == 3
+        assert "no fault landed: the chatbot did not break order_status" in done.stderr
+        assert document["clean"]["score"] == 1.0
+
+
 @pytest.mark.parametrize("project", ["ci"], indirect=True)
 def test_pytest_passes_and_fails_with_the_chatbot(project: Path) -> None:
     done = shell("pytest -p no:cacheprovider", project)

@@ -249,7 +249,23 @@ class _Decision:
             for number, call in enumerate(self._reply.tool_calls)
             if call.injected
         }
-        return [link for link in self._links if link.where.startswith(tuple(places)) and link.kind != "name"]
+        given = [self._question.question, *(repr(call.arguments) for call in self._reply.tool_calls)]
+        return [
+            link
+            for link in self._links
+            if link.where.startswith(tuple(places))
+            and link.kind != "name"
+            and not any(link.text in text for text in given)
+            and not self._is_expected(link)
+        ]
+
+    def _is_expected(self, link: Link) -> bool:
+        """Whether the key expects what a link states."""
+        facts = self._quality.facts
+        matches = facts.matches if isinstance(facts, KeywordFacts) else ()
+        return any(
+            one.start is not None and one.start < link.end and link.start < (one.end or 0) for one in matches
+        )
 
 
 def _calls_after(reply: Reply) -> list[ToolCall]:
