@@ -42,6 +42,44 @@ class ScorerSettings(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
+# What a notification can be about.
+NoticeEvent = Literal["gate", "regression", "satisfaction"]
+
+
+class SmtpSettings(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"sender": "from"}
+):
+    """A mail server, `[notify.smtp]`."""
+
+    host: str
+    sender: str
+    to: list[str]
+    port: int = 587
+    # Encryption of the connection: from its beginning, after a command, or none.
+    tls: Literal["always", "starttls", "none"] = "starttls"
+    # `${ENV}` is replaced.
+    user: str = ""
+    password: str = ""
+
+
+class NotifySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who is notified of what, `[notify]`."""
+
+    # Gets the notice as JSON; `${ENV}` is replaced.
+    webhook: str = ""
+    # A Slack-compatible webhook, which gets {"text": …}.
+    slack: str = ""
+    smtp: SmtpSettings | None = None
+    on: tuple[NoticeEvent, ...] = ("gate", "regression", "satisfaction")
+    # `feedback stats` notifies if satisfaction is lower.
+    satisfaction: float | None = None
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is anybody to notify."""
+        return bool(self.webhook or self.slack or self.smtp)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A configuration file."""
 
@@ -65,6 +103,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Sources that expectations are computed from, by name, and preconditions on the data.
     truth: dict[str, TruthSettings] = {}
     world: list[WorldCondition] = []
+    notify: NotifySettings = NotifySettings()
     # The configuration file itself.
     path: str | None = None
 
@@ -249,6 +288,8 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
             "match": MatchSettings,
             "tools": ToolSettings,
             "judge": JudgeSettings,
+            "notify": NotifySettings,
+            "notify.smtp": SmtpSettings,
             "judge.prices": Price,
         }.get("judge.prices" if inside.startswith("prices") else inside, model)
         fields = inner.__struct_fields__

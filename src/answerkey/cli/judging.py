@@ -15,6 +15,7 @@ from answerkey.cli.flags import (
     FILE,
     JudgeFlags,
     flag,
+    gate_flag,
     grouped,
     judge_flags,
     opened_store,
@@ -23,7 +24,7 @@ from answerkey.cli.flags import (
     store_flag,
     with_store,
 )
-from answerkey.cli.outcome import Answer, answers
+from answerkey.cli.outcome import Answer, answers, print_gates
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 
@@ -147,9 +148,12 @@ def import_(
 )
 @flag("--since DAY", "First day, e.g. 2026-11-16.")
 @flag("--until DAY", "Last day.")
+@gate_flag
 @with_store()
 @answers
-def stats(queries: int | None, since: str | None, until: str | None, store: "SqlStore") -> Answer:
+def stats(
+    queries: int | None, since: str | None, until: str | None, gates: tuple[str, ...], store: "SqlStore"
+) -> Answer:
     """Summarise feedback: satisfaction, feedback rate, categories, days, themes, agreement with the scores.
 
     \b
@@ -157,12 +161,37 @@ def stats(queries: int | None, since: str | None, until: str | None, store: "Sql
       answerkey feedback stats
       answerkey feedback stats --since 2026-11-01 --until 2026-11-30
       answerkey feedback stats --queries 12000 --json
+      answerkey feedback stats --gate "satisfaction >= 0.8" --gate "satisfaction.low >= 0.7"
     """
+    from answerkey.gates import GateSubject, evaluate_gates, parse_gate
     from answerkey.store.feedback import FeedbackFilter
     from answerkey.store.production import feedback_stats
 
     figures = feedback_stats(store, queries=queries, criteria=FeedbackFilter(since=since, until=until))
-    return Answer(figures, lambda: _print_stats(figures))
+    interval = figures.satisfaction_interval
+    numbers = {
+        "satisfaction": figures.satisfaction,
+        "satisfaction.low": None if interval is None else interval.low,
+        "satisfaction.high": None if interval is None else interval.high,
+        "feedback": figures.feedback,
+        "feedback_rate": figures.feedback_rate,
+        "unmatched": figures.unmatched,
+    }
+    results = evaluate_gates([parse_gate(gate) for gate in gates], GateSubject(numbers=numbers))
+    notify = load_settings().notify
+    if notify.configured:
+        from answerkey.report.notify import feedback_notice, send_notice
+
+        if (notice := feedback_notice(figures, results, notify)) is not None:
+            for problem in send_notice(notice, notify):
+                click.echo(f"answerkey: {problem}", err=True)
+    document = msgspec.to_builtins(figures) | ({"gates": msgspec.to_builtins(results)} if gates else {})
+
+    def show() -> None:
+        _print_stats(figures)
+        print_gates(results)
+
+    return Answer(document, show, 0 if all(result.passed for result in results) else 1)
 
 
 def _read_score(text: str) -> tuple[str, tuple[float, float] | None]:

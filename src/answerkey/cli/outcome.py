@@ -124,10 +124,21 @@ def conclude(make_run: Callable[[], Run], *, outputs: Sequence[Path] = (), as_js
 
         # GitHub reads commands from either stream; with --json, stdout has only the document.
         write_to_github(run, sys.stderr if as_json else sys.stdout)
+    _notify(run)
     if run.misconfigured:
         _print_error(next(iter(run.summary.unscored)))
         return TargetUnreachableError.exit_code
     return 0 if run.passed else 1
+
+
+def _notify(run: Run) -> None:
+    settings = load_settings().notify
+    if settings.configured:
+        from answerkey.report.notify import run_notice, send_notice
+
+        if (notice := run_notice(run, settings)) is not None:
+            for problem in send_notice(notice, settings):
+                _print_error(problem)
 
 
 def _write_reports(run: Run, outputs: Sequence[Path]) -> None:
