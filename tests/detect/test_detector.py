@@ -79,6 +79,7 @@ def test_a_suspected_reply_has_words_span_and_probability() -> None:
     assert text[found.start : found.end].strip().startswith("The ledger database crashed")
     assert found.message.startswith("The ledger database crashed")
     assert SUSPECTED_FROM <= found.probability <= 1
+    assert found.because == ("model",)
     assert found.charged == (found.probability >= shipped_model().weights.charged_from)
 
 

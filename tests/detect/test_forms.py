@@ -7,17 +7,6 @@ from answerkey.detect.forms import Form, form_table
 
 TABLE = form_table()
 ROWS = [(form, example) for form in (*TABLE.whole, *TABLE.inside) for example in form.examples]
-SENTENCES = TABLE.sentences
-
-
-def failure_in(language: str) -> str:
-    """A failure in one of the languages of an opening or a closing."""
-    spoken = set(language.split())
-    return next(
-        form.examples[0].rstrip(" ,.")
-        for form in SENTENCES.failure
-        if language == "any" or spoken & set(form.language.split())
-    )
 
 
 @pytest.mark.parametrize(("form", "example"), ROWS, ids=[example[:40] for _, example in ROWS])
@@ -25,42 +14,6 @@ def test_each_example_has_its_form(form: Form, example: str) -> None:
     found = detect_failure(example)
     assert found is not None
     assert (found.kind, found.charged) == (form.kind, form.probability == 1)
-
-
-@pytest.mark.parametrize("sentence", [example for form in SENTENCES.failure for example in form.examples])
-def test_each_failure_alone_is_an_error_message(sentence: str) -> None:
-    found = detect_failure(sentence)
-    assert found is not None
-    assert (found.kind, found.charged) == ("error_text", True)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        *(
-            f"{example} {failure_in(form.language)}"
-            for form in SENTENCES.opening
-            for example in form.examples
-        ),
-        *(
-            f"{failure_in(form.language)}. {example}"
-            for form in SENTENCES.closing
-            for example in form.examples
-        ),
-    ],
-)
-def test_openings_and_closings_go_with_a_failure(reply: str) -> None:
-    found = detect_failure(reply)
-    assert found is not None
-    assert (found.kind, found.charged) == ("error_text", True)
-
-
-@pytest.mark.parametrize(
-    "reply", [example for form in (*SENTENCES.opening, *SENTENCES.closing) for example in form.examples]
-)
-def test_openings_and_closings_alone_are_not_charged(reply: str) -> None:
-    found = detect_failure(reply)
-    assert found is None or not found.charged
 
 
 @pytest.mark.parametrize("body", TABLE.bodies.error_examples)

@@ -26,14 +26,14 @@ def test_the_verdicts_are_those_of_the_present_code_and_labels() -> None:
 
 def test_everyday_replies(found: HeldOut) -> None:
     of = figures(of_group(found, EVERYDAY))
-    assert (of.answers, of.errors) == (1500, 500)
+    assert (of.answers, of.errors) == (1680, 560)
     assert of.false_rate <= 0.005
-    assert of.recall >= 0.90
+    assert of.recall >= 0.92
 
 
 def test_everyday_replies_of_each_author(found: HeldOut) -> None:
     everyday = of_group(found, EVERYDAY)
-    for author in "pqrst":
+    for author in "pqrstu":
         of = figures(everyday.chosen([row.author == author for row in everyday.rows]))
         assert of.answers_charged <= 3, author
         assert of.recall >= 0.80, author

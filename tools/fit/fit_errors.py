@@ -29,8 +29,9 @@ from scipy.sparse import csr_matrix
 
 from answerkey.detect import detector
 from answerkey.detect.bodies import body_fields
-from answerkey.detect.detector import SHORTEST_CHARGED, SUSPECTED_FROM, detect_failure
+from answerkey.detect.detector import MOST_OTHERS, detect_failure
 from answerkey.detect.forms import certain_form, is_blank
+from answerkey.detect.messages import read_message
 from answerkey.detect.model import Model, Weights, clip, runs_of, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +53,8 @@ STRENGTH, ITERATIONS, FEWEST_ROWS = 10.0, 40, 4
 # The share of left-out answers that may be charged, of everyday and of hard ones: half of what the standard allows, since a
 # new author is charged more often than those by whom the threshold was chosen.
 MOST_CHARGED = 1 / 400
+# The threshold is never below this, however well it goes with these authors.
+LEAST_CHARGED_FROM = 0.8
 # Weights are shipped as whole numbers of this many steps to the largest; zeros are left out.
 STEPS = 60
 
@@ -124,10 +127,10 @@ def has_certain_form(text: str) -> bool:
     return form is not None and form.charged
 
 
-def is_decided(text: str) -> bool:
-    """Whether the model cannot charge a reply."""
-    stripped = text.strip()
-    return len(stripped) < SHORTEST_CHARGED or has_certain_form(text) or body_fields(stripped) is not None
+def may_be_charged(text: str) -> bool:
+    """Whether the model's threshold may charge a reply."""
+    message = read_message(text.strip()) if text.strip() and body_fields(text.strip()) is None else None
+    return message is not None and message.others <= MOST_OTHERS
 
 
 def features_of(text: str) -> dict[tuple[str, str], float]:
@@ -206,18 +209,26 @@ def decide(rows: Sequence[Row], weights: Weights, charged_from: float) -> Verdic
 
 def choose_threshold(rows: Sequence[Row], weights_without: dict[str, Weights]) -> float:
     """The lowest probability at which few enough answers of authors left out are charged, by forms and model together."""
-    models = {author: Model(weights) for author, weights in weights_without.items()}
-    chosen = SUSPECTED_FROM
+    chosen = LEAST_CHARGED_FROM
     for group in (EVERYDAY, HARD):
-        answers = [row for row in rows if row.group == group and not row.is_error and row.author in models]
-        certain = sum(has_certain_form(row.text) for row in answers)
-        allowed = max(0, int(MOST_CHARGED * len(answers)) - certain)
-        likely = sorted(
-            (models[row.author].probability(row.text.strip()) for row in answers if not is_decided(row.text)),
-            reverse=True,
-        )
+        charged, likely = 0, []
+        for author, weights in weights_without.items():
+            answers = [
+                row for row in rows if row.author == author and row.group == group and not row.is_error
+            ]
+            # Above 1: forms and words only.
+            certain = decide(answers, weights, 1.1).charged
+            charged += sum(certain)
+            model = Model(weights)
+            likely += [
+                model.probability(row.text.strip())
+                for row, is_charged in zip(answers, certain, strict=True)
+                if not is_charged and may_be_charged(row.text)
+            ]
+        count = sum(row.group == group and not row.is_error and row.author in weights_without for row in rows)
+        allowed = max(0, int(MOST_CHARGED * count) - charged)
         # Just above the likeliest answer that may not be charged.
-        chosen = max(chosen, likely[allowed] + 1e-4)
+        chosen = max([chosen, *(one + 1e-4 for one in sorted(likely, reverse=True)[allowed : allowed + 1])])
     return round(min(chosen, 0.9999), 4)
 
 

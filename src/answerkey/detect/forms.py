@@ -13,19 +13,19 @@ from answerkey.detect.bodies import Bodies, body_fields
 from answerkey.detect.open_ends import open_end
 from answerkey.text.normalise import lazy
 
-# A longer reply is not one line of a system, a letter with a leaked placeholder, or an error message.
-_LONGEST_LINE, _LONGEST_LETTER, _LONGEST_APOLOGY = 2000, 1500, 600
+# A longer reply is not one line of a system, or a letter with a leaked placeholder.
+_LONGEST_LINE, _LONGEST_LETTER = 2000, 1500
 # Spaces, invisible characters and punctuation.
 _NOTHING = lazy(
     "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff.…·\\-–—_*#`\"'~|>?!,;:()<=+/\\\\]*"
 )
 _UNDECODED = lazy("[\ufffd\ud800-\udfff\x00-\x08\x0e-\x1a]")
-_MOJIBAKE = lazy("Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}")
-# Marks and spaces around a reply and between its sentences; the last two characters join emoji.
-_MARKS, _GAP = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*", r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]+"
-# Sentences of these languages follow each other without a space.
-_WITHOUT_GAPS = frozenset({"ja", "zh", "th"})
+_MOJIBAKE = lazy(
+    "[ÐÑ][^\\sA-Za-zÀ-ÿ]|[ÐÑ][°±²³´µ¶·¸¹º»¼½¾¿]|Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}"
+)
+# Marks and spaces around a reply; the last two characters join emoji.
+_MARKS = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*"
 
 
 class DetectedFailure(msgspec.Struct, frozen=True):
@@ -52,8 +52,6 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     form: str
     examples: tuple[str, ...]
     kind: str = "error_text"
-    # Languages of a sentence; "any": it is used with every language.
-    language: str = ""
     # A reply in which this occurs is not of the form.
     unless: str = ""
     # Whether capitals matter.
@@ -68,28 +66,6 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return DetectedFailure(self.kind, message, start, end, ("form",), self.probability, sure)
 
 
-class Sentences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sentences that error messages are made of."""
-
-    unless: str
-    opening: tuple[Form, ...]
-    failure: tuple[Form, ...]
-    closing: tuple[Form, ...]
-
-    def message_pattern(self, languages: str) -> Any:
-        """Error messages in some languages: at least one failure, with openings and closings around it."""
-        spoken = set(languages.split())
-        # English openings are used in every language.
-        opening, failure, closing = (
-            _either(form for form in forms if {*spoken, extra} & set(form.language.split()))
-            for forms, extra in ((self.opening, "en"), (self.failure, ""), (self.closing, "any"))
-        )
-        gap = _MARKS if spoken & _WITHOUT_GAPS else _GAP
-        before = rf"(?:(?:{opening}|{closing}){gap}(?:(?:and|but|so) )?)*"
-        after = rf"(?:{gap}(?:(?:and|but|so) )?(?:{failure}|{closing}|{opening}))*"
-        return compile_form(rf"{_MARKS}{before}(?:{failure}){after}{_MARKS}")
-
-
 class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """All of `forms.toml`."""
 
@@ -98,7 +74,6 @@ class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     inside: tuple[Form, ...]
     inside_unless: str
     bodies: Bodies
-    sentences: Sentences
 
     @cached_property
     def any_whole(self) -> Any:
@@ -106,10 +81,9 @@ class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
         return compile_form(f"{_MARKS}(?:{_either(self.whole)}){_MARKS}")
 
     @cached_property
-    def messages(self) -> list[Any]:
-        """The patterns of error messages, language by language."""
-        languages = dict.fromkeys(form.language for form in self.sentences.failure)
-        return [self.sentences.message_pattern(spoken) for spoken in languages]
+    def any_inside(self) -> Any:
+        """A quick test whether one of the forms may occur."""
+        return compile_form(_either(self.inside))
 
 
 @cache
@@ -146,15 +120,9 @@ def is_blank(stripped: str) -> bool:
 
 def certain_form(stripped: str) -> DetectedFailure | None:
     """The form that a reply without spaces around it has; None: its form says nothing."""
-    plain = stripped.replace("’", "'") if "’" in stripped else stripped
-    return (
-        _undecoded_form(stripped)
-        or _body_form(stripped)
-        or _whole_form(plain)
-        or _inside_form(plain)
-        or _message_form(plain)
-        or truncated_form(stripped)
-    )
+    # RE2 cannot read half of a pair of surrogates; "?" keeps the spans right.
+    plain = stripped.replace("’", "'").encode("utf-8", "replace").decode()
+    return _undecoded_form(stripped) or _body_form(stripped) or _whole_form(plain) or _inside_form(plain)
 
 
 def truncated_form(text: str) -> DetectedFailure | None:
@@ -201,21 +169,14 @@ def _whole_form(text: str) -> DetectedFailure | None:
 
 
 def _inside_form(text: str) -> DetectedFailure | None:
-    for form in form_table().inside if len(text) <= _LONGEST_LETTER else ():
+    table = form_table()
+    if len(text) > _LONGEST_LETTER or not table.any_inside.search(text):
+        return None
+    for form in table.inside:
         found = compile_form(form.form, form.case).search(text)
         if found:
             # The form itself may have a word by which an answer would speak about it.
             around = f"{text[: found.start()]} {text[found.end() :]}"
-            is_spoken_of = compile_form(form_table().inside_unless).search(around)
+            is_spoken_of = compile_form(table.inside_unless).search(around)
             return None if is_spoken_of else form.at(text, found.start(), found.end())
     return None
-
-
-def _message_form(text: str) -> DetectedFailure | None:
-    """Whether every sentence of a reply is one of an error message."""
-    table = form_table()
-    if len(text) > _LONGEST_APOLOGY or not any(message.fullmatch(text) for message in table.messages):
-        return None
-    if compile_form(table.sentences.unless).search(text):
-        return None
-    return DetectedFailure("error_text", shortened(text), 0, len(text), ("error message",))

@@ -12,15 +12,13 @@ from math import exp, sqrt
 
 import msgspec
 
-from answerkey.text.normalise import lazy
+from answerkey.text.normalise import Remembered, lazy
 
 _HEAD, _TAIL = 240, 80
 _SHORTEST_RUN, _LONGEST_RUN, _LONGEST_WORD = 3, 5, 24
 _MARKS = ".,!?:;\"“”'()[]*…。，！？、「」«»"
 # Thai, kana, Han and Hangul, which are written without spaces or whose words carry endings: also one or two characters count.
 _DENSE = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-# Remembered words above this number are forgotten.
-_MOST_WORDS = 50_000
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -40,31 +38,17 @@ class Model:
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
-        self._words = _WordWeights(weights.runs)
+        runs = weights.runs
+        self._words = Remembered(lambda word: sum(runs.get(run, 0) for run in runs_of(word)))
 
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
         words = clip(stripped).lower().split()
-        if len(self._words) > _MOST_WORDS:
-            self._words.clear()
         total = sum(map(self._words.__getitem__, words)) / sqrt(len(words))
         shapes = self.weights.shapes
         for shape in shapes_of(stripped, words):
             total += shapes.get(shape, 0)
         return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
-
-    def weight(self, text: str) -> float:
-        """How much the words of a text speak for an error."""
-        return sum(map(self._words.__getitem__, text.lower().split()))
-
-
-class _WordWeights(dict[str, int]):
-    def __init__(self, runs: dict[str, int]) -> None:
-        self._runs = runs
-
-    def __missing__(self, word: str) -> int:
-        weight = self[word] = sum(self._runs.get(run, 0) for run in runs_of(word))
-        return weight
 
 
 @cache

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import re2
 import Stemmer
@@ -115,16 +115,19 @@ def fold(word: str) -> str:
     return footnote[1] if footnote else folded
 
 
-class Remembered(dict[str, str]):
+_Made = TypeVar("_Made")
+
+
+class Remembered(dict[str, _Made]):
     """Caches the result of a function for each distinct word.
 
     `map(remembered.__getitem__, words)` then runs at the speed of a dictionary, which is what makes logs affordable.
     """
 
-    def __init__(self, make: Callable[[str], str]) -> None:
+    def __init__(self, make: Callable[[str], _Made]) -> None:
         self._make = make
 
-    def __missing__(self, word: str) -> str:
+    def __missing__(self, word: str) -> _Made:
         made = self._make(word)
         if len(word) <= _MAX_CACHED_LENGTH:
             if len(self) >= _MAX_CACHED:

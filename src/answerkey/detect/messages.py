@@ -1,0 +1,187 @@
+"""Whether a reply is an error message through and through: every sentence of it, by what its words mean (`words.toml`).
+
+"Der opstod en fejl. Prøv igen senere." reports a fault that happened and says to try again, and no word of it is about anything
+else. An answer about an error has other words, explains, or states a value.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from answerkey.text.normalise import Remembered, lazy
+
+_LONGEST = 600
+# Languages written without spaces: what follows each other there is looked up in parts.
+_DENSE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+# Of such writing, the letters of which about three make a word.
+_DENSE_LETTER = lazy("[\u3400-\u9fff\u30a0-\u30ff\uac00-\ud7af\u0e01-\u0e2e]")
+_LETTERS = "\\w\u0591-\u05c7\u064b-\u065f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff"
+_WORD = lazy(rf"[^\W\d_](?:[{_LETTERS}'ʼ\u200c\u200d-]*[{_LETTERS}])?")
+_SENTENCE_END = lazy(r"[.!?…।؟]+(?=\s|$)|[。！？\n]+|[;:—–](?=\s)|(?<=[\u0e00-\u0e7f]) |$")
+_LONGEST_PART = 12
+# Identifiers are unknown words at a glance.
+_MOST_UNKNOWN = 5
+_COMPANIONS = frozenset({"sorry", "again", "help"})
+
+
+class Message(NamedTuple):
+    """A reply that reports a failure."""
+
+    # Span of the first sentence that does.
+    start: int
+    end: int
+    # How many sentences neither report a failure nor accompany one.
+    others: int
+    # Whether all of it is an error message: surely, or unless the fitted model finds it unlikely.
+    is_sure: bool
+    is_likely: bool
+
+
+def has_few_unknown_words(text: str) -> bool:
+    """Whether a reply may be an error message through and through; quicker than reading it."""
+    words = _WORD.findall(text[: _LONGEST + 1].lower())
+    return sum([_words[word].unknown for word in words]) <= _MOST_UNKNOWN
+
+
+def read_message(text: str) -> Message | None:
+    """What a reply reports of a failure, by the words of its sentences; None: nothing, or it speaks about errors."""
+    if len(text) > _LONGEST or text[0] in '"“«„`':
+        return None
+    lower = text.replace("’", "'").lower()
+    lists = _lists()
+    if lists.explains.search(lower):
+        return None
+    plain = lists.other_token.sub(_spaces, lists.failure_token.sub(_spaces, text))
+    sentences = [sentence for sentence in _sentences(plain.replace("’", "'").lower()) if sentence.words]
+    failing = [sentence for sentence in sentences if sentence.failures]
+    if not failing:
+        return None
+    meanings = frozenset[str]().union(*(sentence.meanings for sentence in sentences))
+    failures = frozenset[str]().union(*(sentence.failures for sentence in failing)) - {"something"}
+    support = len(meanings & _COMPANIONS) + (lists.failure_token.search(text) is not None)
+    unknown = sum(sentence.unknown for sentence in sentences)
+    others = sum(not sentence.failures and not sentence.accompanies for sentence in sentences)
+    # The more a reply has of an error message, the more words of it may be about what failed.
+    is_likely = (
+        not others
+        and bool(failures or support)
+        and unknown <= 0.6 + 0.7 * (len(failures) + support)
+        and ("again" in meanings or "?" not in text)
+    )
+    is_sure = (
+        is_likely
+        and unknown < 0.5
+        and (
+            (not failures.isdisjoint({"fault", "cannot", "down"}) and (support > 0 or "happen" in meanings))
+            or len(failures) + support > 2
+        )
+    )
+    return Message(failing[0].start, failing[0].end, others, is_sure, is_likely)
+
+
+class _Sentence(NamedTuple):
+    """What the words of one sentence mean."""
+
+    start: int
+    end: int
+    words: list[str]
+
+    @property
+    def meanings(self) -> frozenset[str]:
+        return frozenset[str]().union(*(_words[word].meanings for word in self.words))
+
+    @property
+    def unknown(self) -> float:
+        return sum(_words[word].unknown for word in self.words)
+
+    @property
+    def failures(self) -> set[str]:
+        """What it says is wrong; "something": hardly anything."""
+        meanings = self.meanings
+        limits = sum("limit" in _words[word].meanings for word in self.words)
+        found = {
+            "fault": "fault" in meanings and not meanings.isdisjoint({"happen", "work", "system"}),
+            "cannot": {"cannot", "work"} <= meanings and not meanings.isdisjoint({"ask", "system"}),
+            "down": {"down", "system"} <= meanings or {"up", "cannot", "system"} <= meanings,
+            "late": "late" in meanings and not meanings.isdisjoint({"ask", "system", "work"}),
+            "limit": "limit" in meanings and (limits > 1 or not meanings.isdisjoint({"ask", "system"})),
+            "something": "fault" in meanings or {"cannot", "work"} <= meanings,
+        }
+        return {name for name, is_said in found.items() if is_said}
+
+    @property
+    def accompanies(self) -> bool:
+        """Whether it is a sentence that error messages also have."""
+        return self.unknown <= 1 and not self.meanings.isdisjoint(
+            _COMPANIONS | {"ask", "system", "happen", "late"}
+        )
+
+
+def _sentences(lower: str) -> Iterator[_Sentence]:
+    start = 0
+    for found in _SENTENCE_END.finditer(lower):
+        yield _Sentence(start, found.end(), _WORD.findall(lower[start : found.start()]))
+        start = found.end()
+
+
+def _spaces(found: "re.Match[str]") -> str:
+    return " " * len(found[0])
+
+
+class _Word(NamedTuple):
+    meanings: frozenset[str]
+    # How many words of it are in no list.
+    unknown: float
+
+
+class _Lists(NamedTuple):
+    """The words of `words.toml` with their meanings: whole ones, beginnings, and parts of words."""
+
+    whole: dict[str, set[str]]
+    beginnings: dict[str, set[str]]
+    parts: dict[str, set[str]]
+    # Words by which an answer speaks about an error; what machines write of failures, and anything else they write.
+    explains: "re.Pattern[str]"
+    failure_token: "re.Pattern[str]"
+    other_token: "re.Pattern[str]"
+
+
+@cache
+def _lists() -> _Lists:
+    table = tomllib.loads((files("answerkey.detect") / "words.toml").read_text("utf-8"))
+    lists = _Lists({}, {}, {}, *map(re.compile, table.pop("patterns").values()))
+    for meaning, by_language in table.items():
+        for language, words in by_language.items():
+            for word in words.split():
+                known = lists.beginnings if word.endswith("*") else lists.whole
+                known = lists.parts if language == "joined" else known
+                known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
+    return lists
+
+
+def _look_up(word: str) -> _Word:
+    if _DENSE.search(word):
+        return _look_up_parts(word)
+    lists = _lists()
+    beginnings = (word[:end] for end in range(len(word), 1, -1) if word[:end] in lists.beginnings)
+    meanings = lists.whole.get(word, set()) | lists.beginnings.get(next(beginnings, ""), set())
+    return _Word(frozenset(meanings), 0.0 if meanings or len(word) <= 2 else 1.0)
+
+
+def _look_up_parts(word: str) -> _Word:
+    parts = _lists().parts
+    meanings: set[str] = set()
+    rest, at = "", 0
+    while at < len(word):
+        ends = range(min(len(word), at + _LONGEST_PART), at, -1)
+        end = next((end for end in ends if word[at:end] in parts), None)
+        meanings |= parts[word[at:end]] if end else set()
+        rest += "" if end else word[at]
+        at = end or at + 1
+    return _Word(frozenset(meanings), len(_DENSE_LETTER.findall(rest)) / 3)
+
+
+_words = Remembered(_look_up)
