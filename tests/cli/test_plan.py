@@ -44,6 +44,13 @@ def test_a_plan_from_a_guess_a_run_and_two_runs(folder: Path, answerkey) -> None
     assert questions == sorted(questions, reverse=True)
     two = json.loads(answerkey("plan", "latest~1", "latest", "--difference", 0.1, "--json").stdout)
     assert two["source"] == "two runs"
+    assert [scenario["name"] for scenario in two["scenarios"]] == ["one way", "as these two"]
+    assert two["needed"] == two["scenarios"][0]["needed"]
+    assert "This plan is a guess: 41 are too few" in answerkey("plan", "latest~1", "latest").stdout
+    same = json.loads(answerkey("plan", "latest", "--margin", 0.02, "--json").stdout)
+    # Even if nothing changes.
+    assert same["same"]["least"] == 117
+    assert same["wanted"]["margin"] == 0.02
     shown = answerkey("plan")
     assert "Questions needed for 80% power" in shown.stdout
     assert "Flaky questions" in shown.stdout
@@ -54,6 +61,7 @@ def test_a_plan_from_a_guess_a_run_and_two_runs(folder: Path, answerkey) -> None
     [
         (("plan", "golden.jsonl", "--difference", 5), "0.05 is 5 points"),
         (("plan", "golden.jsonl", "--power", 1), "--power 1"),
+        (("plan", "golden.jsonl", "--margin", 2), "0.02 is 2 points"),
         (("plan", "missing.jsonl"), "missing.jsonl"),
         (("plan", "a", "b", "c"), "one run or two runs"),
     ],

@@ -26,7 +26,7 @@ def guesses(question):
     time.sleep(SLEEP)
     return knows(question) if "0 " in question else "I do not know, sorry"
 """
-JUDGED = '[scoring]\nquality = "judge"\n'
+JUDGED = '[judge]\nown_canaries = false\n[scoring]\nquality = "judge"\n'
 
 
 @pytest.fixture

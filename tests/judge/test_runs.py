@@ -42,6 +42,8 @@ def answer(question):
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bot.py").write_text(BOT)
+    # Calls are counted here; test_own_canaries.py has these canaries.
+    (tmp_path / "answerkey.toml").write_text("[judge]\nown_canaries = false\n")
     write_questions(tmp_path, 20)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -165,6 +167,7 @@ def test_the_configuration_names_judge_and_rubric(project: Path, scripted: Scrip
     )
     (project / "answerkey.toml").write_text(
         f'[judge]\nmodel = "good"\nbase_url = "{scripted.base_url}"\nrubric = "mine.toml"\nsamples = 3\n'
+        "own_canaries = false\n"
     )
     document = run_document("run", "golden.jsonl", "--target", "bot.py:answer")
     assert document["judge"]["rubric"]["weights"] == {"kindness": 0.7, "brevity": 0.3}
@@ -377,7 +380,7 @@ def test_killed_half_way_and_resumed_no_judged_reply_is_paid_for_twice(
     project: Path, scripted: ScriptedJudge
 ) -> None:
     write_questions(project, 300)
-    (project / "answerkey.toml").write_text("[judge]\nconcurrency = 10\n")
+    (project / "answerkey.toml").write_text("[judge]\nconcurrency = 10\nown_canaries = false\n")
     process = subprocess.Popen(
         [sys.executable, "-m", "answerkey", *asked(scripted, "delay:60")],
         stdout=subprocess.DEVNULL,

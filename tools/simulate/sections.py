@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from judge_on_loopback import loopback_sections
 from judge_simulations import judged_sections
+from own_canaries import own_canaries_section
 from populations import DIFFERENT, EQUAL, LOPSIDED, Population
 from repeats import repeats_section
 from simulated_shares import format_share
@@ -273,6 +274,7 @@ SECTIONS: dict[str, Section] = {
     "early": early,
     "confirm": confirm,
     "repeats": repeats_section,
+    "own-canaries": own_canaries_section,
     "judge": judged_sections,
     "loopback": loopback_sections,
 }

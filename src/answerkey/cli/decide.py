@@ -378,6 +378,7 @@ _GOLDEN_SET_ENDINGS = (".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet")
 @click.argument("sources", nargs=-1, metavar="[QUESTIONS | RUN [RUN]]")
 @flag("--difference", "Smallest difference that matters.", type=float, default=0.05, show_default=True)
 @flag("--power", "Probability of detecting it.", type=float, default=0.8, show_default=True)
+@flag("--margin", 'Also plan the verdict "same": versions within ±M (0.02 = 2 points).', type=float)
 @flag("--deviation", "Without a run: standard deviation of question scores (default 0.3).", type=float)
 @flag("--correlation", "Without two runs: correlation of two versions' scores (default 0.5).", type=float)
 @store_flag
@@ -386,6 +387,7 @@ def plan(
     sources: tuple[str, ...],
     difference: float,
     power: float,
+    margin: float | None,
     deviation: float | None,
     correlation: float | None,
     store: str | None,
@@ -400,11 +402,13 @@ def plan(
     Examples:
       answerkey plan latest~1 latest --difference 0.03
       answerkey plan latest --difference 0.02 --power 0.9
+      answerkey plan latest~1 latest --margin 0.02
       answerkey plan golden.jsonl --json
     """
     from answerkey.comparison.planning import (
         GUESSED_CORRELATION,
         GUESSED_DEVIATION,
+        PlanGoal,
         plan_from_pair,
         plan_from_run,
     )
@@ -413,12 +417,12 @@ def plan(
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.terminal_texts import print_plan
 
-    _check_figures(difference, power, deviation, correlation)
+    _check_figures(difference, power, margin, deviation, correlation)
     if len(sources) > 2:
         raise UsageError("plan takes a golden set, one run or two runs")
     deviation = GUESSED_DEVIATION if deviation is None else deviation
     correlation = GUESSED_CORRELATION if correlation is None else correlation
-    aim = {"wanted": difference, "power": power}
+    goal = PlanGoal(difference, power, margin)
     first = sources[0] if sources else "latest"
     if len(sources) == 1 and (first.endswith(_GOLDEN_SET_ENDINGS) or Path(first).is_file()):
         made = plan_questions(
@@ -427,24 +431,31 @@ def plan(
             correlation=correlation,
             difference=difference,
             power=power,
+            margin=margin,
         )
     else:
         with opened_store(store) as opened:
             columns = columns_from_store(opened, map(opened.find_run, sources or (first,)))
         if len(columns) == 2:
-            made = plan_from_pair(columns[0], columns[1], **aim)
+            made = plan_from_pair(columns[0], columns[1], goal)
         else:
-            made = plan_from_run(columns[0], correlation=correlation, **aim)
+            made = plan_from_run(columns[0], goal, correlation=correlation)
     return Answer(made, lambda: print_plan(made))
 
 
 def _check_figures(
-    difference: float, power: float, deviation: float | None, correlation: float | None
+    difference: float,
+    power: float,
+    margin: float | None,
+    deviation: float | None,
+    correlation: float | None,
 ) -> None:
     if not 0 < difference < 1:
         raise UsageError(f"--difference {difference:g}: must be between 0 and 1; 0.05 is 5 points")
     if not 0 < power < 1:
         raise UsageError(f"--power {power:g}: must be between 0 and 1")
+    if margin is not None and not 0 < margin < 1:
+        raise UsageError(f"--margin {margin:g}: must be between 0 and 1; 0.02 is 2 points")
     if deviation is not None and not 0 < deviation <= 0.5:
         raise UsageError(f"--deviation {deviation:g}: must be between 0 and 0.5")
     if correlation is not None and not -1 < correlation < 1:

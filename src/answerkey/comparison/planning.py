@@ -13,12 +13,14 @@ from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import unit_sums
-from answerkey.stats.power import Pilot, VarianceSplit, split_variance
+from answerkey.stats.power import Pilot, VarianceSplit, split_variance, units_for_same
 
 # Assumed standard deviation of question scores if there is no run.
 GUESSED_DEVIATION = 0.3
 # Assumed correlation of two versions' scores if there is no second run.
 GUESSED_CORRELATION = 0.5
+# With fewer units, a plan is a guess: pilots of 20 gave 48% power where 80% was planned, of 50 71%.
+FEWEST_FOR_A_PLAN = 50
 _DIFFERENCES = (0.01, 0.02, 0.03, 0.05, 0.10)
 _REPEATS = (1, 2, 3, 5)
 _FLAKY_LISTED = 20
@@ -31,11 +33,12 @@ class Variance(msgspec.Struct, frozen=True):
     between_repeats: float | None
 
 
-class PlanGoal(msgspec.Struct, frozen=True):
-    """The difference to detect, and the probability to detect it."""
+class PlanGoal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The difference to detect, the probability to detect it, and the margin within which versions count as the same."""
 
     difference: float
     power: float
+    margin: float | None = None
 
 
 class Needed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -48,6 +51,25 @@ class Needed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # 95% range over other pilots of this size; None: there is no pilot.
     low: int | None = None
     high: int | None = None
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """What the given questions can detect if the next versions differ in a certain way."""
+
+    name: Literal["one way", "as these two"]
+    needed: tuple[Needed, ...]
+    detectable: float | None
+    power: float
+
+
+class SameNeeded(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions that the verdict "same" within ± the margin needs."""
+
+    margin: float
+    # Below this it is never given, even if nothing changes.
+    least: int
+    # For equal versions that differ as these do; None: no feasible number.
+    questions: int | None
 
 
 class Flaky(msgspec.Struct, frozen=True):
@@ -68,7 +90,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     # Root mean square of a unit's difference between two versions.
     deviation: float
     variance: Variance
-    wanted: PlanGoal
+    goal: PlanGoal = msgspec.field(name="wanted")
     needed: tuple[Needed, ...]
     # The smallest difference that these questions detect, and their power for the difference of the goal.
     detectable: float | None
@@ -78,6 +100,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     # Most unstable first.
     flaky: tuple[Flaky, ...]
     assumptions: tuple[str, ...]
+    # From two runs: the figures above, which are those of changes in one direction, and those of changes as in these runs.
+    scenarios: tuple[Scenario, ...] = ()
+    # None: no margin was asked about.
+    same: SameNeeded | None = None
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the units are too few for more than a guess."""
+        return self.source == "guess" or self.units < FEWEST_FOR_A_PLAN
 
 
 def plan(
@@ -88,29 +119,32 @@ def plan(
     power: float = 0.8,
     deviation: float = GUESSED_DEVIATION,
     correlation: float = GUESSED_CORRELATION,
+    margin: float | None = None,
 ) -> Plan:
     """Return the questions and repeats that a difference needs, from two runs, one run, or a golden set and a guess."""
+    goal = PlanGoal(difference, power, margin)
     if isinstance(base, QuestionSet):
         units = len({group_of(question) or question.id for question in base})
-        return plan_from_guess(
-            len(base), units, wanted=difference, power=power, deviation=deviation, correlation=correlation
-        )
+        return plan_from_guess(len(base), units, goal, deviation=deviation, correlation=correlation)
     first = columns_from_run(base)
     if candidate is None:
-        return plan_from_run(first, wanted=difference, power=power, correlation=correlation)
-    return plan_from_pair(first, columns_from_run(candidate), wanted=difference, power=power)
+        return plan_from_run(first, goal, correlation=correlation)
+    return plan_from_pair(first, columns_from_run(candidate), goal)
 
 
-def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: float) -> Plan:
+def plan_from_pair(base: Columns, candidate: Columns, goal: PlanGoal) -> Plan:
     """Plan from two runs over the same questions, whose differences are the pilot."""
     pairing = pair(base, candidate)
     if len(pairing.base) < 2:
         raise UsageError("a plan from two runs needs at least two scored questions in common")
-    differences = np.round(candidate.scores[pairing.candidate] - base.scores[pairing.base], 9)
+    changes = np.round(candidate.scores[pairing.candidate] - base.scores[pairing.base], 9)
     units = joint_units((base, pairing.base), (candidate, pairing.candidate))
     splits = [split for run in (base, candidate) if (split := split_variance(dict(run.trials()))) is not None]
     repeated = bool(splits) and _repeated(base) and _repeated(candidate)
-    assumptions = ["the next two versions differ on as many questions, and by as much, as these two"]
+    assumptions = [
+        "one way: the changes of these two versions, but all in one direction, and so few that they make up the difference; "
+        "as these two: on as many questions, and by as much, as these two, some better and some worse"
+    ]
     if not repeated:
         assumptions.append(
             "without repeats, the share of noise is unknown: run with --repeat 3 to measure it"
@@ -118,9 +152,9 @@ def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: f
     return _plan(
         "two runs",
         len(pairing.base),
-        PlanGoal(wanted, power),
+        goal,
         assumptions,
-        pilot=Pilot(*unit_sums(differences, units)),
+        pilot=Pilot(*unit_sums(changes, units)),
         between=splits[0].between if splits else None,
         within=math.fsum(split.within for split in splits) / len(splits) if repeated else None,
         repeat=min(base.info.repeat, candidate.info.repeat),
@@ -128,9 +162,7 @@ def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: f
     )
 
 
-def plan_from_run(
-    run: Columns, *, wanted: float, power: float, correlation: float = GUESSED_CORRELATION
-) -> Plan:
+def plan_from_run(run: Columns, goal: PlanGoal, *, correlation: float = GUESSED_CORRELATION) -> Plan:
     """Plan from one run: on a share of the questions, the other version is assumed to score like on another question."""
     split = split_variance(dict(run.trials()))
     if split is None:
@@ -152,7 +184,7 @@ def plan_from_run(
     return _plan(
         "one run",
         split.questions,
-        PlanGoal(wanted, power),
+        goal,
         assumptions,
         pilot=Pilot(np.where(changed, means - other, 0.0) * sizes, sizes),
         between=split.between,
@@ -164,10 +196,9 @@ def plan_from_run(
 
 def plan_from_guess(
     questions: int,
-    units: int | None = None,
+    units: int | None,
+    goal: PlanGoal,
     *,
-    wanted: float,
-    power: float,
     deviation: float = GUESSED_DEVIATION,
     correlation: float = GUESSED_CORRELATION,
 ) -> Plan:
@@ -181,13 +212,13 @@ def plan_from_guess(
     number = np.arange(1000)
     changes = np.where(number % 2, 1.0, -1.0) * deviation * math.sqrt(2.0)
     pilot = Pilot(np.where(number < 1000 * (1.0 - correlation), changes, 0.0) * size, np.full(1000, size))
-    return _plan("guess", questions, PlanGoal(wanted, power), [assumption], pilot=pilot)
+    return _plan("guess", questions, goal, [assumption], pilot=pilot)
 
 
 def _plan(
     source: Literal["two runs", "one run", "guess"],
     questions: int,
-    wanted: PlanGoal,
+    goal: PlanGoal,
     assumptions: Sequence[str],
     *,
     pilot: Pilot,
@@ -205,8 +236,8 @@ def _plan(
     ratios = {count: (stable + noise / count) / variance if variance > 0.0 else 1.0 for count in often}
     units = max(2, round(questions / pilot.questions))
 
-    def needed(difference: float, named: float | None = None) -> list[Needed]:
-        found = pilot.units_needed(difference, wanted.power)
+    def needed(pilot: Pilot, difference: float, named: float | None = None) -> tuple[Needed, ...]:
+        found = pilot.units_needed(difference, goal.power)
         low, high = (None, None) if source == "guess" else pilot.spread(difference)
         rows = []
         for count, ratio in ratios.items():
@@ -217,9 +248,19 @@ def _plan(
                 for factor in (1.0, low, high)
             ]
             rows.append(Needed(difference=named, repeat=count, questions=at[0], low=at[1], high=at[2]))
-        return rows
+        return tuple(rows)
 
-    detectable = pilot.detectable(units, wanted.power)
+    def scenario(name: Literal["one way", "as these two"], pilot: Pilot) -> Scenario:
+        detectable = pilot.detectable(units, goal.power)
+        return Scenario(
+            name=name,
+            needed=needed(pilot, goal.difference),
+            detectable=None if detectable is None else round_score(detectable),
+            power=round_score(pilot.power(units, goal.difference)),
+        )
+
+    one_way = scenario("one way", pilot)
+    both_ways = Pilot(pilot.sums, pilot.sizes, both_ways=True)
     return Plan(
         source=source,
         questions=questions,
@@ -227,14 +268,22 @@ def _plan(
         repeat=repeat,
         deviation=round_score(math.sqrt(variance)),
         variance=Variance(between, within),
-        wanted=wanted,
-        needed=tuple(needed(wanted.difference)),
-        detectable=None if detectable is None else round_score(detectable),
-        power=round_score(pilot.power(units, wanted.difference)),
-        table=tuple(row for difference in _DIFFERENCES for row in needed(difference, difference)),
+        goal=goal,
+        needed=one_way.needed,
+        detectable=one_way.detectable,
+        power=one_way.power,
+        table=tuple(row for difference in _DIFFERENCES for row in needed(pilot, difference, difference)),
         flaky=_flaky(splits),
         assumptions=tuple(assumptions),
+        scenarios=(one_way, scenario("as these two", both_ways)) if source == "two runs" else (),
+        same=None if goal.margin is None else _same(pilot, goal.margin, goal.power),
     )
+
+
+def _same(pilot: Pilot, margin: float, power: float) -> SameNeeded:
+    found = units_for_same(pilot, margin, power)
+    questions = None if found.units is None else math.ceil(found.units * pilot.questions)
+    return SameNeeded(margin=margin, least=math.ceil(found.least * pilot.questions), questions=questions)
 
 
 def _repeated(run: Columns) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 
 from answerkey.errors import ConfigError, JudgeUnusableError
 from answerkey.judge.client import FORMS, JudgeClient, Ledger
+from answerkey.judge.own_canaries import JudgedReply, ReplySample, ask_own_canaries
 from answerkey.judge.panel import (
     JUDGE,
     Canaries,
@@ -46,6 +47,7 @@ from answerkey.model.judgement import (
     CanaryResult,
     ClaimsRecord,
     JudgeRecord,
+    OwnCanaries,
     ProbabilityCounts,
     RubricRecord,
     Spent,
@@ -55,7 +57,7 @@ from answerkey.model.judgement import (
 from answerkey.model.options import JudgeSettings, Price, Scoring
 from answerkey.model.question import Question, rubric_name
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Score, round_score
+from answerkey.model.scorecard import PASS_MARK, Score, round_score
 from answerkey.protocols import Direction
 from answerkey.scorers.groundedness import has_evidence
 
@@ -151,6 +153,7 @@ class Judge:
         folder: Path | None = None,
         prices: Mapping[str, Price] | None = None,
         reliability: str = NOT_CALIBRATED,
+        pass_mark: float = PASS_MARK,
     ) -> None:
         if not settings.models:
             raise ConfigError("no judge is configured; set --judge MODEL or [judge] model")
@@ -161,6 +164,8 @@ class Judge:
         self.prices = prices or {}
         # How well it does on labelled sentences.
         self.reliability = reliability
+        # From this grade on it passes a reply.
+        self.pass_mark = pass_mark
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         if settings.probabilities:
             check_scale(self.rubric)
@@ -220,9 +225,15 @@ def make_judge(
     if settings.models:
         path = scoring.grounded.calibration
         if not path or scoring.grounded.model:
-            return Judge(settings, folder=folder, prices=prices)
+            return Judge(settings, folder=folder, prices=prices, pass_mark=scoring.pass_mark)
         calibration = read_calibration((folder or Path()) / path, settings.models[0])
-        return Judge(settings, folder=folder, prices=prices, reliability=calibration.in_words)
+        return Judge(
+            settings,
+            folder=folder,
+            prices=prices,
+            reliability=calibration.in_words,
+            pass_mark=scoring.pass_mark,
+        )
     if scoring.needs_judge:
         raise ConfigError("the scoring makes a judge part of the score; set --judge MODEL or [judge] model")
     return None
@@ -247,6 +258,8 @@ class JudgingSession:
         self._claims = ClaimCheck(panel, judge.reliability)
         self._counts = JudgementCounts(judge.settings.models)
         self._canaries: list[CanaryResult] = []
+        self._sample = ReplySample()
+        self._own_canaries: OwnCanaries | None = None
         # The task that asks the canaries; done from the start without canaries.
         self._checking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checking.set_result(None)
@@ -264,6 +277,8 @@ class JudgingSession:
                 item = item_of(turn, reply, earlier=earlier, context=context, max_chars=limit)
             judgement = await self._judgement(item, self.rubric)
             self._counts.add(judgement)
+            if len(question.asks) == 1:
+                self._sample.add(JudgedReply(question, reply, judgement.value))
             claims = await self._claims.scores(turn, reply, earlier=earlier, context=context)
             checks = {
                 rubric_name(check.expected): check.expected for check in turn.checks if check.kind == "rubric"
@@ -326,6 +341,13 @@ class JudgingSession:
         """Wait for the canaries; raises JudgeUnusableError."""
         await self._checking
 
+    async def check_own(self) -> None:
+        """Ask canaries made from the replies that were judged, once all were; nothing if canaries are off."""
+        if self._canaries and self._settings.own_canaries:
+            self._own_canaries = await ask_own_canaries(
+                self.panel, self.rubric, self._sample.chosen(), pass_mark=self._judge.pass_mark
+            )
+
     async def close(self) -> None:
         """Cancel canaries that are still being asked."""
         self._checking.cancel()
@@ -349,6 +371,8 @@ class JudgingSession:
         settings, ledger, panel, counts = self._settings, self._ledger, self.panel, self._counts
         members = self._client.members.items()
         reliable, because = reliability(self._canaries)
+        if self._own_canaries is not None and self._own_canaries.unreliable_because:
+            reliable, because = False, [*because, *self._own_canaries.unreliable_because]
         return JudgeRecord(
             model=" + ".join(settings.models),
             models=settings.models,
@@ -367,6 +391,7 @@ class JudgingSession:
             reliable=reliable,
             unreliable_because=tuple(because),
             canaries=tuple(self._canaries),
+            own_canaries=self._own_canaries,
             judged=counts.judged,
             unscored=counts.unscored,
             unscored_because=counts.unscored_because,

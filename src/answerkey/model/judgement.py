@@ -46,6 +46,44 @@ class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
     unjudged: str | None = None
 
 
+class GradeShift(msgspec.Struct, frozen=True):
+    """By how much a judge grades copies of wrong replies higher, on average; without an interval: too few replies to say."""
+
+    pairs: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+class PassedWrongReply(msgspec.Struct, frozen=True):
+    """A wrong reply that a judge passes."""
+
+    id: str
+    # How it was made: "asked figure", "nothing found", …
+    made_by: str
+    reply: str
+    score: float
+
+
+class OwnCanaries(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's verdicts on canaries made from the run's own replies."""
+
+    # Wrong replies with a verdict, and those of them that it fails; the share with its 95% interval.
+    wrong: int
+    refused: int
+    specificity: float
+    low: float | None
+    high: float | None
+    # Copies of wrong replies with words that add nothing, and with a claim that they were approved.
+    padded: GradeShift | None = None
+    signed: GradeShift | None = None
+    # Wrong replies without a verdict.
+    unjudged: int = 0
+    # The first wrong replies that it passes.
+    passed: tuple[PassedWrongReply, ...] = ()
+    unreliable_because: tuple[str, ...] = ()
+
+
 class RubricRecord(msgspec.Struct, frozen=True):
     """The rubric that replies were graded by."""
 
@@ -125,10 +163,12 @@ class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     budget: float | None = None
     # None: probabilities were not asked for.
     probabilities: ProbabilityCounts | None = None
-    # Whether every canary was graded right; None: unknown.
+    # Whether every canary was graded right, the run's own within chance; None: unknown.
     reliable: bool | None = None
     unreliable_because: tuple[str, ...] = ()
     canaries: tuple[CanaryResult, ...] = ()
+    # None: none were asked, or none could be made.
+    own_canaries: OwnCanaries | None = None
     # Replies with a verdict, and replies without one.
     judged: int = 0
     unscored: int = 0

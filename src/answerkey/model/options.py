@@ -322,6 +322,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable; a file
     # has more of them.
     canaries: bool | str = True
+    # Whether wrong replies made from the run's own test the judge too: at most 50 calls, cached across runs.
+    own_canaries: bool = True
     # Whether the judge also extracts and verifies the claims of replies that have evidence: one more call for each.
     claims: bool = True
     # Longer replies and sources are cut before the judge reads them.

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from answerkey.comparison.planning import Plan
+from answerkey.comparison.planning import Plan, Scenario
 from answerkey.golden.lint import SEVERITIES, Finding
 from answerkey.judge.calibration import Calibration, Rate
 from answerkey.judge.pairwise import PairBias, Pairwise, Preference
@@ -202,31 +202,19 @@ def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
 
 
 def print_plan(plan: Plan) -> None:
-    """Print what the existing questions can detect, and what the wanted difference needs."""
+    """Print what the existing questions can detect, and how many a difference needs."""
     console = make_console()
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
-    wanted = f"{100 * plan.wanted.difference:.1f} points"
     grouped = f" in {plan.units:,} units" if plan.units < plan.questions else ""
     lines = [f"You have {count(plan.questions, 'question')}{grouped}{repeats}."]
-    if plan.detectable is not None:
-        lines.append(
-            f"A comparison on them detects ≥ {100 * plan.detectable:.1f} points with {plan.wanted.power:.0%} power, "
-            f"and {wanted} with {plan.power:.0%} power."
+    if plan.is_guess:
+        why = (
+            "there is no run"
+            if plan.source == "guess"
+            else f"{plan.units:,} are too few to measure how versions differ"
         )
-    options = [
-        f"{row.questions:,} questions asked {'once' if row.repeat == 1 else f'{row.repeat} times'}"
-        f"{'' if row.high is None else f' ({row.low:,} to {row.high:,})'}"
-        for row in plan.needed
-        if row.questions
-    ]
-    lines.append(
-        f"A difference of {wanted} needs {' or '.join(options)}."
-        if options
-        else f"No feasible number of questions can detect a difference of {wanted}."
-    )
-    if any(row.high is not None for row in plan.needed):
-        lines.append("In brackets: 95% range of this estimate, given the size of the pilot.")
-    emit(console, "", *(Text(line) for line in lines))
+        lines.append(f"This plan is a guess: {why}. Plan again from a run of 50 or more questions.")
+    emit(console, "", *(Text(line) for line in (*lines, *_needed_lines(plan))))
     between, within = plan.variance.between_questions, plan.variance.between_repeats
     if within is not None and between is not None and between + within > 0:
         share = within / (between + within)
@@ -235,6 +223,7 @@ def print_plan(plan: Plan) -> None:
             Text(f"{share:.0%} of the variance of scores is between repeats, the rest between questions."),
         )
     columns = sorted({row.repeat for row in plan.table})
+    one_way = " if all changes go one way," if plan.scenarios else ""
     heads = ["asked once" if repeat == 1 else f"{repeat} times" for repeat in columns]
     table = plain_table("difference", *heads, right=heads)
     for difference, rows in groupby(plan.table, key=lambda row: row.difference or 0.0):
@@ -242,12 +231,58 @@ def print_plan(plan: Plan) -> None:
         cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]
         points = round(100 * difference)
         table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
-    emit(console, "", Text(f"Questions needed for {plan.wanted.power:.0%} power", style="bold"), table)
+    emit(console, "", Text(f"Questions needed{one_way} for {plan.goal.power:.0%} power", style="bold"), table)
     if plan.flaky:
         emit(console, "", Text("Flaky questions (repeats differ most)", style="bold"))
         for question in plan.flaky[:10]:
             emit(console, Text(f"  ±{question.deviation:.2f}  {one_line(question.id, 60)}"))
     emit(console, "", *(Text(f"Assumed: {assumption}", style="dim") for assumption in plan.assumptions), "")
+
+
+_SCENARIOS = {
+    "one way": "If all changes go one way (a tool breaks, and nothing else changes)",
+    "as these two": "If versions differ as these two do (some questions better, some worse)",
+}
+
+
+def _needed_lines(plan: Plan) -> Iterator[str]:
+    """What a plan finds, in each of its scenarios."""
+    wanted = f"{100 * plan.goal.difference:.1f} points"
+    scenarios = plan.scenarios or (
+        Scenario(name="one way", needed=plan.needed, detectable=plan.detectable, power=plan.power),
+    )
+    for scenario in scenarios:
+        options = [
+            f"{row.questions:,} questions asked {'once' if row.repeat == 1 else f'{row.repeat} times'}"
+            f"{'' if row.high is None else f' ({row.low:,} to {row.high:,})'}"
+            for row in scenario.needed
+            if row.questions
+        ]
+        needs = (
+            f"needs {' or '.join(options)}"
+            if options
+            else "cannot be detected with any feasible number of questions"
+        )
+        if plan.scenarios:
+            yield ""
+            yield f"{_SCENARIOS[scenario.name]}:"
+        yield f"A difference of {wanted} {needs}."
+        if scenario.detectable is not None:
+            yield (
+                f"Your questions detect {100 * scenario.detectable:.1f} points or more with {plan.goal.power:.0%} power, "
+                f"and {wanted} with {scenario.power:.0%} power."
+            )
+    if any(row.high is not None for row in plan.needed):
+        yield "In brackets: 95% range of this estimate, given the size of the pilot."
+    if plan.same is not None:
+        points = f"±{100 * plan.same.margin:g} points"
+        yield ""
+        yield f'The verdict "same" within {points} needs at least {plan.same.least:,} questions, even if nothing changes.'
+        if plan.same.questions is not None:
+            yield (
+                f"For equal versions that differ as assumed here: {plan.same.questions:,} questions "
+                f"for {plan.goal.power:.0%} power."
+            )
 
 
 # Names for agreement beyond chance (Landis and Koch), from each value upwards.

@@ -276,6 +276,17 @@ def judge_line(judge: JudgeRecord | None) -> str:
     if judge.canaries:
         outcomes = {True: "canaries passed", False: "UNRELIABLE: canaries failed"}
         parts.append("canaries not all judged" if judge.reliable is None else outcomes[judge.reliable])
+    own = judge.own_canaries
+    if own is not None:
+        span = (
+            ""
+            if own.low is None or own.high is None
+            else f", {percent(own.low, 0)} to {percent(own.high, 0)}"
+        )
+        parts.append(
+            f"fails {own.refused} of {count(own.wrong, 'wrong reply', 'wrong replies')} made from this run's "
+            f"({percent(own.specificity, 0)}{span})"
+        )
     parts.append(calibration_words(judge))
     return f"judged by {one_line(judge.model, 80)}: {', '.join(parts)}"
 

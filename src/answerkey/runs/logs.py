@@ -536,6 +536,7 @@ async def score_judged_log(
                     if judging.failure is not None:
                         break
                 await judging.checked()
+                await judging.check_own()
                 log.info = msgspec.structs.replace(log.info, judge=judging.record())
         return log.run()
     except BaseException as error:

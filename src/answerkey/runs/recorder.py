@@ -201,6 +201,7 @@ class Recorder:
             raise self._failure
         if self._judging is not None:
             await self._judging.checked()
+            await self._judging.check_own()
 
     def _add_scorecard(self, trial: Trial, card: Scorecard) -> None:
         scored = trial.scored(card)

@@ -1,7 +1,9 @@
 """The power of the sign-flip test, simulated on pilot units, and the variance of scores within and between questions.
 
-A simulated experiment draws units from the pilot, weighted so that their mean is the assumed difference and as little else as
-possible changes (exponential tilting, Efron 1981). Two units are added to the pilot: one that gains a component, so that a
+A simulated experiment draws units from the pilot. By default they are weighted so that their mean is the assumed difference and
+as little else as possible changes (exponential tilting, Efron 1981): if all changes of the pilot go one way, so do these. With
+`both_ways`, as many units change, and by as much, as in the pilot, and the directions are drawn so that the mean is the assumed
+difference. Two units are added to the pilot: one that gains a component, so that a
 pilot with few changes does not rule out large ones, and one without a change, for a pilot in which every unit changed.
 """
 
@@ -13,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from answerkey.stats.distributions import normal_quantile
+from answerkey.stats.paired import paired_difference, verdict_of
 from answerkey.stats.sign_flip import rows_at_most_zero
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +38,10 @@ _HALVINGS = 60
 class Pilot:
     """Units to draw from: sums and sizes of their differences."""
 
-    def __init__(self, sums: Floats, sizes: Floats, *, level: float = 0.95, seed: int = 0) -> None:
+    def __init__(
+        self, sums: Floats, sizes: Floats, *, level: float = 0.95, seed: int = 0, both_ways: bool = False
+    ) -> None:
+        self._both_ways = both_ways
         # Negated if necessary, so that the mean is a gain.
         self.sums, self.sizes = (sums if sums.sum() >= 0.0 else -sums), sizes
         self.questions = float(sizes.mean())
@@ -124,6 +130,8 @@ class Pilot:
     def _draw(self, trials: int, units: int, difference: float) -> Floats:
         """Draw the sums of `units` units in `trials` experiments."""
         sums = np.append(self.sums, (_JUMP * self.questions, 0.0))
+        if self._both_ways:
+            return self._draw_both_ways(abs(sums), trials, units, difference * self.questions)
         excess = sums - difference * np.append(self.sizes, (self.questions, self.questions))
         if float(excess.max()) <= 0.0:
             # Larger than any change in the pilot: every unit has it.
@@ -131,6 +139,45 @@ class Pilot:
         chances = self._chances(difference, excess)
         picks = np.searchsorted(chances, self._source.random((trials, units)))
         return np.round(sums[np.minimum(picks, len(sums) - 1)], 9)
+
+    def _draw_both_ways(self, sizes: Floats, trials: int, units: int, mean: float) -> Floats:
+        """Draw changes of the pilot's sizes; larger ones if all in one direction would not have this mean."""
+        share = mean / float(sizes.mean())
+        signs = np.where(self._source.random((trials, units)) < (1.0 + min(share, 1.0)) / 2.0, 1.0, -1.0)
+        picks = self._source.integers(0, len(sizes), (trials, units))
+        return np.round(signs * sizes[picks] * max(share, 1.0), 9)
+
+
+class SamePower(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict "same" needs."""
+
+    margin: float
+    # Units below which it is never given, even if no unit changes.
+    least: int
+    # Units for which equal versions that differ as the pilot does are called the same with this power; None: not feasible.
+    units: int | None
+    power: float
+
+
+def units_for_same(pilot: Pilot, margin: float, power: float) -> SamePower:
+    """Return the units that equal versions need to be called the same within ± `margin`.
+
+    With n units an interval is about as wide as the normal one, and never narrower than without any change.
+    """
+    low, high = 1, 2
+    while not _is_same(np.zeros(high), margin):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_same(np.zeros(middle), margin) else (middle, high)
+    variance = float((pilot.sums**2).mean()) / pilot.questions**2
+    quantiles = normal_quantile(0.975) + normal_quantile((1.0 + power) / 2.0)
+    units = max(high, math.ceil(variance * (quantiles / margin) ** 2))
+    return SamePower(margin=margin, least=high, units=units if units < _MAX_UNITS else None, power=power)
+
+
+def _is_same(differences: Floats, margin: float) -> bool:
+    return verdict_of(paired_difference(differences), margin=margin) == "same"
 
 
 class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
