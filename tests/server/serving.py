@@ -71,13 +71,15 @@ class Client:
 
 
 @contextmanager
-def serving(opener: Any, configured: Settings | None = None, **settings: Any) -> Iterator[Client]:
+def serving(
+    opener: Any, configured: Settings | None = None, *, store_url: str | None = None, **settings: Any
+) -> Iterator[Client]:
     """A running dashboard; with `bound` it believes to be bound to that host."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     served = msgspec.structs.replace(ServerSettings(**settings), port=port)
-    app = create_app(opener, served, configured)
+    app = create_app(opener, served, configured, store_url)
     # As `answerkey serve` does: what a proxy says is for the gatekeeper to believe.
     config = uvicorn.Config(
         app,
@@ -98,4 +100,5 @@ def serving(opener: Any, configured: Settings | None = None, **settings: Any) ->
     finally:
         server.should_exit = True
         thread.join()
+        app.state.jobs.close()
         app.state.holder.close()

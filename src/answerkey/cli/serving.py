@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     "A proxy that is believed about where visitors come from, as 127.0.0.1 or 10.0.0.0/8.",
     multiple=True,
 )
+@flag("--allow-run", "Admins may start runs of configured targets.", is_flag=True)
 @flag("--require-token", "Ask who it is on loopback too.", is_flag=True)
 @store_flag
 def serve(
@@ -48,6 +49,7 @@ def serve(
     allow_origins: tuple[str, ...],
     public_url: str | None,
     trust_proxy: tuple[str, ...],
+    allow_run: bool,
     require_token: bool,
     store: str | None,
 ) -> None:
@@ -75,6 +77,7 @@ def serve(
         allow_origins=allow_origins,
         public_url=public_url,
         trust_proxy=trust_proxy,
+        allow_run=allow_run,
         require_token=require_token,
     )
     opener = partial(opened_store, store, create=True)
@@ -91,7 +94,7 @@ def serve(
         click.echo(f"answerkey dashboard on {shown} (Ctrl-C stops it)")
         sys.stdout.flush()
         taken = msgspec.structs.replace(served, port=listening.getsockname()[1])
-        _serve_on(listening, create_app(opener, taken, settings))
+        _serve_on(listening, create_app(opener, taken, settings, store))
 
 
 def _serve_on(listening: socket.socket, app: "Starlette") -> None:
@@ -110,6 +113,7 @@ def _serve_on(listening: socket.socket, app: "Starlette") -> None:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         stopped.set()
+        app.state.jobs.close()
         app.state.holder.close()
 
 

@@ -156,7 +156,7 @@ def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterat
         (column.name, types.get(column.kind, pyarrow.float64() if column.number else text))
         for column in columns
     ]
-    file, schema = io.BytesIO(), pyarrow.schema(fields)
+    file, schema = _Drained(), pyarrow.schema(fields)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[Any] = []
 
@@ -175,8 +175,36 @@ def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterat
             batch.append(row)
             if len(batch) == _ROWS:
                 flush()
+                yield file.drain()
         flush()
-    yield file.getvalue()
+    yield file.drain()
+
+
+class _Drained(io.RawIOBase):
+    """A file that is only written; what was written is taken out piece by piece."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        """Whether it can be written to."""
+        return True
+
+    def tell(self) -> int:
+        """How much was written."""
+        return self._position
+
+    def write(self, part: Any) -> int:
+        """Keep a piece."""
+        self._parts.append(bytes(part))
+        self._position += len(self._parts[-1])
+        return len(self._parts[-1])
+
+    def drain(self) -> bytes:
+        """What was written since the last time."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
 
 
 ENDINGS: dict[str, Callable[[Sequence[Column], Iterable[Sequence[Any]]], Iterator[bytes]]] = {

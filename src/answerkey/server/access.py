@@ -233,6 +233,7 @@ class Gatekeeper:
             # Whether it comes from a page of another site.
             foreign=foreign,
             needs_token=self._settings.needs_token,
+            allow_run=self._settings.allow_run,
         )
 
     def _refuse_by_address(

@@ -13,9 +13,19 @@ from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback
+from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
-from answerkey.server.rendering import THEMES, BadRequestError, JsonResponse, read_body, read_mapping, render
+from answerkey.server.jobs import Job, JobForm
+from answerkey.server.rendering import (
+    THEMES,
+    BadRequestError,
+    JsonResponse,
+    read_body,
+    read_mapping,
+    refuse,
+    render,
+)
 from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
 from answerkey.server.views.replies import CaseForm, golden_case
 from answerkey.store.feedback import Order
@@ -44,6 +54,8 @@ class _BaselineForm(GivenBaseline, frozen=True, kw_only=True):
     """The run page's form."""
 
     action: Literal["set", "remove"] = "set"
+    # The run that the name refers to now, once the visitor confirmed that it is replaced.
+    replaces: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class _DeleteForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +74,9 @@ class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
     order: Order = "sample"
     second: bool = False
     precision: Precision = 10
+    blind: bool = True
+    # The page to go back to; empty: the next reply of the queue.
+    next: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
 
 
 class GivenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,11 +178,15 @@ def _save_verdict(request: Request, body: ReviewVerdict) -> Response:
 
 def _save_verdict_by_form(request: Request, body: _ReviewForm) -> Response:
     kept = save_verdict(_store(request), body, _author(request))
+    if body.next:
+        return RedirectResponse(_path_inside(body.next), status_code=303)
     back: dict[str, Any] = {"run": body.run, "at": body.at}
     if body.order != "sample":
         back["order"] = body.order
     if body.second:
         back["second"] = "true"
+    if not body.blind:
+        back["blind"] = "false"
     if body.precision != 10:
         back["precision"] = body.precision
     if kept is not None:
@@ -191,7 +210,17 @@ def _remove_baseline(request: Request, body: None) -> Response:
 def _change_baseline_by_form(request: Request, body: _BaselineForm) -> Response:
     store = _store(request)
     if body.action == "set":
-        run = store.name_baseline(body.name, body.run).id
+        run, known = store.find_run(body.run).id, store.baselines().get(body.name)
+        if known not in (None, run, body.replaces):
+            page = render(
+                "confirm.html.j2",
+                request.scope,
+                name=body.name,
+                run=store.find_run(run),
+                current=store.find_run(known or ""),
+            )
+            return HTMLResponse(page, status_code=409)
+        store.name_baseline(body.name, run)
     else:
         run = store.find_run(body.run).id
         if store.baselines().get(body.name) == run:
@@ -229,6 +258,28 @@ def _make_golden_case(request: Request, body: CaseForm) -> Response:
     case = golden_case(_store(request), request.path_params["reply"].replace("\x00", ""), body)
     headers = {"content-disposition": 'attachment; filename="golden-case.jsonl"'}
     return Response(msgspec.json.encode(case) + b"\n", media_type="application/jsonl", headers=headers)
+
+
+def _jobs(request: Request) -> list[tuple[Job, RunInfo | None]]:
+    queue, store = request.app.state.jobs, _store(request)
+    return [(job, queue.run_of(store, job)) for job in queue.jobs]
+
+
+def _show_jobs(request: Request, body: None) -> Response:
+    targets = request.app.state.jobs.targets
+    return HTMLResponse(render("jobs.html.j2", request.scope, jobs=_jobs(request), targets=targets))
+
+
+def _change_jobs(request: Request, body: JobForm) -> Response:
+    if not request.app.state.settings.allow_run:
+        message = "runs cannot be started here; start the server with answerkey serve --allow-run"
+        return refuse(request.scope, 403, "not_allowed", message)
+    queue = request.app.state.jobs
+    if body.action == "cancel":
+        queue.cancel(body.job)
+    else:
+        queue.start(_store(request), body, _author(request))
+    return RedirectResponse("/jobs", status_code=303)
 
 
 def _choose_theme(request: Request, body: _ThemeForm) -> Response:
@@ -350,6 +401,8 @@ ACTIONS = (
     Action("POST", "/baselines", _change_baseline_by_form),
     Action("POST", "/replies/{reply:id}", _make_golden_case),
     Action("POST", "/review", _save_verdict_by_form),
+    Action("GET", "/jobs", _show_jobs),
+    Action("POST", "/jobs", _change_jobs),
     Action("POST", "/theme", _choose_theme),
     Action("POST", "/views", _change_view),
     Action("GET", "/login", _show_sign_in),

@@ -29,6 +29,7 @@ from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import ACTIONS, action_routes
 from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
+from answerkey.server.jobs import JobQueue
 from answerkey.server.rendering import (
     JsonResponse,
     read_query,
@@ -436,8 +437,9 @@ def create_app(
     opener: Callable[[], SqlStore],
     settings: ServerSettings | None = None,
     configured: Settings | None = None,
+    store_url: str | None = None,
 ) -> Starlette:
-    """The dashboard over the store that `opener` opens."""
+    """The dashboard over the store that `opener` opens; `store_url` is where runs that are started here are stored."""
     served = settings or ServerSettings()
     holder = StoreHolder(opener)
     register_id_convertor()
@@ -460,6 +462,7 @@ def create_app(
     app.state.settings = served
     grading = ProductionGrading(configured or Settings(), served.questions)
     app.state.grading = grading
+    app.state.jobs = JobQueue(configured or Settings(), store_url)
     app.state.traces = TraceIntake()
     app.state.intake = Intake(grading, app.state.traces)
     return app

@@ -340,6 +340,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             here=path + (f"?{query}" if query else ""),
             link=_Linker(path, query),
             zone=zone_name(),
+            allow_run=bool(state.get("allow_run")),
             # For examples that can be copied.
             address=state.get("address", "http://127.0.0.1:8765"),
             **context,

@@ -94,6 +94,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     trust_proxy: tuple[str, ...] = ()
     # Require sign-in on loopback too; behind a proxy it is always required.
     require_token: bool = False
+    # Whether admins may start runs of configured targets.
+    allow_run: bool = False
     # Rate limit of feedback and replies per sender: average and burst.
     rate_per_minute: float = 120.0
     burst: int = 40

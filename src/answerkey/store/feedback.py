@@ -338,6 +338,19 @@ class ReviewQueue:
             queue, done = connection.run(*query).fetchone()
         return int(queue) - int(done), int(done)
 
+    def grades(self) -> list[tuple[bool, float | None, float | None]]:
+        """Of each reply that reviewers judged alike by majority: whether they trust it, its score and the judge's value."""
+        query = sql(
+            "SELECT AVG(f.value), c.score, c.judge FROM {tables} WHERE {run} AND f.run_id = ? AND f.source = 'review' "
+            "GROUP BY c.position, c.trial, c.score, c.judge",
+            self._info.id,
+            tables=SCORED,
+            run=of_run(self._info),
+        )
+        with self._store.database.reading() as connection:
+            rows = connection.run(*query).fetchall()
+        return [(value > POSITIVE, score, judge) for value, score, judge in rows if value != POSITIVE]
+
     def verdicts(self) -> dict[str, dict[str, bool]]:
         """Reply → reviewer → whether they trust the reply."""
         found: dict[str, dict[str, bool]] = {}
@@ -398,6 +411,32 @@ class ReviewQueue:
 def _review_key(author: str, key: ReplyKey) -> str:
     """The idempotency key: one verdict per reviewer and reply."""
     return f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}"
+
+
+def review_production(
+    store: "SqlStore", item: ProductionReply, *, trusted: bool | None, comment: str, author: str
+) -> Feedback | None:
+    """Store a reviewer's verdict on a production reply in place of their earlier one; None removes it."""
+    key = f"review:{author}:production:{item.id}"
+    if trusted is None:
+        with store.database.transaction() as connection:
+            connection.run("DELETE FROM feedback WHERE idempotency_key = ? AND source = 'review'", (key,))
+        return None
+    stored, _ = FeedbackStore(store).add(
+        Feedback(
+            id=new_id(),
+            created_at=now(),
+            value=float(trusted),
+            source="review",
+            comment=comment.replace("\x00", "").strip(),
+            author=author,
+            production_id=item.id,
+            question=item.question,
+            category=item.category,
+            idempotency_key=key,
+        )
+    )
+    return stored
 
 
 def _review_item(

@@ -45,17 +45,28 @@
   // The pane: the details of a row beside the table; j and k still move.
   const pane = byId("pane");
   let wanted = 0;
+  const showPage = (page) => {
+    const shown = page.querySelector("main");
+    for (const part of shown.querySelectorAll(".crumbs, .actions")) part.remove();
+    byId("pane-body").replaceChildren(...shown.childNodes);
+  };
   const showInPane = async (link) => {
     const mine = ++wanted;
     const page = await load(link.href);
     // The reader may be two rows further by now.
     if (mine !== wanted || !page) return;
-    const shown = page.querySelector("main");
-    for (const part of shown.querySelectorAll(".crumbs, .actions")) part.remove();
-    byId("pane-body").replaceChildren(...shown.childNodes);
+    showPage(page);
     byId("pane-open").href = link.href;
     pane.scrollTop = 0;
   };
+  // A verdict given in the pane is sent from there, and the pane shows what came of it.
+  pane.addEventListener("submit", async (event) => {
+    if (event.target.dataset.stay === undefined) return;
+    event.preventDefault();
+    const body = new URLSearchParams(new FormData(event.target, event.submitter));
+    const answer = await fetch(event.target.action, { method: "POST", body });
+    if (answer.ok) showPage(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  });
   const openPane = () => {
     if (!one(".work-table [data-open]")) return false;
     pane.hidden = false;
@@ -258,4 +269,13 @@
     else if (element.dataset.reload !== undefined) location.reload();
   };
   for (const element of document.querySelectorAll("[data-progress]")) followRun(element);
+
+  // The jobs that wait or run.
+  const followJobs = async () => {
+    const page = await load(location.href);
+    const fresh = page && page.getElementById("jobs");
+    if (fresh) byId("jobs").replaceWith(fresh);
+    if (!fresh || fresh.dataset.refresh !== undefined) setTimeout(followJobs, 1500);
+  };
+  if (one("#jobs[data-refresh]")) followJobs();
 })();

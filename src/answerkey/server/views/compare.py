@@ -29,7 +29,7 @@ from answerkey.report.wording import (
     score_percent,
 )
 from answerkey.server.rendering import compare_stored, rank_stored
-from answerkey.server.views.runs import facets_of
+from answerkey.server.views.runs import comparable, facets_of
 from answerkey.server.views.tables import (
     EXCERPT,
     CompareRow,
@@ -42,7 +42,7 @@ from answerkey.server.views.tables import (
 )
 from answerkey.stats.paired import Difference
 from answerkey.store.questions import Facets, PairFilter, PairRow, PairTable
-from answerkey.store.sql import SqlStore
+from answerkey.store.sql import RunFilter, RunTable, SqlStore
 from answerkey.store.table_query import ShortText
 from answerkey.text.differences import Piece, alike, word_diff
 from answerkey.text.normalise import one_line
@@ -229,10 +229,12 @@ _MOST_LISTED = 10
 class CompareQuery(PairFilter, frozen=True, kw_only=True):
     """The runs to compare; the oldest is the base unless `base` names another."""
 
-    not_filters = (*PairFilter.not_filters, "base")
+    not_filters = (*PairFilter.not_filters, "base", "find")
 
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
     base: ShortText | None = None
+    # A part of the name of a run to choose.
+    find: ShortText | None = None
     page: PageNumber = 1
 
 
@@ -299,7 +301,7 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     infos = _runs(store, query)
     if len(infos) < 2:
         sides = tuple(Side(info, None, None) for info in infos)
-        recent = _comparable_runs(store.list_infos(limit=_RECENT), infos)
+        recent = _comparable_runs(store, infos, query.find)
         return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
     size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
     # First, since an unknown column is a bad request.
@@ -337,18 +339,16 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     )
 
 
-def comparable(first: RunInfo, second: RunInfo) -> bool:
-    """Whether runs asked the same golden set, or versions of it."""
-    return first.question_set_hash == second.question_set_hash or first.question_set == second.question_set
-
-
-def _comparable_runs(recent: list[RunInfo], chosen: list[RunInfo]) -> list[RunInfo]:
-    """Runs that can be compared with the chosen one, or with each other; newest first."""
-    known = {info.id for info in recent}
-    recent += [info for info in chosen if info.id not in known]
+def _comparable_runs(store: SqlStore, chosen: list[RunInfo], text: str | None) -> list[RunInfo]:
+    """Runs that can be compared with the chosen one, or with each other, newest first; `text` is in their names."""
+    wanted = RunFilter(text=text, set=chosen[0].question_set if chosen else None)
+    rows, _ = RunTable(store).page(wanted, limit=_RECENT)
+    found = [row.info for row in rows]
+    known = {info.id for info in found}
+    found += [info for info in chosen if info.id not in known]
     if chosen:
-        return [info for info in recent if comparable(info, chosen[0])]
-    return [info for info in recent if sum(comparable(info, other) for other in recent) > 1]
+        return found
+    return [info for info in found if sum(comparable(info, other) for other in found) > 1]
 
 
 def export_pairs(store: SqlStore, query: CompareQuery) -> ExportedTable:

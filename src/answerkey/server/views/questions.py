@@ -1,5 +1,6 @@
 """The Question page (every trial with its scores, and the history over runs) and the Review page."""
 
+from collections import Counter
 from collections.abc import Iterable
 from math import ceil
 from typing import Annotated, Any, Literal
@@ -15,10 +16,14 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.report.charts import Chart, Line, Moment, Rule, line_chart
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
+from answerkey.server.views.replies import ReplyView, find_production_reply, load_reply
 from answerkey.server.views.runs import RunQuery
-from answerkey.stats.agreement import krippendorff_alpha
+from answerkey.server.views.tables import NoQuery
+from answerkey.stats.agreement import Confusion, cohen_kappa, krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
-from answerkey.store.feedback import FeedbackStore, Order, ReviewItem, ReviewQueue
+from answerkey.store.feedback import FeedbackStore, Order, ReviewItem, ReviewQueue, review_production
+from answerkey.store.production import ProductionFilter
+from answerkey.store.production_review import ProductionQueue
 from answerkey.store.questions import HistoryPoint, QuestionTable, question_history
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import ShortText
@@ -175,14 +180,21 @@ def _readable(finding: Any) -> str:
 
 
 _AHEAD = 12
+# Runs offered for a review.
+_RUNS = 30
 # Points of a hundred.
 Precision = Literal[5, 10, 15]
 
 
-class ReviewQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which queue, and how many replies were skipped."""
+class ReviewQuery(ProductionFilter, frozen=True, kw_only=True):
+    """Which queue, and how many replies were skipped; the filters are those of production replies."""
 
+    not_filters = (*ProductionFilter.not_filters, "run", "last")
+
+    source: Literal["run", "production"] = "run"
     run: ShortText | None = None
+    # Whether score and judge are hidden until the verdict.
+    blind: bool = True
     # A random sample, for an unbiased estimate; or the largest disagreements with the judge first.
     order: Order = "sample"
     # Second opinions: replies that have one review.
@@ -218,21 +230,85 @@ class ReviewView(msgspec.Struct, frozen=True, kw_only=True):
     reference_answer: str | None = None
     trial: TrialView | None = None
     ahead: tuple[ReviewItem, ...] = ()
+    # Of the production queue.
+    reply: ReplyView | None = None
+    # Replies on which the reviewers agree with the judge and with the score, each of how many, and κ with the judge.
+    judge_agrees: tuple[int, int] = (0, 0)
+    score_agrees: tuple[int, int] = (0, 0)
+    kappa: float | None = None
+    # Runs that can be chosen.
+    runs: tuple[RunInfo, ...] = ()
 
 
 class ReviewVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A reviewer's verdict, as the page and the API send it."""
 
-    run: str
-    question: str
+    run: str = ""
+    question: str = ""
+    # The id of a production reply, instead of a run and its question.
+    reply: str = ""
     # undo: remove this reviewer's verdict.
     verdict: Literal["trust", "distrust", "undo"]
     trial: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
     comment: Annotated[str, msgspec.Meta(max_length=20_000)] = ""
 
 
+def _load_production_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
+    queue = ProductionQueue(store, query)
+    waiting, done = queue.counts()
+    trusted, judged = queue.trusted()
+    found = queue.next_id(query.at)
+    return ReviewView(
+        info=None,
+        query=query,
+        at=query.at,
+        waiting=waiting,
+        done=done,
+        needed=sample_size(waiting + done, query.precision / 100),
+        trusted=trusted,
+        interval=wilson_interval(trusted, judged) if judged else None,
+        reply=None if found is None else _blind_reply(load_reply(store, NoQuery(), found), query.blind),
+        runs=tuple(store.list_infos(limit=_RUNS)),
+    )
+
+
+def _blind_reply(reply: ReplyView, blind: bool) -> ReplyView:
+    return msgspec.structs.replace(reply, detail=blind_detail(reply.detail)) if blind else reply
+
+
+def blind_detail(detail: TrialDetail) -> TrialDetail:
+    """A trial without anything that says how it was scored."""
+    turns = (
+        msgspec.structs.replace(
+            turn,
+            reply=None
+            if turn.reply is None
+            else tuple(msgspec.structs.replace(piece, marks=(), note="") for piece in turn.reply),
+            found=(),
+            missing=(),
+            missing_tools=(),
+            claims=(),
+            links=None,
+            remarks=(),
+            components=(),
+            metrics={},
+        )
+        for turn in detail.turns
+    )
+    return msgspec.structs.replace(detail, turns=tuple(turns), score=None, losses=())
+
+
+def _agreement(pairs: Iterable[tuple[bool, float | None]], mark: float) -> tuple[Confusion, tuple[int, int]]:
+    """Reviewers against a measure that passes from `mark` on: the table, and (agreeing, all)."""
+    known = Counter((value >= mark, trusted) for trusted, value in pairs if value is not None)
+    table = Confusion(known[True, True], known[True, False], known[False, True], known[False, False])
+    return table, (known[True, True] + known[False, False], known.total())
+
+
 def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     """Read the page."""
+    if query.source == "production":
+        return _load_production_review(store, query)
     try:
         info = store.find_run(query.run or "latest")
     except UnknownNameError:
@@ -253,6 +329,14 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         shown = load_question(store, QuestionQuery(), info.id, item.question_id)
         reference = shown.question.reference_answer
         trial = next((one for one in shown.trials if one.detail.trial == item.trial), None)
+        if trial is not None and query.blind:
+            trial = msgspec.structs.replace(
+                trial, detail=blind_detail(trial.detail), metrics={}, findings={}, feedback=()
+            )
+    grades = queue.grades()
+    table, judge_agrees = _agreement([(trusted, judge) for trusted, _, judge in grades], info.pass_mark)
+    kappa = cohen_kappa(table) if table.n else None
+    _, score_agrees = _agreement([(trusted, score) for trusted, score, _ in grades], info.pass_mark)
     return ReviewView(
         info=info,
         query=query,
@@ -269,6 +353,10 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         reference_answer=reference,
         trial=trial,
         ahead=tuple(items[1:]),
+        judge_agrees=judge_agrees,
+        score_agrees=score_agrees,
+        kappa=None if kappa is None else kappa.value,
+        runs=tuple(store.list_infos(limit=_RUNS)),
     )
 
 
@@ -284,6 +372,10 @@ def _number(trusted: bool | None) -> float | None:
 
 def save_verdict(store: SqlStore, verdict: ReviewVerdict, author: str) -> Feedback | None:
     """Save a reviewer's verdict, replacing their earlier one; None after an undo."""
+    if verdict.reply:
+        item = find_production_reply(store, verdict.reply)
+        given = None if verdict.verdict == "undo" else verdict.verdict == "trust"
+        return review_production(store, item, trusted=given, comment=verdict.comment, author=author)
     queue = ReviewQueue(store, store.find_run(verdict.run))
     if verdict.verdict == "undo":
         queue.remove_verdict(verdict.question, verdict.trial, author=author)

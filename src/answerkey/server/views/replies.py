@@ -176,7 +176,7 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
 
 def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
     """Read one reply; raises UnknownNameError if it does not exist."""
-    item = _find(store, reply)
+    item = find_production_reply(store, reply)
     given = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
     question = Question(id=item.id, question=item.question, category=item.category or "uncategorised")
     card = item.scorecard or Scorecard(components={}, total=None, grade=None, passed=False)
@@ -213,7 +213,7 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
 
 def golden_case(store: SqlStore, identity: str, form: CaseForm) -> dict[str, Any]:
     """The golden case that the form describes; raises UsageError if it is invalid."""
-    item = _find(store, identity)
+    item = find_production_reply(store, identity)
     case: dict[str, Any] = {"id": form.id.strip() or case_id(item.question), "question": item.question}
     if form.category.strip():
         case["category"] = form.category.strip()
@@ -231,7 +231,8 @@ def golden_case(store: SqlStore, identity: str, form: CaseForm) -> dict[str, Any
     return case
 
 
-def _find(store: SqlStore, identity: str) -> ProductionReply:
+def find_production_reply(store: SqlStore, identity: str) -> ProductionReply:
+    """A production reply; raises UnknownNameError if it does not exist."""
     item = ProductionReplies(store).find(identity)
     if item is None:
         raise UnknownNameError(f"no production reply {identity[:120]!r} in this store")

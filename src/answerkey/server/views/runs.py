@@ -368,13 +368,25 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         distribution=tuple(questions.distribution()),
         facets=questions.facets() if summary is None else facets_of(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
-        references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
+        references=_references(store, info, baselines),
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(
             msgspec.structs.replace(row_view(row), question=row.question[:EXCERPT], reply=row.reply[:EXCERPT])
             for row in rows
         ),
     )
+
+
+def _references(store: SqlStore, info: RunInfo, baselines: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The baselines that the run can be compared with."""
+    others = [(name, run_id) for name, run_id in baselines if run_id != info.id]
+    fitting = [(name, run_id) for name, run_id in others if comparable(store.find_run(run_id), info)]
+    return dict(fitting[:_REFERENCES])
+
+
+def comparable(first: RunInfo, second: RunInfo) -> bool:
+    """Whether runs asked the same golden set, or versions of it."""
+    return first.question_set_hash == second.question_set_hash or first.question_set == second.question_set
 
 
 def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:

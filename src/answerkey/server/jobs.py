@@ -1,0 +1,202 @@
+"""Runs that are started on the dashboard: one queue, one child process at a time, the same command as on a terminal.
+
+A chatbot's code never runs in the server's process. Only targets and the golden set of the configuration can be used.
+"""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Lock, Thread
+from typing import Annotated, Literal
+
+import msgspec
+
+from answerkey.config import Settings
+from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.run import RunInfo
+from answerkey.store.database import now
+from answerkey.store.sql import RunFilter, RunTable, SqlStore
+from answerkey.text.normalise import one_line
+
+# Jobs that are remembered, and that may wait.
+_MOST = 50
+_MOST_WAITING = 10
+# Characters of what a failed command printed last.
+_ENDING = 600
+# How the tag begins by which the run of a job is found.
+_TAG = "job-"
+
+
+class JobForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What to start or to cancel."""
+
+    action: Literal["run", "resume", "again", "cancel"]
+    # run: a configured target.
+    target: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    repeat: Annotated[int, msgspec.Meta(ge=1, le=20)] = 1
+    # resume and again: a run; again: one of its questions.
+    run: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    question: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    # cancel: a job.
+    job: Annotated[str, msgspec.Meta(max_length=40)] = ""
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """A command of the queue."""
+
+    id: str
+    # What it does.
+    words: str
+    arguments: tuple[str, ...]
+    author: str
+    created_at: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"] = "waiting"
+    # What a failed one printed last.
+    problem: str = ""
+    # The run that it resumes; otherwise its run has the tag.
+    run: str = ""
+
+    @property
+    def active(self) -> bool:
+        """Whether it waits or runs."""
+        return self.state in ("waiting", "running")
+
+
+class JobQueue:
+    """Runs jobs one after another."""
+
+    def __init__(self, settings: Settings, store_url: str | None) -> None:
+        self._settings = settings
+        self._store_url = store_url
+        self._lock = Lock()
+        self._jobs: list[Job] = []
+        self._child: subprocess.Popen[bytes] | None = None
+        self._busy = False
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets that may be asked: those of the configuration."""
+        default = [] if self._settings.target is None else [self._settings.target]
+        return tuple(dict.fromkeys([*default, *self._settings.targets]))
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs, newest first."""
+        with self._lock:
+            return self._jobs[::-1]
+
+    def run_of(self, store: SqlStore, job: Job) -> RunInfo | None:
+        """The run of a job, once it has begun."""
+        if job.run:
+            return store.find_run(job.run)
+        rows, _ = RunTable(store).page(RunFilter(tag=f"{_TAG}{job.id}"), limit=1)
+        return rows[0].info if rows else None
+
+    def start(self, store: SqlStore, form: JobForm, author: str) -> Job:
+        """Add a job; raises UsageError for what is not configured."""
+        job_id = secrets.token_hex(4)
+        if form.action == "resume":
+            info = store.find_run(form.run)
+            self._check_target(info.target_spec or info.target)
+            words, arguments = f"resume {one_line(info.name, 60)}", ("resume", info.id)
+            return self._add(job_id, words, arguments, author, run=info.id)
+        chosen: tuple[str, ...] = ()
+        if form.action == "again":
+            info = store.find_run(form.run)
+            target = info.target_spec or info.target
+            words = f"ask {one_line(form.question, 60)} again, {form.repeat} times"
+            # A name may hold anything: it is one argument, and never a shell's.
+            chosen = ("--where", f"id={form.question}")
+        else:
+            target, words = form.target, f"run {one_line(form.target, 60)}"
+        self._check_target(target)
+        if self._settings.questions is None:
+            raise UsageError("no golden set is configured: set `questions` in answerkey.toml")
+        named = ("--name", form.name) if form.name.strip() else ()
+        arguments = ("run", "--target", target, *chosen, "--repeat", str(form.repeat), *named)
+        return self._add(job_id, words, (*arguments, "--tag", f"{_TAG}{job_id}"), author)
+
+    def cancel(self, job_id: str) -> None:
+        """Stop a job; its run can be resumed."""
+        with self._lock:
+            job = next((one for one in self._jobs if one.id == job_id), None)
+            if job is None:
+                raise UnknownNameError(f"no job {job_id!r}")
+            if job.active:
+                running = job.state == "running"
+                job.state = "cancelled"
+                if running and self._child is not None:
+                    # As Ctrl-C on a terminal.
+                    self._child.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        """Cancel everything; interrupted runs can be resumed."""
+        for job in self.jobs:
+            if job.active:
+                self.cancel(job.id)
+
+    def _check_target(self, target: str) -> None:
+        if target not in self.targets:
+            known = ", ".join(self.targets) or "none is; add one under [targets] in answerkey.toml"
+            raise UsageError(f"target {target[:80]!r} is not configured; configured: {known}")
+
+    def _add(self, job_id: str, words: str, arguments: Sequence[str], author: str, run: str = "") -> Job:
+        store = () if self._store_url is None else ("--store", self._store_url)
+        job = Job(
+            id=job_id, words=words, arguments=(*arguments, *store), author=author, created_at=now(), run=run
+        )
+        with self._lock:
+            if sum(one.active for one in self._jobs) >= _MOST_WAITING:
+                raise UsageError(f"{_MOST_WAITING} jobs wait already; cancel one first")
+            ended = [one for one in self._jobs if not one.active]
+            for old in ended[: max(0, len(self._jobs) - _MOST + 1)]:
+                self._jobs.remove(old)
+            self._jobs.append(job)
+            if not self._busy:
+                self._busy = True
+                Thread(target=self._work, daemon=True).start()
+        return job
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                job = next((one for one in self._jobs if one.state == "waiting"), None)
+                if job is None:
+                    self._busy = False
+                    return
+                job.state = "running"
+            self._run(job)
+
+    def _run(self, job: Job) -> None:
+        command = [sys.executable, "-m", "answerkey", *job.arguments]
+        # A file, not a pipe: a pipe that nobody reads would stop the child.
+        with TemporaryFile() as printed:
+            with self._lock:
+                if job.state == "cancelled":
+                    return
+                self._child = subprocess.Popen(  # noqa: S603 - a list of arguments, without a shell
+                    command,
+                    cwd=Path(self._settings.folder).resolve(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=subprocess.STDOUT,
+                    # Ctrl-C on the server's terminal is not meant for it.
+                    start_new_session=True,
+                    env={**os.environ, "NO_COLOR": "1"},
+                )
+            status = self._child.wait()
+            with self._lock:
+                self._child = None
+                if job.state == "running":
+                    # 1: a gate failed, 4: inconclusive; the run ended.
+                    job.state = "done" if status in (0, 1, 4) else "failed"
+                if job.state == "failed":
+                    size = printed.seek(0, os.SEEK_END)
+                    printed.seek(max(0, size - _ENDING))
+                    job.problem = one_line(printed.read().decode("utf-8", "replace"), _ENDING)
