@@ -175,7 +175,7 @@ class JobQueue:
 
     def _run(self, job: Job) -> None:
         command = [sys.executable, "-m", "answerkey", *job.arguments]
-        # A file, not a pipe: a pipe that nobody reads would stop the child.
+        # A file, not a pipe: an unread pipe would stop the child.
         with TemporaryFile() as printed:
             with self._lock:
                 if job.state == "cancelled":

@@ -14,7 +14,7 @@ _RANDOM = "(CAST(p.key AS BIGINT) * 2654435761) % 4294967296"
 
 
 class ProductionQueue:
-    """Replies that nobody reviewed, in a random order that stays the same."""
+    """Replies without a review, in a random order that stays the same."""
 
     def __init__(self, store: "SqlStore", criteria: ProductionFilter) -> None:
         self._database = store.database
