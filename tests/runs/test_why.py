@@ -85,11 +85,7 @@ def test_the_stage_of_a_planted_change(
     payouts = [row["id"] for row in golden_set() if row["category"] == "payouts"]
     right = Counter(stages.get(identity) for identity in payouts)
     others = Counter(stage for identity, stage in stages.items() if identity not in payouts)
-    if change == "worse_wording" and flaky:
-        # Whether a reply that is always vague differs from one that often is takes more repeats; never another stage.
-        assert set(right) <= {"text", "noise"}
-    else:
-        assert right[STAGES[change]] >= 0.95 * len(payouts)  # type: ignore[index]
+    assert right[STAGES[change]] >= 0.95 * len(payouts), right
     assert others.total() - others["noise"] <= 0.05 * 10
 
 

@@ -21,11 +21,14 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, ToolCall, result_digest
 from answerkey.model.scorecard import KeywordFacts, Scorecard, ToolFacts, Trial, round_score
 from answerkey.model.why import Cause, FactKind, Stage
+from answerkey.stats.intervals import FaultRates
 from answerkey.text.normalise import MatchMode
 
 _ORDER: tuple[Stage, ...] = get_args(Stage)
 # A share of repeats that shows a fault is another one in the other version if chance is rarer than this.
 _ALPHA = 0.05
+# The same for all faults of a question together, by the rates of faults of the other version's questions.
+_RARE = 0.01
 NOISE = Cause(stage="noise", compared=True)
 _NO_TOOLS = ToolFacts(expects_tools=False)
 _NO_KEYWORDS = KeywordFacts()
@@ -97,7 +100,12 @@ def own_cause(trial: Trial, mode: MatchMode = "standard") -> Cause | None:
 
 
 def cause_of_change(
-    worse: Sequence[Trial], better: Sequence[Trial], mode: MatchMode = "standard", *, rescored: bool = False
+    worse: Sequence[Trial],
+    better: Sequence[Trial],
+    mode: MatchMode = "standard",
+    *,
+    rescored: bool = False,
+    rates: FaultRates | None = None,
 ) -> Cause:
     """Why one version's trials of a question score lower than the other's.
 
@@ -106,6 +114,7 @@ def cause_of_change(
         better: Those of the other version.
         mode: How expectations are found in tool results.
         rescored: The two runs were scored differently.
+        rates: How often replies of the better version have faults, where that is known from repeats.
     """
     reference = max(better, key=lambda trial: trial.score or 0.0)
     faults = [_fault_against(trial, reference, mode, rescored=rescored) for trial in worse]
@@ -117,7 +126,9 @@ def cause_of_change(
     for stage in sorted(counts, key=_ORDER.index):
         if _separated(counts[stage], len(worse), counts_before[stage], len(better)):
             return next(fault for fault in found if fault.stage == stage)
-    if _separated(len(found), len(worse), counts_before.total(), len(better)):
+    ill, of, ill_before, of_before = len(found), len(worse), counts_before.total(), len(better)
+    is_rare = rates is not None and rates.chance(ill, of, ill_before, of_before) <= _RARE
+    if is_rare or _separated(ill, of, ill_before, of_before):
         # No stage is alone responsible; the most frequent one is named.
         stage = counts.most_common(1)[0][0]
         return next(fault for fault in found if fault.stage == stage)

@@ -32,6 +32,7 @@ from answerkey.model.why import (
 )
 from answerkey.runs.causes import Grouping, slim_question
 from answerkey.runs.stages import cause_of_change
+from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference
 from answerkey.stats.slices import Floats
 
@@ -80,11 +81,15 @@ def explain(base: Run, candidate: Run, first: Columns, second: Columns) -> Why:
     rescored = base.info.scoring_hash != candidate.info.scoring_hash
     causes: dict[int, Cause] = {}
     cases: list[Case] = []
+    overall = comparison.difference.mean
+    rates = _fault_rates(first if overall < 0 else second) if overall else None
     for change, before, after in _trials_of_changes(base, candidate, changes):
         fell = change.difference < 0
         worse, better = (after, before) if fell else (before, after)
         mode = (candidate if fell else base).info.options.scoring.match
-        cause = cause_of_change(worse, better, mode, rescored=rescored)
+        cause = cause_of_change(
+            worse, better, mode, rescored=rescored, rates=rates if fell == (overall < 0) else None
+        )
         causes[change.index] = cause
         cases.append(_case(change, cause, before, after))
     cases.sort(key=lambda case: (case.difference, case.id))
@@ -152,6 +157,15 @@ def _questions(run: Run, ids: Sequence[str]) -> list[Question]:
     for trial in run.results:
         known.setdefault(trial.question.id, slim_question(trial.question))
     return [known[identity] for identity in ids]
+
+
+def _fault_rates(better: Columns) -> FaultRates | None:
+    """How often replies of the better version score less than its best reply to the same question; None without repeats."""
+    if better.trial_starts is None:
+        return None
+    return FaultRates(
+        (sum(score < max(scores) for score in scores), len(scores)) for _, scores in better.trials()
+    )
 
 
 def _case(change: _Change, cause: Cause, before: Sequence[Trial], after: Sequence[Trial]) -> Case:

@@ -10,7 +10,7 @@ mean. docs/measurements/statistics.md has the simulated coverage.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from operator import mul
 
 import msgspec
@@ -222,6 +222,8 @@ class UnitMoments:
 # difficulty; large: all are alike). All are equally likely before the repeats are seen.
 _RATE_MEANS = tuple(step / 20 for step in range(1, 20))
 _CONCENTRATIONS = tuple(2.0**power for power in range(-3, 10))
+# Rates of faults may be much smaller.
+_FAULT_MEANS = (0.002, 0.005, 0.01, 0.02, *_RATE_MEANS)
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,6 +269,39 @@ def chance_of_no_success(repeats: Sequence[Repeats], times: int) -> float:
     top = max(weights)
     likely = [math.exp(weight - top) for weight in weights]
     return math.fsum(w * chance for w, chance in zip(likely, chances, strict=True)) / math.fsum(likely)
+
+
+class FaultRates:
+    """How often the replies of one version have a fault, as a population over its questions."""
+
+    def __init__(self, observed: Iterable[tuple[int, int]]) -> None:
+        """`observed` are each question's replies with a fault, and all of its replies."""
+        counts = Counter(observed)
+        self._populations = [
+            (mean * concentration, (1.0 - mean) * concentration)
+            for mean in _FAULT_MEANS
+            for concentration in _CONCENTRATIONS
+        ]
+        weights = [
+            math.fsum(
+                number * _log_beta_binomial(faults, of, a, b) for (faults, of), number in counts.items()
+            )
+            for a, b in self._populations
+        ]
+        top = max(weights)
+        self._likely = [math.exp(weight - top) for weight in weights]
+
+    def chance(self, faults: int, trials: int, before: int, trials_before: int) -> float:
+        """Return how probable at least `faults` of `trials` are for a question that had `before` of `trials_before`."""
+        tails = (
+            math.fsum(
+                math.exp(_log_beta_binomial(count, trials, a + before, b + trials_before - before))
+                for count in range(faults, trials + 1)
+            )
+            for a, b in self._populations
+        )
+        total = math.fsum(self._likely)
+        return min(1.0, math.fsum(w * tail for w, tail in zip(self._likely, tails, strict=True)) / total)
 
 
 def _log_beta_binomial(count: int, times: int, a: float, b: float) -> float:
