@@ -33,6 +33,25 @@ def test_a_regression_is_found_and_its_questions_named() -> None:
     assert found.pass_rate["p_value"] < 0.01
 
 
+def test_many_small_gains_and_one_large_loss_are_pointed_at() -> None:
+    before = dict.fromkeys((f"q{i:02}" for i in range(60)), 0.9)
+    after = before | {f"q{i:02}": 0.95 for i in range(40)} | {"q50": 0.1}
+    found = compare(make_run(before, name="base"), make_run(after, name="candidate"))
+    assert found.notes[0].startswith("40 small gains, 1 large loss: look at the loss (q50)")
+    mirrored = compare(make_run(after), make_run(before))
+    assert mirrored.notes[0].startswith("40 small losses, 1 large gain: look at the gain (q50)")
+    # Many losses of one size are a regression, and nothing odd.
+    usual = before | {f"q{i:02}": 0.1 for i in range(12)} | {"q50": 1.0}
+    assert not any("look at" in note for note in compare(make_run(before), make_run(usual)).notes)
+
+
+def test_one_group_with_many_of_the_questions_is_noted() -> None:
+    before, after = scores(20), scores(20, seed=2)
+    groups = {f"q{i}": {"template": "big" if i < 8 else f"g{i}"} for i in range(20)}
+    found = compare(make_run(before, metadata=groups), make_run(after, metadata=groups))
+    assert any(note.startswith("one group has 8 of 20 questions") for note in found.notes)
+
+
 def test_the_same_run_twice_is_no_clear_difference() -> None:
     found = compare(make_run(scores(15), name="a"), make_run(scores(15), name="b"))
     assert found.verdict == "no clear difference"

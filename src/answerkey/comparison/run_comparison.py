@@ -36,6 +36,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _BATCH = 1000
+# Changes are lopsided if those in one direction are this many times as frequent, and those in the other this many times as
+# large on average.
+_LOPSIDED = 3
+_PLURALS = {"gain": "gains", "loss": "losses"}
 
 
 class ComputedTruth(NamedTuple):
@@ -520,6 +524,31 @@ class PairedRuns:
             "broken": int(np.count_nonzero(after < before)),
         }
 
+    def pattern_notes(self) -> Iterator[str]:
+        """Say what makes the verdict less certain than it looks: changes of unequal kinds, or one unit with most questions."""
+        changes = np.round(self._second - self._first, 9)
+        fell, rose, sizes = np.flatnonzero(changes < 0), np.flatnonzero(changes > 0), abs(changes)
+        for many, other, few, name in ((rose, "gain", fell, "loss"), (fell, "loss", rose, "gain")):
+            if (
+                len(few)
+                and len(many) >= _LOPSIDED * len(few)
+                and sizes[few].mean() >= _LOPSIDED * sizes[many].mean()
+            ):
+                named = name if len(few) == 1 else _PLURALS[name]
+                ids = [self._base.ids[self._pairing.base[index]] for index in few[:3].tolist()]
+                yield (
+                    f"{len(many)} small {_PLURALS[other]}, {len(few)} large {named}: look at the {named} "
+                    f"({', '.join(ids)}{', …' if len(few) > 3 else ''}); a few large changes among many small ones make the "
+                    "verdict less certain than its p-value says"
+                )
+        if self._units is not None:
+            counts = np.unique(self._units, return_counts=True)[1]
+            if len(counts) > 1 and counts.max() > len(self._units) / 3:
+                yield (
+                    f"one group has {counts.max()} of {len(self._units)} questions: intervals are too narrow "
+                    "(they hold the truth in 80 to 90% of cases, not 95%); add questions of other groups"
+                )
+
     def sides(self) -> tuple[Side, Side]:
         """Return both runs over the paired questions."""
         return _side(self._base, self._pairing.base), _side(self._candidate, self._pairing.candidate)
@@ -623,7 +652,7 @@ def compare_runs(
         cost=runs.lower_is_better("cost", base.costs, candidate.costs),
         error_rate=runs.lower_is_better("error_rate", base.failures, candidate.failures, counted=False),
         new_errors={kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors},
-        notes=(*run_notes((base, candidate)), *_pairing_notes(pairing)),
+        notes=(*runs.pattern_notes(), *run_notes((base, candidate)), *_pairing_notes(pairing)),
     )
 
 
