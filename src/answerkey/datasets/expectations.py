@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import msgspec
 
@@ -68,7 +68,7 @@ def parse_expectation(value: Any, where: str, bare: BareKind = "text") -> Expect
     inner = f"{where}: {kind!r}"
     if kind == "any":
         if not isinstance(value["any"], list):
-            raise ValueError(f"{inner} must be a list of alternatives, not {_kind(value['any'])}")
+            raise ValueError(f"{inner} must be a list of alternatives, not {kind_in_words(value['any'])}")
         return Alternatives(_read_options(value["any"], where, bare), must=must)
     single = _READERS[kind](value[kind], inner)
     if isinstance(single, NumberExpectation) and "tolerance" in value:
@@ -125,13 +125,13 @@ def _read_bare(value: Any, where: str, bare: BareKind) -> SingleExpectation:
 
 def _read_text(value: Any, where: str) -> str:
     if isinstance(value, bool) or value is None:
-        raise ValueError(f"{where} must be text, not {_kind(value)}; put it in quotes")
+        raise ValueError(f"{where} must be text, not {kind_in_words(value)}; put it in quotes")
     if isinstance(value, int | float):
         # YAML and JSON writers leave quotes off numbers; the text is meant.
         return msgspec.json.encode(value).decode()
     if not isinstance(value, str):
         raise ValueError(
-            f"{where} must be text, a list of alternatives or an object with one of {_KINDS}, not {_kind(value)}"
+            f"{where} must be text, a list of alternatives or an object with one of {_KINDS}, not {kind_in_words(value)}"
         )
     if not value.strip():
         raise ValueError(f"{where} is empty, which every reply would contain; remove it")
@@ -146,7 +146,7 @@ def _read_number(value: Any, where: str) -> tuple[float, bool]:
             return float(parsed), value.rstrip().endswith("%")
     elif isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
         return float(value), False
-    shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+    shown = repr(value[:40]) if isinstance(value, str) else kind_in_words(value)
     raise ValueError(f'{where} must be a number such as 3960 or "12.5%", not {shown}')
 
 
@@ -168,14 +168,14 @@ def _date(value: Any, where: str) -> DateExpectation:
     if isinstance(value, datetime.date):
         return DateExpectation(value.isoformat())
     if not isinstance(value, str) or parse_date(value) is None:
-        shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+        shown = repr(value[:40]) if isinstance(value, str) else kind_in_words(value)
         raise ValueError(f'{where} must be a date or time such as "2025-03-31" or "18:15", not {shown}')
     return DateExpectation(value)
 
 
 def _pattern(value: Any, where: str) -> PatternExpectation:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{where} must be a regular expression as text, not {_kind(value)}")
+        raise ValueError(f"{where} must be a regular expression as text, not {kind_in_words(value)}")
     if problem := check_pattern(value):
         raise ValueError(f"{where}: the regular expression {value!r} is not valid: {problem}")
     return PatternExpectation(value)
@@ -192,7 +192,7 @@ _READERS: dict[str, Callable[[Any, str], SingleExpectation]] = {
 
 def _read_tolerance(value: Any, where: str) -> float | str:
     """An absolute difference, or a percentage as text."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and isfinite(value):
+    if is_number_from_zero(value):
         return float(value)
     if isinstance(value, str):
         number = parse_number(value)
@@ -212,13 +212,13 @@ def _read_choice(value: Mapping[str, Any], name: str, where: str, choices: tuple
 def _read_computed(value: Mapping[str, Any], method: str, where: str, must: bool) -> ComputedExpectation:
     expression, source = value[method], value.get("from", "")
     if not isinstance(expression, str) or not expression.strip():
-        raise ValueError(f"{where}: {method!r} must be text, not {_kind(expression)}")
+        raise ValueError(f"{where}: {method!r} must be text, not {kind_in_words(expression)}")
     if not isinstance(source, str):
-        raise ValueError(f"{where}: 'from' must name a source under [truth], not {_kind(source)}")
+        raise ValueError(f"{where}: 'from' must name a source under [truth], not {kind_in_words(source)}")
     arguments = value.get("params", value.get("args", {}))
     if not isinstance(arguments, dict):
         name = "params" if "params" in value else "args"
-        raise ValueError(f"{where}: {name!r} must be an object, not {_kind(arguments)}")
+        raise ValueError(f"{where}: {name!r} must be an object, not {kind_in_words(arguments)}")
     return ComputedExpectation(
         method=method,  # type: ignore[arg-type]  # one of _METHODS
         source=source,
@@ -231,7 +231,17 @@ def _read_computed(value: Mapping[str, Any], method: str, where: str, must: bool
     )
 
 
-def _kind(value: Any) -> str:
+def is_number_from_zero(value: Any) -> TypeGuard[float]:
+    """Whether a value is a finite number that is not negative."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and isfinite(value)
+
+
+def kind_in_words(value: Any) -> str:
+    """The type of a value, or "empty text".
+
+    >>> kind_in_words(" "), kind_in_words([1])
+    ('empty text', 'a list')
+    """
     return "empty text" if isinstance(value, str) and not value.strip() else type_in_words(value)
 
 

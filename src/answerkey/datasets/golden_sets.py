@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from math import isfinite
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple, TypeGuard
@@ -18,6 +17,8 @@ from answerkey.datasets.expectations import (
     EXPECTATION_SCHEMA,
     BareKind,
     expectation_value,
+    is_number_from_zero,
+    kind_in_words,
     parse_expectation,
 )
 from answerkey.errors import InputError, InputErrors
@@ -40,7 +41,6 @@ from answerkey.text.differences import schema_problem
 from answerkey.text.language import LANGUAGES
 from answerkey.text.normalise import check_pattern
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
-from answerkey.transcripts.json_values import type_in_words
 from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
 
 # Reading a file.
@@ -326,15 +326,6 @@ def intended_field(name: str) -> str | None:
 _NO_VALUES: dict[str, Any] = {}  # shared by the many questions without any
 
 
-def is_number_from_zero(value: Any) -> TypeGuard[float]:
-    """Whether a value is a finite number that is not negative."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and isfinite(value)
-
-
-def _kind(value: Any) -> str:
-    return "empty text" if isinstance(value, str) and not value.strip() else type_in_words(value)
-
-
 def _is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip())
 
@@ -342,7 +333,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 def read_text(value: Any, where: str) -> str:
     """Any text."""
     if not isinstance(value, str):
-        raise ValueError(f"{where} must be text, not {_kind(value)}")
+        raise ValueError(f"{where} must be text, not {kind_in_words(value)}")
     return value
 
 
@@ -356,7 +347,7 @@ def read_question_text(value: Any, where: str) -> str:
 def read_non_empty_text(value: Any, where: str) -> str:
     """Text that is not blank."""
     if not _is_text(value):
-        raise ValueError(f"{where} must be non-empty text, not {_kind(value)}")
+        raise ValueError(f"{where} must be non-empty text, not {kind_in_words(value)}")
     return str(value)
 
 
@@ -390,7 +381,7 @@ def read_weight(value: Any, where: str) -> float:
 
 def _read_list(value: Any, where: str, read_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise ValueError(f"{where} must be a list, not {_kind(value)}")
+        raise ValueError(f"{where} must be a list, not {kind_in_words(value)}")
     read: list[Any] = []
     problems: list[tuple[int, str]] = []
     for number, item in enumerate(value, start=1):
@@ -456,12 +447,14 @@ def _read_tool(value: Any, where: str) -> ExpectedTool:
     if _is_text(value):
         return ExpectedTool(value)
     if not isinstance(value, dict):
-        raise ValueError(f"{where} must be a tool's name or an object with 'name', not {_kind(value)}")
+        raise ValueError(
+            f"{where} must be a tool's name or an object with 'name', not {kind_in_words(value)}"
+        )
     name, arguments = value.get("name"), value.get("arguments")
     if not _is_text(name):
         raise ValueError(f"{where} has no 'name'")
     if arguments is not None and not isinstance(arguments, dict):
-        raise ValueError(f"{where}: 'arguments' must be an object, not {_kind(arguments)}")
+        raise ValueError(f"{where}: 'arguments' must be an object, not {kind_in_words(arguments)}")
     unknown = sorted(set(value) - {"name", "arguments"})
     if unknown:
         raise ValueError(f"{where} has an unknown field {unknown[0]!r}; use 'name' and 'arguments'")
@@ -499,7 +492,7 @@ def read_answerable(value: Any, where: str) -> bool:
     if isinstance(value, str):
         value = _TRUTH_WORDS.get(value.strip().casefold(), value)
     if not isinstance(value, bool):
-        raise ValueError(f"{where} must be true or false, not {_kind(value)}")
+        raise ValueError(f"{where} must be true or false, not {kind_in_words(value)}")
     return value
 
 

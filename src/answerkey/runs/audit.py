@@ -254,6 +254,7 @@ def _strength_document(question: QuestionStrength | None) -> dict[str, Any]:
 
 def measure_floor(questions: QuestionSet, grader: Grader, *, only: Container[str] | None = None) -> Floor:
     """Score every baseline bot on every question, or on those with the ids `only`."""
+    grader = grader.without_metrics()
     bots = BaselineBots(questions)
     scores: dict[str, list[float]] = {bot.name: [] for bot in BOTS}
     passed: dict[str, list[str]] = {bot.name: [] for bot in BOTS}
@@ -351,6 +352,7 @@ def try_wrong_replies(
     only: Container[str] | None = None,
 ) -> KeyTest:
     """Grade wrong replies to every question, or to those with the ids `only`."""
+    grader = grader.without_metrics()
     right = _right_replies(questions, trials, grader)
     recorded = {place: replies[0] for place, replies in right.items() if replies}
     made = wrong_replies(questions, recorded, only=only)

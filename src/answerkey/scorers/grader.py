@@ -129,6 +129,11 @@ class Grader:
         for scorer in self._scorers:
             scorer.prepare()
 
+    def without_metrics(self) -> "Grader":
+        """A grader that gives the same totals and no metrics, for replies of which only the total counts."""
+        weighted = [one for one in self._scorers if directions_of([one]).keys() & self.scoring.weights.keys()]
+        return Grader(self.scoring, weighted, judge=self._judge)
+
     @property
     def scorers(self) -> tuple[Scorer, ...]:
         """The scorers that it applies, in order."""

@@ -102,16 +102,6 @@ class Resolved(NamedTuple):
     problems: list[str]
 
 
-def has_computed(questions: QuestionSet) -> bool:
-    """Whether a set has expectations that must be computed."""
-    return any(
-        isinstance(expectation, ComputedExpectation)
-        for question in questions
-        for turn in question.asks
-        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
-    )
-
-
 def resolve(
     questions: QuestionSet,
     settings: Mapping[str, TruthSettings],
