@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,70 @@ def test_an_ordinary_run_imports_nothing_of_faults(tmp_path: Path) -> None:
 
 def test_options_of_a_run_have_no_faults() -> None:
     assert not [name for name in Options.__struct_fields__ if "fault" in name]
+
+
+RESUMABLE = """
+import time, answerkey
+
+@answerkey.fault_point("get_balance")
+def get_balance(account):
+    return {"account": account, "balance": 4000 + int(account)}
+
+def bot(question):
+    with open("asked.log", "a") as log:
+        log.write(question + "\\n")
+    time.sleep(0.02)
+    account = question.rstrip("?").split()[-1]
+    try:
+        record = get_balance(account)
+        said = f"The balance is {record['balance']}."
+        call = {"name": "get_balance", "arguments": {"account": account}, "result": record}
+    except Exception as error:
+        said = "I could not look that up."
+        call = {"name": "get_balance", "arguments": {"account": account}, "error": str(error)}
+    return {"answer": said, "tool_calls": [call]}
+"""
+
+
+def test_a_killed_run_is_resumed_with_the_same_plan(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(RESUMABLE)
+    rows = [
+        {"id": f"q{n}", "question": f"Balance of {n}?", "expected_keywords": [str(4000 + n)]}
+        for n in range(100, 160)
+    ]
+    (tmp_path / "golden.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    program = [sys.executable, "-m", "answerkey", "faults"]
+    arguments = [
+        "golden.jsonl",
+        "--target",
+        "bot.py:bot",
+        "--kinds",
+        "error,wrong_record",
+        "--concurrency",
+        "3",
+        "--json",
+    ]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([*program, *arguments], cwd=tmp_path, **quiet)  # type: ignore[call-overload]
+    log = tmp_path / "asked.log"
+    while not log.exists() or len(log.read_text().splitlines()) < 50:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    with open_store(str(tmp_path / ".answerkey" / "answerkey.db"), create=False) as store:
+        [run_id, _] = [info.id for info in store.list_infos()]
+    done = subprocess.run(
+        [*program, "--resume", run_id, "--json"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    resumed = json.loads(done.stdout)
+    assert resumed["summary"]["landed"] == 60
+    # Only what was in flight is asked twice.
+    assert len(log.read_text().splitlines()) <= 120 + 3
+    whole = subprocess.run([*program, *arguments], cwd=tmp_path, capture_output=True, check=False)
+    plans = [
+        [(case["id"], case["kind"], case["outcome"]) for case in document["cases"]]
+        for document in (resumed, json.loads(whole.stdout))
+    ]
+    assert plans[0] == plans[1]
