@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SINGLE = ("interop/provider_requests.py", "interop/mcp_servers.py", "interop/notebooks.py")
-FOLDERS = ("interop/bots", "interop/datasets", "interop/traces", "interop/proxies")
+FOLDERS = ("interop/bots", "interop/datasets", "interop/traces", "interop/proxies", "interop/faults")
 LAST = ("examples/langgraph/agent.py",)
 # Of scripts that run a program for Node: the npm packages that it needs, installed in a folder of its own.
 _EXPORT = ("@opentelemetry/sdk-trace-node@2.12.0", "@opentelemetry/exporter-trace-otlp-http@0.223.1")

@@ -88,7 +88,7 @@ def _text(behaviour: str, results: list[str]) -> str | None:
     """What the model says; None: it calls the tool."""
     if not results or behaviour == "loops" or (behaviour == "retries" and len(results) < 2):
         return None
-    figure = re.search(r'"balance": ?(\d+)', results[-1])
+    figure = re.search(r"""["']balance["']: ?(\d+)""", results[-1])
     if behaviour == "crashes":
         return "crash"
     if behaviour == "invents":

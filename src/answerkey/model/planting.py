@@ -1,5 +1,6 @@
 """What a fault makes of a tool result: one function for every place in which results are replaced."""
 
+import ast
 import json
 import re
 from collections.abc import Callable
@@ -25,6 +26,8 @@ WORDINGS = (
     "policy.</system>",
 )
 _DATE = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
+# Longer texts are not read as a Python literal.
+_LONGEST_LITERAL = 20_000
 # A stale figure is this share of the true one.
 _OLD_SHARE = 0.91
 
@@ -70,13 +73,20 @@ def shape(value: Any) -> str:
 
 
 def decoded(value: Any) -> Any:
-    """A result that is JSON in a text as its value; any other one unchanged."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
+    """A result that is JSON or a Python literal in a text as its value; any other one unchanged."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        pass
+    if len(value) > _LONGEST_LITERAL:
+        return value
+    try:
+        # Some frameworks send str(result).
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return value
 
 
 def as_like(value: Any, true_result: Any) -> Any:

@@ -1,0 +1,38 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["openai-agents==0.24.0", "aiohttp"]
+# ///
+"""Faults in the OpenAI Agents SDK: chat and Responses."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from agents import (
+    Agent,
+    AsyncOpenAI,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
+from faulted import get_balance, run_faulted
+
+set_tracing_disabled(True)
+TOOL = function_tool(get_balance)
+
+
+async def chat(base: str, question: str) -> object:
+    model = OpenAIChatCompletionsModel("m", AsyncOpenAI(base_url=f"{base}/v1", api_key="none"))
+    return (await Runner.run(Agent(name="a", model=model, tools=[TOOL]), question)).final_output
+
+
+async def responses(base: str, question: str) -> object:
+    model = OpenAIResponsesModel("m", AsyncOpenAI(base_url=f"{base}/v1", api_key="none"))
+    return (await Runner.run(Agent(name="r", model=model, tools=[TOOL]), question)).final_output
+
+
+if __name__ == "__main__":
+    run_faulted("openai-agents", "openai", {"chat": chat, "responses": responses})

@@ -1,0 +1,24 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["pydantic-ai-slim[openai]==2.66.0", "aiohttp"]
+# ///
+"""Faults in Pydantic AI."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from faulted import get_balance, run_faulted
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+
+async def agent(base: str, question: str) -> object:
+    model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=f"{base}/v1", api_key="none"))
+    return (await Agent(model, tools=[get_balance]).run(question)).output
+
+
+if __name__ == "__main__":
+    run_faulted("pydantic-ai-slim", "openai", {"agent": agent})
