@@ -154,10 +154,10 @@ _ERROR_FAMILIES = {
 
 _FACT_WORDS: dict[FactKind, str] = {
     "": "answer",
-    "number": "number",
-    "date": "date",
-    "text": "words",
-    "pattern": "pattern",
+    "number": "expected number",
+    "date": "expected date",
+    "text": "expected words",
+    "pattern": "expected pattern",
     "declining": "answer's absence: it states an answer although there is none",
     "answer": "reference answer",
     "forbidden": "right thing: it says something forbidden",

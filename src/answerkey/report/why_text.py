@@ -161,7 +161,11 @@ def why_sheet(why: Why) -> Sheet:
         SheetTable(
             "What differs",
             ("", "base", "candidate"),
-            tuple((fact.name, fact.base, fact.candidate) for fact in why.facts),
+            tuple(
+                (fact.name, fact.base, fact.candidate)
+                for fact in why.facts
+                if fact.base != "unknown" or fact.differs
+            ),
             wordy=True,
         ),
         SheetTable(

@@ -153,6 +153,9 @@ def with_causes(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -
     for change in fallen:
         better = [one for one in store.results_of(base, change.id) if one.score is not None]
         worse = [one for one in store.results_of(candidate, change.id) if one.score is not None]
+        if not better or not worse:
+            # Of very many trials, those that are looked up have no score.
+            continue
         cause = NOISE if change.kind == "flaky" else cause_of_change(worse, better, mode, rescored=rescored)
         grouping.add(worse[0].question, cause, change.score_to - change.score_from)
     return msgspec.structs.replace(comparison, causes=grouping.groups())

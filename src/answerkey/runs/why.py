@@ -263,7 +263,7 @@ def _notes(base: RunInfo, candidate: RunInfo, comparison: Comparison, cases: Seq
     yield from comparison.notes
     if cases and max(base.repeat, candidate.repeat) == 1:
         yield (
-            "each question was asked once, so chance cannot be ruled out as the cause: ask with --repeat 3, or --confirm 5"
+            "each question was asked once, so chance cannot be ruled out as the cause: ask with --repeat 5"
         )
 
 
