@@ -35,6 +35,7 @@ from answerkey.match.smart import (
     Trees,
     in_steps,
     is_whole,
+    limit_other_name,
     prepare_question,
 )
 from answerkey.model.expectation import Alternatives
@@ -198,7 +199,7 @@ def verdict_score(model: Model, row: Row) -> float:
     best = NOWHERE
     for values, names, unopposed in zip(row.features.tolist(), row.observations, row.unopposed, strict=True):
         values[SAID] = model.context.log_odds(names)
-        best = max(best, model.trees.score(tuple(values)))
+        best = max(best, limit_other_name(tuple(values), model.trees.score(tuple(values))))
         if unopposed and values[SAID] >= LEAST_SAID:
             best = max(best, UNOPPOSED)
     return best

@@ -96,7 +96,12 @@ def shipped_model() -> Trees:
 @lru_cache(maxsize=65536)
 def score(values: Values) -> float:
     """The log-odds by it. Features are rounded, so that many replies of a log are equal to one that was met before."""
-    return shipped_model().score(values)
+    return limit_other_name(values, shipped_model().score(values))
+
+
+def limit_other_name(values: Values, log_odds: float) -> float:
+    """Less than half of a name beside another one is another's name, however likely the model finds it."""
+    return min(log_odds, -UNOPPOSED) if values[_OTHER_NAME_INDEX] and values[0] < 0.5 else log_odds
 
 
 # The words around a keyword decide what the reply says of it: "moved from Tuesday to Thursday" says Thursday, not Tuesday.
@@ -168,10 +173,16 @@ def shipped_context() -> ContextModel:
 
 _EDGES = '.,;:!?"()[]{}*$€£“”‘’…–—|'
 _CHUNK = re.compile(r"\S+|\n")
-# What ends a sentence (a line ends with NUL), and what may stand behind that.
-_ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！"), "\"”’')*]"
+# What ends a sentence (a line ends with NUL), and what may come behind that.
+_ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！;；"), "\"”’')*]"
 # What parts a sentence, before a word and behind it.
 _OPENS, _PARTS = frozenset('(["“–—'), frozenset(',;:)]"”–—|')
+# A comma before one of these words parts two statements: "the gym opens at 7, but the pool at 6".
+_CONTRAST = re.compile(
+    r",(?= (?:but|while|whereas|though|although|however|instead|only|not|unlike|aber|während|sondern|mais|tandis|alors|pero"
+    r"|mientras|sino|mentre|invece|mas|enquanto|maar|terwijl|men|mens|medan|mutta|ale|lecz|zaś|но|а|але|ama|fakat)\b)",
+    re.IGNORECASE,
+)
 _LIST_NUMBER = re.compile(r"[0-9]{1,3} !")
 _NO_MARKS = str.maketrans("", "", "\0?!")
 # Further places of a word are not looked at.
@@ -201,7 +212,8 @@ class Reply:
 
     def __init__(self, source: ReplyText, question_words: "QuestionWords") -> None:
         self.source, self.text, self.question_words = source, source.text, question_words
-        self._folded = list(map(_marked, self.text.replace("\n", " \0 ").split()))
+        plain = _CONTRAST.sub(";", self.text) if "," in self.text else self.text
+        self._folded = list(map(_marked, plain.replace("\n", " \0 ").split()))
         folded = "".join(self._folded)
         # The first word of each sentence, and behind the last one the number of all words.
         self._sentences = folded.split("\0")

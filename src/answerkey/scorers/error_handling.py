@@ -17,7 +17,7 @@ class ErrorHandling(BaseScorer):
     """1.0 without an error, 0.0 with one; 1.0 where an error is only suspected."""
 
     name = "error_handling"
-    version = "error_handling/4"
+    version = "error_handling/5"
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 

@@ -16,7 +16,7 @@ from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import Threshold
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 4, "standard": 4, "smart": 8}
+_REVISIONS: dict[MatchMode, int] = {"literal": 4, "standard": 4, "smart": 9}
 
 
 class ResponseQuality(BaseScorer):
