@@ -56,6 +56,8 @@ def test_the_numbers_of_a_lenient_judge() -> None:
     assert found.sensitivity.value == pytest.approx(40 / 42)
     assert found.specificity.value == pytest.approx(38 / 58)
     assert found.bias == pytest.approx(0.18)
+    # 20 that it passes and people call wrong come first: 0.9 is farther from wrong than 0.2 from right.
+    assert [one.right for one in found.disagreements] == [False] * 20 + [True] * 2
     assert found.bias_p_value is not None
     assert found.bias_p_value < 0.001
     assert found.kappa is not None

@@ -189,6 +189,8 @@ def _label(row: Mapping[str, Any], pass_mark: float) -> tuple[bool, float] | Non
 
 # With fewer labels, or fewer of either kind, the figures are too uncertain.
 _MIN_LABELS, _MIN_OF_A_KIND = 30, 5
+# Of each reply in the list of disagreements.
+_SHOWN_CHARACTERS = 300
 
 
 class JudgedReplies(msgspec.Struct, frozen=True):
@@ -215,6 +217,21 @@ class JudgedReplies(msgspec.Struct, frozen=True):
         exact = abs(correlation.r) == 1.0
         interval = None if exact else Interval(correlation.low, correlation.high, 0.95)
         return Rate(correlation.r, correlation.pairs, interval)
+
+    def disagreements(self, labels: Labels) -> list["Disagreement"]:
+        """Return the replies on which the judge and people disagree, the largest differences first."""
+        found = [
+            Disagreement(
+                id=key[0],
+                trial=key[1],
+                right=right,
+                judge=value,
+                reply=(self.texts.get(key) or "")[:_SHOWN_CHARACTERS],
+            )
+            for key, right in labels.right.items()
+            if (value := self.values.get(key)) is not None and passes(value, self.pass_mark) != right
+        ]
+        return sorted(found, key=lambda one: (-abs(one.judge - one.right), one.id, one.trial))
 
     def sample(self, labels: Labels, *, as_passes: bool) -> JudgedSample:
         """Return labelled and unlabelled replies, as passes (0 or 1) or as values and scores."""
@@ -254,6 +271,18 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     mean: Corrected | None
 
 
+class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply on which the judge and people disagree."""
+
+    id: str
+    trial: int
+    # Whether people call it right, and the judge's value.
+    right: bool
+    judge: float
+    # The beginning of its text.
+    reply: str
+
+
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """A judge compared with people, as `judge calibrate --json` prints it."""
 
@@ -290,6 +319,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     labels_needed: int | None
     # Correlation of the judge's excess over people with the reply's length: above 0, it favours long replies.
     verbosity: Rate | None = None
+    # Replies on which the judge and people disagree, the most certain verdicts of the judge first.
+    disagreements: tuple[Disagreement, ...] = ()
     # Compared with a base run that has labels too.
     change: Change | None = None
     warnings: tuple[str, ...] = ()
@@ -396,6 +427,7 @@ def calibrate_judge(
         half_width=half_width,
         labels_needed=needed,
         verbosity=replies.verbosity(labels),
+        disagreements=tuple(replies.disagreements(labels)),
         warnings=_warnings(table, labels, grouped=len(set(sample.units)) < len(sample.units)),
     )
 

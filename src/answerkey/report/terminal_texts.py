@@ -285,6 +285,7 @@ def _needed_lines(plan: Plan) -> Iterator[str]:
             )
 
 
+_DISAGREEMENTS_SHOWN = 5
 # Names for agreement beyond chance (Landis and Koch), from each value upwards.
 _WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
 
@@ -339,6 +340,11 @@ def calibration_lines(calibration: Calibration, *, judge: str, run: str) -> Iter
         yield f"{'  corrected (PPI++)':22}{_rate(change.mean, lacking, '+.1%')}"
     yield ""
     yield _needed(calibration)
+    for one in calibration.disagreements[:_DISAGREEMENTS_SHOWN]:
+        passes = "the judge fails it, people: right" if one.right else "the judge passes it, people: wrong"
+        yield f"  {one_line(one.id, 40)}: {passes} ({one.judge:.2f})  “{one_line(one.reply, 60)}”"
+    if len(calibration.disagreements) > _DISAGREEMENTS_SHOWN:
+        yield f"  … {len(calibration.disagreements)} disagreements; --json lists all"
     for warning in calibration.warnings:
         yield f"! {warning}"
 
