@@ -77,6 +77,12 @@ ERROR_ROWS = [
     ("I encountered an error while searching...", "ToolExecutionError: Document not found", 0.0, "tool"),
     ("I encountered an error while searching...", None, 0.0, "error_text"),
     ("The most common error on Form 1065 is a missing EIN.", None, 1.0, None),
+    ("There are currently no business documents available in the system.", None, 1.0, None),
+    ("reply to question number 0 please", None, 1.0, None),
+    ("Op maandag zijn we gesloten", None, 1.0, None),
+    ("🎈 Doors open at 6", None, 1.0, None),
+    ("Your balance is undefined EUR as of NaN.", None, 0.0, "malformed"),
+    ("Dear {{customer_name}},", None, 0.0, "malformed"),
 ]
 GRADES = [
     (0.90, "A"),
