@@ -1,4 +1,4 @@
-"""`answerkey lint`, `audit`, `import`, `export` and `schema`: write and check golden sets."""
+"""`answerkey lint`, `audit`, `draft`, `import`, `export` and `schema`: write and check golden sets."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,11 +14,13 @@ from answerkey.cli.flags import (
     FILE,
     flag,
     gate_flag,
+    inputs_argument,
     map_flag,
     match_flag,
     print_read_as,
     questions_argument,
     scoring_for,
+    store_flag,
 )
 from answerkey.cli.outcome import Answer, answers, print_document
 from answerkey.config import load_settings
@@ -208,6 +210,63 @@ def _plain(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_plain, value))
     return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+@click.command()
+@inputs_argument("sources")
+@flag("--questions", "Golden set (default: the configured one).", type=FILE)
+@map_flag
+@flag("--sql SELECT", "Read this query's rows of the database in SOURCES.", default="")
+@flag("-o, --output", "File for the drafts (.jsonl).", type=FILE)
+@store_flag
+@answers
+def draft(
+    sources: tuple[Path, ...],
+    questions: Path | None,
+    fields: dict[str, str],
+    sql: str,
+    output: Path | None,
+    store: str | None,
+) -> Answer:
+    """Compare real questions with a golden set, and draft cases for those that it lacks.
+
+    SOURCES are logs that `score` reads, lists of questions (.md, .txt, CSV), a database with --sql, a run, `production`
+    (stored replies to real users) or `feedback`. Drafts expect the tools that were called, and figures, dates and names
+    that link to a tool result. Accept them one by one with `answerkey review --drafts FILE`.
+
+    \b
+    Examples:
+      answerkey draft logs/*.jsonl --questions golden.jsonl -o drafts.jsonl
+      answerkey draft production feedback -o drafts.jsonl
+      answerkey draft sample-questions.md --json
+      answerkey draft sqlite:///app.db --sql "SELECT query AS question, response FROM audit_log"
+    """
+    from answerkey.report.draft_text import draft_document, print_drafts
+    from answerkey.report.files import atomic_file, refuse_to_overwrite
+    from answerkey.runs.context import golden_set
+    from answerkey.runs.draft import draft_cases
+    from answerkey.runs.real_questions import QuestionSources
+    from answerkey.runs.truth import with_truth
+    from answerkey.transcripts.files import database_url
+
+    if output is not None:
+        if output.suffix.lower() not in (".jsonl", ".ndjson"):
+            raise UsageError(f"-o {output}: write to a .jsonl file")
+        refuse_to_overwrite(output, [path for path in sources if path.is_file()])
+    settings = load_settings()
+    golden, _ = with_truth(golden_set(questions, settings), settings)
+    texts = [database_url(path) or str(path) for path in sources]
+    traffic = QuestionSources(texts, settings, sql=sql, fields=fields, store=store)
+    found = draft_cases(traffic, golden, settings)
+    if output is not None:
+        with atomic_file(output) as stream:
+            stream.writelines(msgspec.json.encode(row) + b"\n" for row in found.drafts)
+        _print_written(f"{len(found.drafts)} drafts", output, [])
+    if traffic.unreadable:
+        click.echo(
+            for_terminal(f"note: {traffic.unreadable:,} rows cannot be read: {traffic.problems[0]}"), err=True
+        )
+    return Answer(draft_document(found), lambda: print_drafts(found, golden))
 
 
 @click.command(name="import")

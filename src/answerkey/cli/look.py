@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from answerkey.cli.flags import flag, json_flag, opened_store, output_flag, store_flag, with_store
+from answerkey.cli.flags import FILE, flag, json_flag, opened_store, output_flag, store_flag, with_store
 from answerkey.cli.outcome import Answer, answers, print_document, print_run, print_run_document
 from answerkey.errors import UsageError
 
@@ -278,10 +278,16 @@ def report(run: str, outputs: tuple[Path, ...], site: Path | None, most: int, st
 @click.argument("run", default="latest")
 @flag("--list", "List pending replies only.", "only_list", is_flag=True)
 @flag("--author", "Reviewer name.", default="terminal", show_default=True)
-@with_store()
+@flag("--drafts FILE", "Accept or reject the drafts in this file instead.", type=FILE)
+@flag("--questions", "With --drafts: golden set that accepted cases are added to.", type=FILE)
+@store_flag
 @answers
-def review(run: str, only_list: bool, author: str, store: "SqlStore") -> Answer:
+def review(
+    run: str, only_list: bool, author: str, drafts: Path | None, questions: Path | None, store: str | None
+) -> Answer:
     """Review the replies of a RUN that scored 40-70%, or where a judge disagrees with the score.
+
+    With --drafts, shows the drafts of `answerkey draft` instead, and adds those you accept to the golden set.
 
     In a terminal, shows one reply at a time and waits for a key; otherwise lists them. Verdicts are stored as feedback of
     reviewers, for `answerkey judge calibrate`.
@@ -291,7 +297,19 @@ def review(run: str, only_list: bool, author: str, store: "SqlStore") -> Answer:
       answerkey review
       answerkey review production --list
       answerkey review latest --json
+      answerkey review --drafts drafts.jsonl --questions golden.jsonl
     """
+    if drafts is not None:
+        from answerkey.cli.draft_review import review_drafts
+
+        return review_drafts(drafts, questions, author, only_list=only_list)
+    if questions is not None:
+        raise UsageError("--questions can only be used with --drafts")
+    with opened_store(store) as opened:
+        return _review_run(opened, run, author, only_list=only_list)
+
+
+def _review_run(store: "SqlStore", run: str, author: str, *, only_list: bool) -> Answer:
     from answerkey.store.feedback import ReviewQueue
 
     info = store.find_run(run)

@@ -49,6 +49,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "audit": CommandEntry(
             "answerkey.cli.key:audit", "Test the answer key with wrong replies and trivial bots."
         ),
+        "draft": CommandEntry(
+            "answerkey.cli.key:draft", "Compare real questions with a golden set, and draft missing cases."
+        ),
         "truth": CommandEntry(
             "answerkey.cli.key:truth", "Compute expectations from data and check the data."
         ),

@@ -2,11 +2,13 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os.path import samestat
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
@@ -109,6 +111,15 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def append_row(path: Path, row: Mapping[str, Any]) -> None:
+    """Append a row to a JSON Lines file, which is replaced as a whole."""
+    with _clear_errors(path):
+        before = path.read_bytes() if path.exists() else b""
+    with atomic_file(path) as file:
+        file.write(before + (b"\n" if before and not before.endswith(b"\n") else b""))
+        file.write(msgspec.json.encode(row) + b"\n")
 
 
 @contextmanager

@@ -1,0 +1,175 @@
+"""Coverage of real questions, and drafts that expect only what a tool result supports."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerkey.errors import UsageError
+from answerkey.model.question import Question, QuestionSet
+from answerkey.runs.draft import accepted_case
+
+GOLDEN = {"id": "rent", "question": "What is the rent of unit A?", "expected_keywords": ["1200"]}
+OTHER = {"question": "Who manages unit C?", "expected_keywords": ["Keystone"]}
+DEPOSIT = "How much is the deposit of unit B?"
+
+
+def _row(question: str, answer: str | None, result: object = None, **more: object) -> dict[str, object]:
+    calls = [{"name": "query_database", "arguments": {"sql": "SELECT deposit FROM units"}, "result": result}]
+    return {"question": question, "answer": answer, "tool_calls": calls if result else [], **more}
+
+
+@pytest.fixture
+def draft(command: Callable[..., Any], write_rows: Callable[..., Path]) -> Callable[..., Any]:
+    """The document of `draft` for the rows of a log."""
+    write_rows("golden.jsonl", GOLDEN, OTHER)
+
+    def run(*rows: object, arguments: tuple[str, ...] = ()) -> Any:
+        write_rows("log.jsonl", *rows)
+        done = command("draft", "log.jsonl", "--questions", "golden.jsonl", "--json", *arguments)
+        assert done.code == 0, done.err
+        return done.document
+
+    return run
+
+
+def test_covered_questions_count_and_others_are_drafted(draft: Callable[..., Any]) -> None:
+    asked = [_row("rent of unit a please", "It is $1,200.")] * 3
+    deposit = _row(DEPOSIT, "The deposit of unit B is $2,450.", [{"deposit": 2450}])
+    document = draft(*asked, deposit, deposit)
+    assert document["coverage"]["value"] == 0.6
+    assert document["coverage"]["low"] < 0.6 < document["coverage"]["high"]
+    assert document["holes"] == [{"count": 2, "failures": 0, "examples": [DEPOSIT]}]
+    [case] = document["drafts"]
+    assert case["expected_tools"] == ["query_database"]
+    assert case["expected_keywords"] == [{"number": 2450.0, "must": True}]
+    assert case["evidence"]["source"] == "log.jsonl:4"
+    assert case["evidence"]["links"][0]["where"] == "tool_calls[0].result[0].deposit"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (_row(DEPOSIT, "I encountered an error while searching."), "failed: error_text"),
+        (
+            _row(DEPOSIT, "The deposit of unit B is $9,999.", [{"deposit": 2450}]),
+            "9,999' is in no tool result",
+        ),
+        (_row(DEPOSIT, "The deposit of unit B is $2,450."), "no tool result"),
+        (_row(DEPOSIT, "The deposit of unit B is $2,450.", [{"deposit": 2450}], rating="down"), "disliked"),
+        (_row(DEPOSIT, "I have no record of the deposit of unit B.", [{"id": 7}]), "does not know"),
+        (_row(DEPOSIT, "The roof was inspected, for $2,450.", [{"deposit": 2450}]), "no sentence"),
+        ({"question": DEPOSIT}, "there is no reply"),
+    ],
+)
+def test_a_doubtful_reply_gives_no_expectations(
+    row: dict[str, object], reason: str, draft: Callable[..., Any]
+) -> None:
+    [case] = draft(row)["drafts"]
+    assert "expected_keywords" not in case
+    [warning] = case["warnings"]
+    assert reason in warning
+
+
+def test_holes_are_ranked_by_traffic_and_failures(draft: Callable[..., Any]) -> None:
+    again = {"conversation_id": "c1"}
+    document = draft(
+        *[_row("Which paint is on the fence?", "Green.")] * 2,
+        _row("When is the garden watered?", "I encountered an error while searching.", **again),
+        _row("When is the garden watered, please?", "I encountered an error while searching.", **again),
+        _row("Is the chimney swept?", "Yes."),
+    )
+    assert [hole["examples"][0] for hole in document["holes"]] == [
+        "When is the garden watered?",
+        "Which paint is on the fence?",
+        "Is the chimney swept?",
+    ]
+    assert document["holes"][0]["failures"] == 2
+
+
+def test_an_observed_query_becomes_a_computed_expectation(draft: Callable[..., Any]) -> None:
+    with sqlite3.connect("books.db") as books:
+        books.execute("CREATE TABLE units (deposit INTEGER)")
+        books.execute("INSERT INTO units VALUES (2450)")
+    books.close()
+    Path("answerkey.toml").write_text('[truth.books]\nurl = "sqlite:///books.db"\n')
+    row = _row(DEPOSIT, "The deposit of unit B is $2,450.", [{"deposit": 2450}])
+    [case] = draft(row)["drafts"]
+    assert case["expected_keywords"] == [{"sql": "SELECT deposit FROM units", "from": "books", "must": True}]
+    with sqlite3.connect("books.db") as books:
+        books.execute("UPDATE units SET deposit = 1")
+    books.close()
+    [case] = draft(row)["drafts"]
+    # The query does not give the figure now: the figure itself is expected.
+    assert case["expected_keywords"] == [{"number": 2450.0, "must": True}]
+
+
+def test_personal_data_is_listed(draft: Callable[..., Any]) -> None:
+    [case] = draft({"question": "Write to jane@example.com or call +1 970 555 0199 for Jane Doering"})[
+        "drafts"
+    ]
+    shown = " ".join(case["warnings"])
+    assert all(part in shown for part in ("jane@example.com", "970 555 0199", "Jane Doering"))
+
+
+def test_lists_databases_and_runs_are_sources(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    write_rows("golden.jsonl", GOLDEN, OTHER)
+    Path("list.md").write_text("# Rent\n- What is the rent of unit A?\n- 家賃はいくらですか\n")
+    with sqlite3.connect("app.db") as log:
+        log.execute("CREATE TABLE log (query TEXT)")
+        log.execute("INSERT INTO log VALUES ('Wie hoch ist die Miete?')")
+    log.close()
+    write_rows("replies.jsonl", {"question": "Is the chimney swept?", "answer": "Yes."})
+    assert command("score", "replies.jsonl", "--name", "november").code == 0
+    sql = ("--sql", "SELECT query AS question FROM log")
+    golden = ("--questions", "golden.jsonl", "--json")
+    done = command("draft", "list.md", "sqlite:///app.db", "november", *sql, *golden)
+    assert done.code == 0, done.err
+    assert done.document["coverage"]["questions"] == 4
+    asked = {case["question"] for case in done.document["drafts"]}
+    assert asked == {"家賃はいくらですか", "Wie hoch ist die Miete?", "Is the chimney swept?"}
+
+
+@pytest.mark.parametrize(
+    ("source", "content", "problem"),
+    [
+        ("nothing.jsonl", None, "no such file"),
+        ("empty.jsonl", "", "the sources have no questions"),
+        ("bad.jsonl", '{"answer": 1}\n', "has neither 'id' nor 'question'"),
+        ("picture.txt", "\x89PNG\0", "picture.txt"),
+    ],
+)
+def test_bad_sources(source: str, content: str | None, problem: str, command: Callable[..., Any]) -> None:
+    if content is not None:
+        Path(source).write_bytes(content.encode("latin-1"))
+    refused = command("draft", source, "-o", "drafts.jsonl")
+    assert (refused.code, len(refused.err.splitlines())) == (2, 1)
+    assert problem in refused.err
+    assert not Path("drafts.jsonl").exists()
+
+
+def test_an_accepted_draft_keeps_its_provenance_and_near_misses_are_refused() -> None:
+    golden = QuestionSet(questions=(Question(id="rent", question="What is the rent of unit A?"),))
+    case = {"id": "draft-1", "question": DEPOSIT, "evidence": {"source": "log.jsonl:4"}, "warnings": ["x"]}
+    row = accepted_case(case, golden, "Ann")
+    assert {name: row[name] for name in ("id", "question")} == {"id": "draft-1", "question": DEPOSIT}
+    provenance = row["provenance"]
+    assert isinstance(provenance, dict)
+    assert (provenance["source"], provenance["accepted_by"]) == ("log.jsonl:4", "Ann")
+    assert "warnings" not in row
+    with pytest.raises(UsageError, match="nearly the same as case 'rent'"):
+        accepted_case({**case, "question": "what is the rent of unit A, please"}, golden, "Ann")
+    with pytest.raises(UsageError, match="not a golden case"):
+        accepted_case({**case, "expected_keywords": [""]}, golden, "Ann")
+
+
+def test_drafts_of_a_file_are_listed(draft: Callable[..., Any], command: Callable[..., Any]) -> None:
+    draft(_row(DEPOSIT, "The deposit of unit B is $2,450.", [{"deposit": 2450}]), arguments=("-o", "d.jsonl"))
+    listed = command("review", "--drafts", "d.jsonl", "--json")
+    assert listed.code == 0
+    assert listed.document["drafts"] == [json.loads(Path("d.jsonl").read_text())]
