@@ -41,6 +41,10 @@ PAGES = {
     "reply": "/replies/prod-1",
     "review": "/review?run=aaaa1",
     "feedback": "/feedback",
+    "split": "/replies?by=category",
+    "seen review": "/review?run=aaaa1&blind=false",
+    "production review": "/review?source=production",
+    "jobs": "/jobs",
     "missing": "/runs/nope",
     "sign-in": "/login",
 }

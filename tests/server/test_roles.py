@@ -20,6 +20,7 @@ LEAST = {
     "POST /api/feedback": "reviewer",
     "POST /api/review": "reviewer",
     "POST /review": "reviewer",
+    "POST /golden": "reviewer",
     "POST /replies/{reply}": "reviewer",
 }
 SITES = {"POST /api/feedback", "POST /api/replies", "POST /v1/traces", "POST /v1/logs"}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "A proxy that is believed about where visitors come from, as 127.0.0.1 or 10.0.0.0/8.",
     multiple=True,
 )
-@flag("--allow-run", "Admins may start runs of configured targets.", is_flag=True)
+@flag("--allow-run", "Admins may start runs of configured targets and save golden questions.", is_flag=True)
 @flag("--require-token", "Ask who it is on loopback too.", is_flag=True)
 @store_flag
 def serve(

@@ -106,6 +106,11 @@ def _state(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
+def same_question(first: str, second: str) -> bool:
+    """Whether two questions have the same wording, but for case, spaces and the sign at the end."""
+    return _comparable(first) == _comparable(second)
+
+
 def _comparable(question: str) -> str:
     return " ".join(question.casefold().split()).rstrip("?!. ")
 

@@ -34,6 +34,8 @@ _CHANGES: tuple[tuple[str, Role], ...] = (
     ("/api/feedback", "reviewer"),
     ("/api/review", "reviewer"),
     ("/review", "reviewer"),
+    # Shows what would change; saving needs an admin.
+    ("/golden", "reviewer"),
     # Creates a golden case for download; the store does not change.
     ("/replies/", "reviewer"),
 )

@@ -15,6 +15,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
+from answerkey.server.golden_file import GoldenForm, GoldenLine, Trial
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.jobs import Job, JobForm
 from answerkey.server.rendering import (
@@ -23,11 +24,13 @@ from answerkey.server.rendering import (
     JsonResponse,
     read_body,
     read_mapping,
+    read_query,
     refuse,
     render,
 )
 from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
-from answerkey.server.views.replies import CaseForm, golden_case
+from answerkey.server.views.replies import CaseForm, golden_case, load_reply
+from answerkey.server.views.tables import NoQuery
 from answerkey.store.feedback import Order
 from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
 from answerkey.store.sql import SqlStore
@@ -260,6 +263,73 @@ def _make_golden_case(request: Request, body: CaseForm) -> Response:
     return Response(msgspec.json.encode(case) + b"\n", media_type="application/jsonl", headers=headers)
 
 
+class _GoldenQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which question to edit: of the file by its id, or a new one from a production reply."""
+
+    id: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+    reply: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+    saved: bool = False
+
+
+def _show_golden(request: Request, body: None) -> Response:
+    query, golden = read_query(request, _GoldenQuery), request.app.state.golden
+    exists = False
+    if query.id is not None:
+        line = golden.get(query.id)
+        text = line.text
+    elif query.reply is not None:
+        draft = load_reply(_store(request), NoQuery(), query.reply)
+        known = golden.find(question=draft.row.question)
+        exists = known is not None
+        form = CaseForm(
+            expected_tools="\n".join(draft.draft.expected_tools),
+            category=draft.draft.category,
+            reference_answer=draft.draft.reference_answer,
+        )
+        case = golden_case(_store(request), query.reply, form)
+        line = known or GoldenLine(0, "", "")
+        text = line.text or msgspec.json.encode(case).decode()
+    else:
+        raise UsageError("which question? give its id, or a production reply")
+    return _golden_page(request, line, text, exists=exists, saved=query.saved)
+
+
+def _golden_page(
+    request: Request,
+    line: GoldenLine,
+    text: str,
+    *,
+    trial: Trial | None = None,
+    exists: bool = False,
+    saved: bool = False,
+) -> Response:
+    path = request.app.state.golden.path
+    page = render(
+        "golden.html.j2",
+        request.scope,
+        line=line,
+        text=text,
+        trial=trial,
+        exists=exists,
+        saved=saved,
+        file="" if path is None else path.name,
+    )
+    return HTMLResponse(page)
+
+
+def _change_golden(request: Request, body: GoldenForm) -> Response:
+    golden = request.app.state.golden
+    if body.action == "try":
+        trial = golden.attempt(_store(request), body)
+        return _golden_page(request, GoldenLine(body.line, "", body.digest), body.text, trial=trial)
+    who = request.scope["state"]["who"]
+    if not request.app.state.settings.allow_run or who.role != "admin":
+        message = "only admins of a server that was started with --allow-run may save to the golden set"
+        return refuse(request.scope, 403, "not_allowed", message)
+    question = golden.save(body)
+    return RedirectResponse("/golden?" + urlencode({"id": question.id, "saved": "true"}), status_code=303)
+
+
 def _jobs(request: Request) -> list[tuple[Job, RunInfo | None]]:
     queue, store = request.app.state.jobs, _store(request)
     return [(job, queue.run_of(store, job)) for job in queue.jobs]
@@ -401,6 +471,8 @@ ACTIONS = (
     Action("POST", "/baselines", _change_baseline_by_form),
     Action("POST", "/replies/{reply:id}", _make_golden_case),
     Action("POST", "/review", _save_verdict_by_form),
+    Action("GET", "/golden", _show_golden),
+    Action("POST", "/golden", _change_golden),
     Action("GET", "/jobs", _show_jobs),
     Action("POST", "/jobs", _change_jobs),
     Action("POST", "/theme", _choose_theme),

@@ -28,6 +28,7 @@ from answerkey.report.tables import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import ACTIONS, action_routes
+from answerkey.server.golden_file import ChangedFileError, GoldenFile
 from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
 from answerkey.server.jobs import JobQueue
 from answerkey.server.rendering import (
@@ -462,6 +463,7 @@ def create_app(
     app.state.settings = served
     grading = ProductionGrading(configured or Settings(), served.questions)
     app.state.grading = grading
+    app.state.golden = GoldenFile(configured or Settings(), served.questions)
     app.state.jobs = JobQueue(configured or Settings(), store_url)
     app.state.traces = TraceIntake()
     app.state.intake = Intake(grading, app.state.traces)
@@ -499,6 +501,8 @@ async def _known_error(request: Request, error: Exception) -> Response:
         return await run_in_threadpool(refuse, request.scope, 404, "not_found", message)
     if isinstance(error, KeyUsedError):
         return refuse(request.scope, 409, "key_used", message)
+    if isinstance(error, ChangedFileError):
+        return refuse(request.scope, 409, "file_changed", message)
     status = 400 if isinstance(error, UsageError) else 500
     return refuse(request.scope, status, "bad_request" if status == 400 else "failed", message)
 

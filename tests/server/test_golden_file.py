@@ -1,0 +1,118 @@
+"""Golden questions edited on the dashboard: exactly one line changes, nobody is overwritten, and the effect is seen before."""
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from answerkey.config import Settings
+from answerkey.store import open_store
+from store.filling import add_run, golden
+
+from .serving import serving
+
+LINES = [
+    '{"id": "q0",   "question": "What is fact 0 of the property file?", "expected_keywords": ["fact0", "Montrose"]}\r\n',
+    "\n",
+    '{"id":"q1","question":"Two \u2028 lines?","expected_keywords":["fact1"]}\n',
+    '{"id": "q2", "question": "Caf\u00e9?", "expected_keywords": ["fact2"], "note": 1.50}',
+]
+
+
+@pytest.fixture
+def served(tmp_path):
+    path, file = str(tmp_path / "s.db"), tmp_path / "golden.jsonl"
+    file.write_bytes("".join(LINES).encode())
+    with open_store(path) as store:
+        add_run(store, "r1", questions=golden(6))
+    with serving(lambda: open_store(path), Settings(), questions=str(file), allow_run=True) as client:
+        yield client, file
+
+
+def post(client, **fields):
+    kind = "application/x-www-form-urlencoded"
+    return client.post("/golden", urlencode(fields), content_type=kind, origin=client.url)
+
+
+def opened(client, query):
+    page = client.get(f"/golden?{query}")
+    assert page.status == 200
+    return {
+        name: page.text.partition(f'name="{name}" value="')[2].partition('"')[0]
+        for name in ("line", "digest")
+    }
+
+
+def test_one_line_changes_and_everything_else_stays_byte_for_byte(served):
+    client, file = served
+    place = opened(client, "id=q1")
+    assert place["line"] == "3"
+    text = '{"id":"q1","question":"One line?","expected_keywords":["fact1","blue"]}'
+    assert post(client, action="save", text=text, **place).status == 303
+    assert file.read_bytes() == "".join([*LINES[:2], text + "\n", LINES[3]]).encode()
+    place = opened(client, "id=q0")
+    changed = LINES[0].replace('fact0",', 'fact0", "CO",')
+    assert post(client, action="save", text=changed.strip(), **place).status == 303
+    assert file.read_bytes().startswith(changed.encode()), "the line keeps its own ending"
+
+
+def test_two_editors_do_not_overwrite_each_other(served):
+    client, file = served
+    ann, bob = opened(client, "id=q2"), opened(client, "id=q2")
+    assert post(client, action="save", text='{"id": "q2", "question": "Ann?"}', **ann).status == 303
+    after = file.read_bytes()
+    refused = post(client, action="save", text='{"id": "q2", "question": "Bob?"}', **bob)
+    assert refused.status == 409
+    assert "changed since you opened it" in refused.text
+    assert file.read_bytes() == after
+    # An editor on disk that inserted a line above.
+    place = opened(client, "id=q2")
+    file.write_bytes(b'{"id": "new", "question": "New?"}\n' + after)
+    assert post(client, action="save", text='{"id": "q2", "question": "Bob?"}', **place).status == 409
+
+
+def test_what_would_change_is_seen_before_it_is_saved(served):
+    client, file = served
+    before = file.read_bytes()
+    place = opened(client, "id=q0")
+    text = '{"id": "q0", "question": "What is fact 0 of the property file?", "expected_keywords": ["zebra"]}'
+    page = post(client, action="try", text=text, **place).text
+    assert "100%" in page
+    assert "+" + text.replace('"', "&#34;") in page
+    rescored = page.partition("Stored replies, scored again")[2]
+    assert "run r1" in rescored
+    assert "60%" in rescored, "the tool and no error are left"
+    for wrong in ("{", "[]", '{"id": "q0"}', '{"id": "q0", "question": "?", "expected_keyword": ["x"]}'):
+        assert 'class="card alert"' in post(client, action="try", text=wrong, **place).text
+        assert post(client, action="save", text=wrong, **place).status == 400
+    assert post(client, action="save", text=json.dumps({"id": "q1", "question": "?"}), **place).status == 400
+    assert file.read_bytes() == before
+
+
+def test_a_production_reply_becomes_a_question_or_leads_to_the_one_that_exists(served):
+    client, file = served
+    rows = [
+        {"question": "what is fact 0 of the property file", "answer": "x", "response_id": "known"},
+        {"question": "<script>alert(1)</script> new?", "answer": "y", "response_id": "new"},
+    ]
+    assert client.post("/api/replies", {"replies": rows}).status == 201
+    assert opened(client, "reply=known")["line"] == "1"
+    assert "already has this question" in client.get("/golden?reply=known").text
+    page = client.get("/golden?reply=new").text
+    assert opened(client, "reply=new") == {"line": "0", "digest": ""}
+    assert "<script>alert" not in page
+    text = json.dumps({"id": "added", "question": "Added?", "expected_keywords": ["y"]}, indent=2)
+    assert post(client, action="save", text=text, line="0").status == 303
+    assert json.loads(file.read_text().splitlines()[-1])["id"] == "added"
+    assert post(client, action="save", text=text, line="0").status == 400, "there is one with this id"
+
+
+def test_without_the_flag_nothing_is_written(tmp_path):
+    file = tmp_path / "golden.jsonl"
+    file.write_text('{"id": "q0", "question": "?"}\n')
+    path = str(tmp_path / "s.db")
+    with open_store(path), serving(lambda: open_store(path), questions=str(file)) as client:
+        place = opened(client, "id=q0")
+        assert post(client, action="save", text='{"id": "q0", "question": "Other?"}', **place).status == 403
+        assert "Save to the file" not in client.get("/golden?id=q0").text
+    assert file.read_text() == '{"id": "q0", "question": "?"}\n'
