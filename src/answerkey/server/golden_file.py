@@ -189,7 +189,7 @@ class GoldenFile:
 
 
 def _one_line(text: str) -> str:
-    """A question as one line, as it was typed if it is one already."""
+    """A question as one line; one that is a line already stays unchanged."""
     stripped = text.strip()
     if "\n" not in stripped and "\r" not in stripped:
         return stripped
