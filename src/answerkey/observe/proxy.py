@@ -322,16 +322,13 @@ class ExchangeBook:
         """Whether it is of a run of `faults`."""
         return bool(self._faults)
 
-    def rewrite(self, exchange: "Exchange", path: str, body: bytes) -> bytes:
+    def rewrite(self, exchange: "Exchange", body: bytes) -> bytes:
         """The body of a request with the faults of its conversation; as it came if there are none."""
         faults = exchange.faults
         if faults is None or not isinstance(exchange.request, ModelRequest):
             return body
-        rewritten = faults.rewrite(body)
-        if rewritten is not body and isinstance(read := read_request(path, rewritten), ModelRequest):
-            # What is observed is what the model gets.
-            exchange.request = read
-        return rewritten
+        # The request stays as it was read: the record of the fault says what the model got.
+        return faults.rewrite(body)
 
     def tool_faults(
         self, tool: str, *, trace_id: str | None, traceparent: str | None
@@ -620,7 +617,7 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
         if read is not None:
             trace_id = attempt.group(1).lower() if attempt else None
             exchange = book.begin(read, trace_id=trace_id, traceparent=request.headers.get("traceparent"))
-            body = book.rewrite(exchange, path, body)
+            body = book.rewrite(exchange, body)
         query = request.rel_url.raw_query_string
         target = yarl.URL(f"{url}?{query}" if query else url, encoded=True)
         if book.plants_faults and (read is None or isinstance(read, McpCall)):
