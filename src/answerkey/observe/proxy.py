@@ -327,7 +327,7 @@ class ExchangeBook:
         faults = exchange.faults
         if faults is None or not isinstance(exchange.request, ModelRequest):
             return body
-        # The request stays as it was read: the record of the fault says what the model got.
+        # It is not read again: the record of the fault says what the model got.
         return faults.rewrite(body)
 
     def tool_faults(
