@@ -44,7 +44,9 @@ class _Handler(BaseHTTPRequestHandler):
         answered = answered or "Error executing tool" in sent
         by_call = answered and '"name": "final_answer"' in json.dumps(body.get("tools"))
         wants_stream = bool(body.get("stream")) or "stream" in self.path
-        if "/chat/completions" in self.path:
+        if "[[ ## " in sent:
+            self._send([_chat_text(_react_step(sent))], wants_stream, "sse")
+        elif "/chat/completions" in self.path:
             whole = _chat(answered and not by_call, _FINAL if by_call else CALLS)
             self._send(_chat_chunks(answered) if wants_stream else [whole], wants_stream, "sse", "[DONE]")
         elif "/responses" in self.path:
@@ -94,6 +96,23 @@ def _chat(answered: bool, made: tuple[Any, ...]) -> dict[str, Any]:
     choice = {"index": 0, "message": {"role": "assistant", **message}}
     choice["finish_reason"] = "stop" if answered else "tool_calls"
     return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
+
+
+def _chat_text(text: str) -> dict[str, Any]:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
+
+
+def _react_step(sent: str) -> str:
+    """The next step of DSPy's ReAct, in the form that its prompt asks for: calls are fields of a text."""
+    if "[[ ## reasoning ## ]]" in sent:
+        return f"[[ ## reasoning ## ]]\nDone.\n\n[[ ## answer ## ]]\n{ANSWER}\n\n[[ ## completed ## ]]"
+    done = ("observation_0" in sent) + ("observation_1" in sent)
+    name, given = ("finish", {}) if done == len(CALLS) else CALLS[done][1:]
+    return (
+        f"[[ ## next_thought ## ]]\nNext.\n\n[[ ## next_tool_name ## ]]\n{name}\n\n"
+        f"[[ ## next_tool_args ## ]]\n{json.dumps(given)}\n\n[[ ## completed ## ]]"
+    )
 
 
 _HEAD = {"id": "chatcmpl-1", "created": 1_790_000_000, "model": "scripted"}

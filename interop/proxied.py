@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from recording import QUESTION, Seen, problem_with
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.observed_target import ObservedTarget, Observers
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, AskAgainError
 from answerkey.targets.resolve import resolve_target
 
 __all__ = ["run_proxied"]
@@ -25,7 +26,11 @@ async def _seen(reference: str, model: str, port: int) -> tuple[Reply, list[str]
     target = ObservedTarget(resolve_target(f"python:{reference}"), Observers(options))
     ask = Ask(question=QUESTION, conversation_id="c1", traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
     async with target:
-        reply = await target.ask(ask)
+        while True:
+            # A bot that imports in its first call holds up its event loop; the engine asks again too.
+            with suppress(AskAgainError):
+                reply = await target.ask(ask)
+                break
         observed = await target.observe(ask, Reply(text=ANSWER, failure=reply.failure))
     return observed, target.warnings()
 

@@ -1,0 +1,40 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["strands-agents[openai]==1.62.0"]
+# ///
+"""Strands: the result of a run, and the agent's messages."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from model_server import serve_model
+from recording import case, query_database, record, search_document_content
+from strands import Agent, tool
+from strands.models.openai import OpenAIModel
+
+model = OpenAIModel(client_args={"api_key": "none", "base_url": f"{serve_model()}/v1"}, model_id="scripted")
+
+
+def agent() -> Any:
+    return Agent(
+        model=model, tools=[tool(query_database), tool(search_document_content)], callback_handler=None
+    )
+
+
+@case("nothing")
+def result(question: str) -> Any:
+    return agent()(question)
+
+
+@case("everything")
+def messages(question: str) -> Any:
+    own = agent()
+    own(question)
+    return {"messages": own.messages}
+
+
+if __name__ == "__main__":
+    record("strands-agents")
