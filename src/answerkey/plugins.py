@@ -348,7 +348,7 @@ importers: Registry["Importer"] = Registry(
         "langfuse": "answerkey.datasets.table_formats:import_langfuse",
         "langsmith": "answerkey.datasets.table_formats:import_langsmith",
         "list": "answerkey.datasets.question_lists:import_list",
-        "openai-evals": "answerkey.datasets.table_formats:import_openai_evals",
+        "openai-evals": "answerkey.datasets.openai_evals:import_openai_evals",
         "promptfoo": "answerkey.datasets.promptfoo:import_promptfoo",
         "ragas": "answerkey.datasets.table_formats:import_ragas",
         "tau2": "answerkey.datasets.table_formats:import_tau2",

@@ -325,3 +325,141 @@ def test_the_command_maps_lists_and_writes_nothing_by_halves(
     assert next(iter(read_questions(tmp_path / "golden.jsonl"))).id == "Ana"
     done = command("import", "bfcl", "langsmith.jsonl", "--map", "id=x")
     assert (done.code, "has fixed fields; remove --map" in done.err) == (2, True)
+
+
+EVAL = {
+    "object": "eval",
+    "name": "leases",
+    "data_source_config": {"type": "custom", "item_schema": {}},
+    "testing_criteria": [
+        {
+            "type": "string_check",
+            "name": "exact",
+            "input": "{{sample.output_text}}",
+            "reference": "{{item.amount}}",
+            "operation": "eq",
+        },
+        {
+            "type": "string_check",
+            "name": "has",
+            "input": "{{ sample.output_text }}",
+            "reference": "{{item.unit}}",
+            "operation": "ilike",
+        },
+        {
+            "type": "string_check",
+            "name": "not",
+            "input": "{{sample.output_text}}",
+            "reference": "x",
+            "operation": "ne",
+        },
+        {
+            "type": "text_similarity",
+            "name": "near",
+            "input": "{{sample.output_text}}",
+            "reference": "{{item.amount}}",
+            "evaluation_metric": "bleu",
+            "pass_threshold": 0.5,
+        },
+        {
+            "type": "score_model",
+            "name": "tone",
+            "model": "gpt-4o",
+            "range": [1, 7],
+            "pass_threshold": 5,
+            "input": [
+                {
+                    "role": "user",
+                    "content": {
+                        "type": "input_text",
+                        "text": "Is {{sample.output_text}} polite about {{item.unit}}?",
+                    },
+                }
+            ],
+        },
+        {
+            "type": "label_model",
+            "name": "kind",
+            "model": "gpt-4o",
+            "labels": ["a", "b"],
+            "passing_labels": ["a"],
+            "input": [{"role": "developer", "content": "Label {{sample.output_text}}."}],
+        },
+        {"type": "python", "name": "code", "source": "def grade(sample, item): return 1.0"},
+    ],
+}
+ITEMS = [{"fee": "rent", "amount": "900", "unit": "USD"}, {"fee": "deposit", "amount": "1800", "unit": "EUR"}]
+RUN = {
+    "object": "eval.run",
+    "data_source": {
+        "type": "completions",
+        "input_messages": {
+            "type": "template",
+            "template": [
+                {"role": "developer", "content": "Be brief."},
+                {"role": "user", "content": {"type": "input_text", "text": "How much is the {{item.fee}}?"}},
+            ],
+        },
+        "source": {"type": "file_content", "content": [{"item": item} for item in ITEMS]},
+    },
+}
+
+
+def from_openai(folder: Path, **documents: Any) -> tuple[list[dict[str, Any]], Imported]:
+    for name, document in documents.items():
+        (folder / f"{name}.json").write_text(json.dumps(document))
+    found = importers.get("openai-evals")([folder / f"{name}.json" for name in documents])
+    return list(found.rows), found
+
+
+def test_an_eval_of_openais_platform_becomes_a_golden_set(tmp_path: Path) -> None:
+    rows, found = from_openai(tmp_path, run=RUN, eval=EVAL)
+    assert found.kind == "questions"
+    assert [row["question"] for row in rows] == ["How much is the rent?", "How much is the deposit?"]
+    assert rows[0]["expected_keywords"] == ["USD"]
+    assert rows[0]["reference_answer"] == "900"
+    assert rows[0]["checks"] == [
+        {"equals": "900"},
+        {"rubric": "Is the reply polite about USD?", "name": "tone"},
+        {"rubric": "Label the reply.\nIt passes if the label is a.", "name": "kind"},
+    ]
+    for lost in (
+        "'not', whose operation is 'ne'",
+        "'near', its metric 'bleu'",
+        "'tone', its scale",
+        "'code', of the type 'python'",
+    ):
+        assert any(lost in note for note in found.notes), lost
+
+
+def test_output_items_of_openais_platform_become_replies(tmp_path: Path) -> None:
+    items = {
+        "object": "list",
+        "data": [
+            {
+                "object": "eval.run.output_item",
+                "datasource_item": item,
+                "results": [{"name": "exact", "passed": True, "score": 1.0, "sample": None}],
+                "sample": {"input": [], "output": [{"role": "assistant", "content": said}], "error": error},
+            }
+            for item, said, error in (
+                (ITEMS[0], "900", None),
+                (ITEMS[1], None, {"code": "x", "message": "rate limit"}),
+            )
+        ],
+    }
+    run = {
+        "object": "eval.run",
+        "data_source": {**RUN["data_source"], "source": {"type": "file_id", "id": "f-1"}},
+    }  # type: ignore[dict-item]
+    rows, found = from_openai(tmp_path, eval=EVAL, run=run, items=items)
+    assert found.kind == "replies"
+    assert [row.get("answer") for row in rows] == ["900", None]
+    assert rows[1]["error"] == "rate limit"
+    assert rows[0]["question"] == "How much is the rent?"
+    assert any("the data of a run in 'f-1'" in note for note in found.notes)
+
+
+def test_an_eval_without_data_says_what_to_give(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="criteria or a run without its data"):
+        from_openai(tmp_path, eval=EVAL)

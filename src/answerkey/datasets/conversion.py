@@ -97,13 +97,21 @@ class TableImport(msgspec.Struct, frozen=True, kw_only=True):
     def __call__(self, paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
         """Import the rows of the files; `fields` (from --map) overrides the table."""
         losses = Losses()
+        return check_cases(self.cases(numbered_rows(paths), losses, fields), losses, self.name)
+
+    def cases(
+        self,
+        rows: Iterable[tuple[RowPosition, JsonObject]],
+        losses: Losses,
+        fields: Mapping[str, str] | None = None,
+    ) -> Iterator[tuple[RowPosition, JsonObject]]:
+        """Each row as a golden case."""
         given = fields or {}
         table = {**self.fields, **{field: (expression,) for field, expression in given.items()}}
         readers = {field: read for field, read in self.readers.items() if field not in given}
         finders = {field: [finder(path) for path in expressions] for field, expressions in table.items()}
         used = {expression for expressions in table.values() for expression in expressions}
-        cases: list[tuple[RowPosition, JsonObject]] = []
-        for position, row in numbered_rows(paths):
+        for position, row in rows:
             losses.position = position
             case: JsonObject = {}
             for field, find_values in finders.items():
@@ -112,8 +120,7 @@ class TableImport(msgspec.Struct, frozen=True, kw_only=True):
                     value = readers[field](value, losses)
                 if value not in _BLANK:
                     case[field] = value
-            cases.append((position, {**self._notes(row, used, losses), **case}))
-        return check_cases(cases, losses, self.name)
+            yield position, {**self._notes(row, used, losses), **case}
 
     def _notes(self, row: JsonObject, used: set[str], losses: Losses) -> JsonObject:
         """What the table does not name: kept as notes, or listed as lost."""

@@ -186,7 +186,7 @@ import_langfuse = TableImport(
 
 
 # Samples of the evals repository ({"input", "ideal"}), or a file of the Evals API ({"item": {…}}).
-import_openai_evals = TableImport(
+OPENAI_EVALS = TableImport(
     name="openai_evals",
     fields={
         "id": ("id", "item.id"),
@@ -197,6 +197,7 @@ import_openai_evals = TableImport(
         ),
         "expected_keywords": ("ideal", "item.ideal"),
         "answer": ("sample.output_text", "completion"),
+        "error": ("sample.error",),
         "category": ("item.category",),
     },
     readers={**_READERS, "expected_keywords": read_alternatives},
