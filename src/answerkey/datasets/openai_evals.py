@@ -19,7 +19,7 @@ from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_
 __all__ = ["import_openai_evals"]
 
 _OUTPUT = "sample.output_text"
-# What stands for the reply in a judge's prompt.
+# The reply, in a judge's prompt.
 _THE_REPLY = "the reply"
 
 
