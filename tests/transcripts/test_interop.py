@@ -64,7 +64,7 @@ def test_every_package_of_the_table_is_there() -> None:
     assert packages == {
         *("openai", "anthropic", "google-genai", "ollama", "langgraph", "litellm", "openai-agents"),
         *("pydantic-ai-slim", "claude-agent-sdk", "llama-index-core", "smolagents", "autogen-agentchat"),
-        *("crewai", "mcp", "ag-ui-protocol", "a2a-sdk", "ai"),
+        *("crewai", "mcp", "ag-ui-protocol", "a2a-sdk", "ai", "strands-agents", "haystack-ai", "dspy"),
     }
 
 
