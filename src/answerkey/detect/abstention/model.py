@@ -17,7 +17,7 @@ import msgspec
 __all__ = ["Weights", "declines", "features_of", "probability"]
 
 # A reply at least this likely to decline does.
-DECLINES_FROM = 0.5
+DECLINES_FROM = 0.55
 # The rest of a longer reply is not read.
 _LONGEST = 4000
 # Kinds of cues that decline by themselves.
@@ -33,6 +33,8 @@ _CONTRAST = re.compile(
 )
 _SENTENCE = re.compile(r"[^\n.!?。！？;]*(?:\.(?=[^\s.])[^\n.!?。！？;]*)*[.!?。！？;\n]*")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
+# Between a word that declines and a figure: what makes the figure a statement.
+_STATES = re.compile(r"[,:;=(\u2013\u2014$€£¥₹]")
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
 # A word with a capital that does not begin a sentence.
 _NAME = re.compile(r"(?<=[\w,:»\"] )[A-ZÀ-ÞΑ-ΩА-Я][\w.'-]+")
@@ -176,7 +178,8 @@ def _sentences(text: str, question_text: str) -> Iterator[_Sentence]:
     # What follows a "but" is another statement.
     for found in _SENTENCE.finditer(_CONTRAST.sub("; ", text)):
         sentence = found.group().strip()
-        words = _WORD.findall(sentence.lower())
+        spans = [word.span() for word in _WORD.finditer(sentence)]
+        words = [sentence[start:end].lower() for start, end in spans]
         if not words:
             continue
         last_cues = _find_cues(words, sentence)
@@ -194,7 +197,10 @@ def _sentences(text: str, question_text: str) -> Iterator[_Sentence]:
             cues=frozenset(last_cues),
             has_figure=bool(figures),
             has_name=bool(names),
-            figure_is_last=bool(figures) and figures[-1] > declined,
+            figure_is_last=bool(figures)
+            and figures[-1] > declined
+            # "No entry for the house at 900 Main Street" states nothing; "no entry: 900" does.
+            and _STATES.search(sentence, spans[declined][0], spans[figures[-1]][0]) is not None,
             is_question=sentence.endswith(("?", "？", "؟")),
             repeats_question=not question_stems.isdisjoint(_stems(sentence.lower())),
         )
