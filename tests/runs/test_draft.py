@@ -138,7 +138,7 @@ def test_lists_databases_and_runs_are_sources(
 @pytest.mark.parametrize(
     ("source", "content", "problem"),
     [
-        ("nothing.jsonl", None, "no such file"),
+        ("nothing.jsonl", None, "nothing.jsonl: no such file, and no run"),
         ("empty.jsonl", "", "the sources have no questions"),
         ("bad.jsonl", '{"answer": 1}\n', "has neither 'id' nor 'question'"),
         ("picture.txt", "\x89PNG\0", "picture.txt"),

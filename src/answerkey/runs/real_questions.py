@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.errors import InputError, UnknownNameError, UsageError
+from answerkey.errors import InputError, StoreMissingError, UnknownNameError, UsageError
 from answerkey.model.feedback import POSITIVE, read_value
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
@@ -99,7 +99,15 @@ class QuestionSources:
             raise UsageError(f"{self.problems[0]} (none of {self.unreadable:,} rows can be read)")
 
     def _of_store(self, source: str) -> Iterator[RealQuestion]:
-        with open_configured_store(self._settings, self._store, create=False) as store:
+        try:
+            opened = open_configured_store(self._settings, self._store, create=False)
+        except StoreMissingError as error:
+            if source in (PRODUCTION, FEEDBACK):
+                raise
+            raise InputError(
+                f"no such file, and no run, since there is no store ({error})", path=source
+            ) from None
+        with opened as store:
             if source == PRODUCTION:
                 yield from _of_production(store)
             elif source == FEEDBACK:
