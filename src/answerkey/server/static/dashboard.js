@@ -141,6 +141,7 @@
     if (event.key === "ArrowDown") choose(chosen + 1);
     else if (event.key === "ArrowUp") choose(chosen - 1);
     else if (event.key === "Enter") follow("#switcher a.here");
+    else if (event.key === "Escape") switcher.close();
     else return;
     event.preventDefault();
   });
@@ -264,7 +265,8 @@
     if (now.done !== Number(element.dataset.rows || now.done)) await renewRows();
     element.dataset.rows = now.done;
     const percent = now.planned ? Math.floor((100 * now.done) / now.planned) : 0;
-    if (element.classList.contains("tag")) element.textContent = `running ${percent}%`;
+    const state = now.status === "running" ? `running ${percent}%` : now.status;
+    if (element.classList.contains("tag")) element.textContent = state;
     if (now.status === "running") setTimeout(() => followRun(element), 1500);
     else if (element.dataset.reload !== undefined) location.reload();
   };
