@@ -178,6 +178,14 @@ def _read_frame(stream: BinaryIO) -> object | None:
 
 def serve(progress: int) -> None:
     """Answer what the parent sends until it closes the pipe; `progress` is the file that notes the current row."""
+    try:
+        _serve(progress)
+    except BrokenPipeError:
+        # The parent ended: no one waits for the answer, and the pipe's buffer cannot be written when the process exits.
+        os._exit(0)
+
+
+def _serve(progress: int) -> None:
     given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a scorer prints must not be among the answers.
     os.dup2(2, 1)

@@ -9,15 +9,7 @@ from string import Formatter
 from typing import Any, ClassVar, NamedTuple
 
 from answerkey.errors import StoreError
-from answerkey.store.schema import (
-    MIGRATIONS,
-    TABLES,
-    VERSION,
-    Dialect,
-    create_statements,
-    insert,
-    migration_statements,
-)
+from answerkey.store.schema import TABLES, VERSION, Dialect, create_statements, insert
 
 # Connections that are kept open for later use.
 _MAX_IDLE = 8
@@ -284,34 +276,23 @@ def create_tables(database: Database) -> None:
         if _has_schema(database, connection):
             # Another process created them meanwhile.
             return
-        version = _schema_version(database, connection)
-        if version:
-            for statement in migration_statements(database.dialect, version):
-                connection.run(statement)
-            connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
-            return
         connection.run("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)")
         for statement in create_statements(database.dialect):
             connection.run(statement)
         connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
 
 
-def _schema_version(database: Database, connection: Connection) -> int:
-    """0: there are no tables yet."""
-    if "answerkey_schema" not in database.tables(connection):
-        return 0
-    return int(connection.value("SELECT MAX(version) FROM answerkey_schema") or 0)
-
-
 def _has_schema(database: Database, connection: Connection) -> bool:
     """Whether the tables exist; raises StoreError if another version of answerkey made them."""
-    version = _schema_version(database, connection)
+    version = 0
+    if "answerkey_schema" in database.tables(connection):
+        version = int(connection.value("SELECT MAX(version) FROM answerkey_schema") or 0)
     if version > VERSION:
         raise StoreError(
             f"store {database.address}: the store was made by a newer answerkey (schema {version}, this one reads "
             f"{VERSION}); upgrade answerkey or use another --store"
         )
-    if 0 < version < min(MIGRATIONS):
+    if 0 < version < VERSION:
         raise StoreError(
             f"store {database.address}: schema {version} is older than this answerkey's ({VERSION}) and cannot be "
             "read; use another --store"

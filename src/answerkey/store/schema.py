@@ -251,25 +251,6 @@ _DECLARED = (
 TABLES = {table.name: table for table in _DECLARED}
 
 
-# Schema → statements that make the next one of it. What earlier rows did not store stays unknown.
-MIGRATIONS: dict[int, tuple[str, ...]] = {
-    13: (
-        "ALTER TABLE production_replies ADD COLUMN cost {real}",
-        "ALTER TABLE production_replies ADD COLUMN metadata {text} NOT NULL DEFAULT ''",
-        "DROP INDEX production_listing",
-        f"CREATE INDEX production_listing ON production_replies ({TABLES['production_replies'].indexes['production_listing']})",
-    )
-}
-
-
-def migration_statements(dialect: Dialect, version: int) -> list[str]:
-    """SQL that makes the tables of an earlier schema the current ones; raises KeyError if there is none."""
-    types = {name: known[dialect] for name, known in _TYPES.items()}
-    return [
-        statement.format(**types) for number in range(version, VERSION) for statement in MIGRATIONS[number]
-    ]
-
-
 def create_statements(dialect: Dialect, names: Iterable[str] = TABLES) -> list[str]:
     """SQL that creates tables and their indexes."""
     statements = []
