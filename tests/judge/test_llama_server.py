@@ -63,6 +63,8 @@ def test_the_local_judge_grades_and_calibration_shows_how_weak_it_is(
     )
     for name, rows in (("golden.jsonl", questions), ("labels.jsonl", labels)):
         (tmp_path / name).write_text("\n".join(map(json.dumps, rows)))
+    # Fifty more calls take this model minutes.
+    (tmp_path / "answerkey.toml").write_text("[judge]\nown_canaries = false\n")
     document = run_document(
         *("run", "golden.jsonl", "--target", "bot.py:answer", "--judge", "local"),
         *("--judge-rubric", "correctness"),
