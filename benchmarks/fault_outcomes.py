@@ -1,6 +1,6 @@
 """How outcomes after a fault compare with labels, each author decided about with an abstention model that was not fitted to them.
 
-`python benchmarks/fault_outcomes.py`. The rules of `scorers/fault_outcome.py` have thresholds, which were chosen with
+`python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of `scorers/fault_outcome.py` have thresholds, which were chosen with
 authors a and b in view, and no fitted weights; the abstention model is fitted to the other authors. The labelled rows
 do not name the kind of fault: a result with figures counts as a wrong record, any other one as an error. A row
 without a true answer is an unanswerable question.
@@ -44,22 +44,29 @@ def as_reply(row: dict) -> tuple[Question, Reply]:
 
 def main() -> None:
     """Print a confusion table and figures for each author."""
-    rows, plain = read_fault_replies(), read_plain_answers()
-    table = Table([*rows, *plain])
+    if sys.argv[1:]:
+        print_figures("not fitted", decided(Path(sys.argv[1]), FaultOutcome()))
+        return
+    table = Table([*read_fault_replies(), *read_plain_answers()])
     for path in labelled_files("fault_replies/*"):
         author = author_of(path)
         outcomes = FaultOutcome(weights=fit(table, without=author))
-        found = Counter()
-        for row in read_rows(path):
-            outcome = outcomes.decide(*as_reply(row))
-            assert outcome is not None
-            found[row["label"], outcome.name] += 1
-        print_figures(author, found)
+        print_figures(f"{author} left out", decided(path, outcomes))
 
 
-def print_figures(author: str, found: Counter) -> None:
+def decided(path: Path, outcomes: FaultOutcome) -> Counter:
+    """How many replies of a label got which outcome."""
+    found: Counter = Counter()
+    for row in read_rows(path):
+        outcome = outcomes.decide(*as_reply(row))
+        assert outcome is not None
+        found[row["label"], outcome.name] += 1
+    return found
+
+
+def print_figures(title: str, found: Counter) -> None:
     """Print how outcomes compare with labels."""
-    print(f"{author} left out")
+    print(title)
     for label in sorted({label for label, _ in found}):
         parts = ", ".join(f"{name} {number}" for (one, name), number in sorted(found.items()) if one == label)
         print(f"  {label}: {parts}")

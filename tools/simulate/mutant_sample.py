@@ -1,7 +1,7 @@
 """Draws wrong replies for people to label, and reports from the labels which of them are still right.
 
-    python -m tools.simulate.mutant_sample draw FOLDER          # mutants_sample.jsonl, and the families apart
-    python -m tools.simulate.mutant_sample report FOLDER        # reads mutants_labels_1.jsonl, mutants_labels_2.jsonl
+    python -m tools.simulate.mutant_sample draw FOLDER          # sample.jsonl, and the families apart
+    python -m tools.simulate.mutant_sample report FOLDER        # reads labels_1.jsonl, labels_2.jsonl
 
 Half of the mutants are of the bundled golden set, made from a run of the demo; the others are of questions by the authors of
 `labelled/`, whose replies nobody looked at while the operators were written.
@@ -121,8 +121,8 @@ def draw(folder: Path) -> None:
     rows = [row for source in ("bundled", "others") for row in _sampled(source, random)]
     random.shuffle(rows)
     with (
-        (folder / "mutants_sample.jsonl").open("w") as sample,
-        (folder / "mutants_families.jsonl").open("w") as families,
+        (folder / "sample.jsonl").open("w") as sample,
+        (folder / "families.jsonl").open("w") as families,
     ):
         for number, (shown, hidden) in enumerate(rows, start=1):
             identity = {"id": f"m{number:03d}"}
@@ -133,10 +133,10 @@ def draw(folder: Path) -> None:
 
 def report(folder: Path) -> None:
     """Print which share of the mutants is still right, by family and by author."""
-    families = {row["id"]: row for row in _rows(folder / "mutants_families.jsonl")}
+    families = {row["id"]: row for row in _rows(folder / "families.jsonl")}
     labels = [
         {row["id"]: bool(row["still_right"]) for row in _rows(path)}
-        for path in sorted(folder.glob("mutants_labels_*.jsonl"))
+        for path in sorted(folder.glob("labels_*.jsonl"))
     ]
     for source in ("bundled", "others"):
         shares: list[tuple[int, float]] = []
