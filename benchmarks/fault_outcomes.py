@@ -1,9 +1,9 @@
 """How outcomes after a fault compare with labels, each author decided about with an abstention model that was not fitted to them.
 
-`python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of `scorers/fault_outcome.py` have thresholds, which were chosen with
-authors a and b in view, and no fitted weights; the abstention model is fitted to the other authors. The labelled rows
-do not name the kind of fault: a result with figures counts as a wrong record, any other one as an error. A row
-without a true answer is an unanswerable question.
+`python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of
+`scorers/fault_outcome.py` have thresholds, which were chosen with authors a and b in view, and no fitted weights. The labelled
+rows do not name the kind of fault: a result with figures counts as a wrong record, any other one as an error. A row without a
+true answer is an unanswerable question.
 """
 
 import json
