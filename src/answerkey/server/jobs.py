@@ -147,9 +147,8 @@ class JobQueue:
             raise UsageError(f"target {target[:80]!r} is not configured; configured: {known}")
 
     def _add(self, job_id: str, words: str, arguments: Sequence[str], author: str, run: str = "") -> Job:
-        store = () if self._store_url is None else ("--store", self._store_url)
         job = Job(
-            id=job_id, words=words, arguments=(*arguments, *store), author=author, created_at=now(), run=run
+            id=job_id, words=words, arguments=tuple(arguments), author=author, created_at=now(), run=run
         )
         with self._lock:
             if sum(one.active for one in self._jobs) >= _MOST_WAITING:
@@ -175,6 +174,8 @@ class JobQueue:
 
     def _run(self, job: Job) -> None:
         command = [sys.executable, "-m", "answerkey", *job.arguments]
+        # Not as an argument: the address may have a password, and arguments are visible to other users of the machine.
+        store = {} if self._store_url is None else {"ANSWERKEY_STORE": self._store_url}
         # A file, not a pipe: an unread pipe would stop the child.
         with TemporaryFile() as printed:
             with self._lock:
@@ -188,7 +189,7 @@ class JobQueue:
                     stderr=subprocess.STDOUT,
                     # Ctrl-C on the server's terminal is not meant for it.
                     start_new_session=True,
-                    env={**os.environ, "NO_COLOR": "1"},
+                    env={**os.environ, "NO_COLOR": "1", **store},
                 )
             status = self._child.wait()
             with self._lock:
