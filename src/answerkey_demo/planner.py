@@ -14,7 +14,7 @@ from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading, Vocabulary, read
 from answerkey_demo.language.words import normalise
-from answerkey_demo.tools import Turn
+from answerkey_demo.tools import ToolExecutionError, Turn
 
 # Users do not ask more at once, and every clause may cost several tool calls.
 _MAX_CLAUSES = 6
@@ -90,6 +90,15 @@ class Planner:
         return "\n\n".join(dict.fromkeys(answers))
 
     def _answer(self, by: str, reading: Reading, turn: Turn, unknown: list[int]) -> str:
+        try:
+            return self._looked_up(by, reading, turn, unknown)
+        except ToolExecutionError:
+            if turn.broken is not None:
+                raise
+            source = "the database" if turn.calls[-1]["name"] == "query_database" else "the documents"
+            return f"I could not look that up: {source} did not answer properly. Please try again later."
+
+    def _looked_up(self, by: str, reading: Reading, turn: Turn, unknown: list[int]) -> str:
         if by not in ("list", "papers"):
             return self._records.answer(by, reading, turn, unknown)
         return self._papers.catalogue(reading, turn) if by == "list" else self._papers.quote(reading, turn)

@@ -174,6 +174,20 @@ _TOOLS: dict[str, Callable[..., Any]] = {
 }
 
 
+# The list that a tool's result has.
+_LISTS = {
+    "query_database": "rows",
+    "search_document_content": "passages",
+    "list_business_documents": "documents",
+}
+
+
+def _is_result(name: str, value: object) -> bool:
+    """Whether a value has the form of a tool's result."""
+    items = value.get(_LISTS[name]) if isinstance(value, dict) else None
+    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
+
+
 class Turn:
     """What happens while one question is answered: the tool calls, in order, and the sources found."""
 
@@ -211,6 +225,8 @@ class Turn:
             raise
         finally:
             call["duration_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        if due is not None and not _is_result(name, due.value):
+            raise ToolExecutionError(f"{name} returned something that cannot be read")
         return call["result"]
 
     def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
@@ -222,7 +238,8 @@ class Turn:
     def sources(self) -> list[dict[str, Any]]:
         """One source for each document that was found, best first, with all its passages."""
         found: dict[str, dict[str, Any]] = {}
-        searches = [c["result"] for c in self.calls if c["name"] == "search_document_content" and c["result"]]
+        name = "search_document_content"
+        searches = [c["result"] for c in self.calls if c["name"] == name and _is_result(name, c["result"])]
         for passage in [p for result in searches for p in result["passages"]]:
             key, text = passage["document_id"], passage["text"]
             new = {"id": key, "rank": 0, "score": 0.0, "text": "", "title": passage["title"]}
