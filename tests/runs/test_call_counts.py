@@ -53,8 +53,11 @@ def counted(folder: Path, url: str, questions: int) -> dict[str, int]:
         for number in range(questions)
     ]
     golden.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    # The strength of the key is computed once for a golden set, in the first of two runs.
     return counted_command(
-        folder, "run", golden.name, "--target", url, "--concurrency", "1", "--store", "runs.db"
+        folder,
+        *("run", golden.name, "--target", url, "--concurrency", "1", "--store", f"runs-{questions}.db"),
+        warmed_up=True,
     )
 
 

@@ -85,7 +85,7 @@ def emit(console: Console, *parts: RenderableType) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(part)
-    console.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+    console.file.write("\n".join([line.rstrip() for line in captured.get().split("\n")]))
 
 
 def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:

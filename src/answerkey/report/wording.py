@@ -67,9 +67,8 @@ def critical_line(summary: Summary) -> str:
     )
 
 
-def score_text(score: float | None, digits: int = 3) -> str:
-    """A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900."""
-    return shown_score(score, digits)
+# A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900.
+score_text = shown_score
 
 
 def score_percent(score: float | None) -> str:

@@ -227,6 +227,7 @@ def parse_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     return tuple(parse_measure(name) for name in dict.fromkeys(name.strip() for name in listed) if name)
 
 
+@lru_cache
 def parse_measure(name: str) -> Measure:
     """The measure of this name."""
     written = _WRITTEN.fullmatch(name)

@@ -195,7 +195,7 @@ class UnitMoments:
     @property
     def mean(self) -> float:
         """The mean of all values."""
-        return fixed_point_mean(self.total, self.count)
+        return self.total / (self.count << _SHIFT)
 
     def interval(self) -> Interval | None:
         """Return the interval of the mean over units."""
