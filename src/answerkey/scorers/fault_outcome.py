@@ -24,6 +24,8 @@ _WITHOUT_DATA = frozenset({"error", "timeout", "empty", "garbage", "rate_limit"}
 _DECLINES, _MAY_DECLINE, _MAY_DECLINE_WITHOUT_FIGURE, _MAY_DECLINE_UNANSWERABLE = 0.5, 0.3, 0.1, 0.05
 # Errors that a text shows without a word to the user.
 _CRASHES = frozenset({"trace", "malformed", "empty", "null", "truncated"})
+# How an error in words was decided: by the fitted model, or as a message through and through.
+_IN_WORDS = (("model",), ("error message",))
 
 
 class FaultOutcome(BaseScorer):
@@ -125,14 +127,19 @@ class _Decision:
             return Outcome(name="crashed", because=f"no reply: {failure.kind}, {failure.message}")
         if not isinstance(facts, ErrorFacts):
             return None
-        is_words = facts.kind not in _CRASHES and facts.because == ("model",)
-        if is_words or self._chance >= _DECLINES:
+        if self._reports_failure or self._chance >= _DECLINES:
             return None
         return Outcome(
             name="crashed",
             because=f"the reply is an error, not an answer ({facts.kind}: {facts.message})",
             words=() if facts.span is None else (facts.span,),
         )
+
+    @property
+    def _reports_failure(self) -> bool:
+        """Whether the reply is a failure in plain words, which the user understands, not a status line, dump or trace."""
+        facts = self._error
+        return isinstance(facts, ErrorFacts) and facts.kind not in _CRASHES and facts.because in _IN_WORDS
 
     # Answers
 
@@ -176,7 +183,7 @@ class _Decision:
 
     def _declined(self) -> Outcome | None:
         """It says that it could not, does not know, or has nothing on record."""
-        if self._chance < self._declines_from():
+        if self._chance < self._declines_from() and not self._reports_failure:
             return None
         facts = self._quality.facts
         if isinstance(facts, KeywordFacts) and facts.found and self._quality.value:
@@ -224,7 +231,8 @@ class _Decision:
 
     def _stated_in_words(self) -> Outcome | None:
         """An answer without a figure or name: only its form shows that it is one."""
-        if self._text.rstrip().endswith(("?", "？", "؟")):
+        if self._text.rstrip().endswith(("?", "？", "؟")) or self._misses_figures:
+            # Without a figure it cannot be an answer to what has one.
             return None
         name: OutcomeName = "fabricated" if self._fault.kind in _WITHOUT_DATA else "misled"
         source = "no tool result has it" if name == "fabricated" else "only the broken result can have it"
