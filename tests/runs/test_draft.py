@@ -50,6 +50,11 @@ def test_covered_questions_count_and_others_are_drafted(draft: Callable[..., Any
     assert case["evidence"]["links"][0]["where"] == "tool_calls[0].result[0].deposit"
 
 
+def test_another_unit_is_another_question(draft: Callable[..., Any]) -> None:
+    document = draft(_row("What is the rent of unit E?", "I do not know."), _row("rent of unit a?", "$1,200"))
+    assert [hole["examples"] for hole in document["holes"]] == [["What is the rent of unit E?"]]
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [

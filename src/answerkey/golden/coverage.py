@@ -33,7 +33,7 @@ _MIN_MISSPELT = 5
 _UNKNOWN = 0.5
 # How much more similar a question is whose reply is what the case expects, and less if it is not.
 ANSWERED, NOT_ANSWERED = 0.35, 0.75
-# Different figures, years and months make two questions different.
+# Different figures, years, months and letters of things make two questions different.
 _OTHER_FACTS = 0.5
 _MONTHS = frozenset(
     map(
@@ -53,6 +53,12 @@ _MONTHS = frozenset(
         ],
     )
 )
+# The letter of a thing, which would be lost as a short word: "unit A", "Apt. b".
+_LETTER = re.compile(
+    r"\b(?:unit|apt|apartment|flat|suite|room|block|building|tower|gate|schedule|plan|lot)\.? ([a-z])\b",
+    re.IGNORECASE,
+)
+_LETTER_MARK = "#"
 # What people wrap a question in.
 _FILLERS = frozenset(
     files("answerkey.golden").joinpath("words", "question_fillers.txt").read_text("utf-8").split()
@@ -63,7 +69,7 @@ _UNPARTED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 
 def question_words(text: str) -> tuple[str, ...]:
     """The words by which a question is compared, in order, each once."""
-    words: list[str] = []
+    words = [_LETTER_MARK + letter.lower() for letter in _LETTER.findall(text[:2000])]
     for word in folded_words(text[:2000]):
         if _UNPARTED.search(word):
             for run in _UNPARTED.findall(word):
@@ -74,8 +80,10 @@ def question_words(text: str) -> tuple[str, ...]:
 
 
 def _facts(words: Iterable[str]) -> frozenset[str]:
-    """Figures, years and months."""
-    return frozenset(word for word in words if word[:1].isdigit() or word in _MONTHS)
+    """Figures, years, months and letters of things."""
+    return frozenset(
+        word for word in words if word[:1].isdigit() or word in _MONTHS or word.startswith(_LETTER_MARK)
+    )
 
 
 def _grams(word: str) -> frozenset[str]:
