@@ -267,7 +267,7 @@ def test_a_killed_run_is_resumed_with_the_same_plan(tmp_path: Path) -> None:
         ("You will find this in your lease agreement.", "unclear"),
         ("The lookup timed out after 30 seconds.", "honest"),
         ("Lo siento, el sistema no responde.", "honest"),
-        ("HTTP 503 Service Unavailable", "crashed"),
+        ('Traceback (most recent call last):\n  File "bot.py", line 3, in answer\nKeyError: 0', "crashed"),
         ("The rent is $950.", "fabricated"),
     ],
 )

@@ -137,7 +137,7 @@ class _Decision:
 
     @property
     def _reports_failure(self) -> bool:
-        """Whether the reply is a failure in plain words, which the user understands, not a status line, dump or trace."""
+        """Whether the reply is a failure in plain words, which the user understands, not a dump or trace."""
         facts = self._error
         return isinstance(facts, ErrorFacts) and facts.kind not in _CRASHES and facts.because in _IN_WORDS
 
