@@ -138,7 +138,8 @@ def test_killed_at_any_moment_only_what_was_under_way_is_asked_again(asker: Aske
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
 def test_other_signals_stop_a_run_like_ctrl_c(asker: Asker, number: int) -> None:
     asker.silent_after = 40
-    process = asker.run()
+    # The process that started the tests may ignore the signal, as nohup does, and processes inherit that.
+    process = asker.run(preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     asker.wait_for_questions(40 + AT_ONCE, process)
     process.send_signal(number)
     _, err = process.communicate(timeout=600)
