@@ -675,7 +675,8 @@ async def _speaks_tls(endpoint: Endpoint) -> bool:
     """Whether a server completes a TLS handshake, or ends it with an alert of TLS."""
     tls = make_tls(TlsSettings(verify=False))
     try:
-        async with asyncio.timeout(_PREFLIGHT_S):
+        # A server of plain HTTP may wait for the rest of what it takes for a request.
+        async with asyncio.timeout(_REFUSAL_S):
             _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")
@@ -717,7 +718,8 @@ async def _tls_refusal(endpoint: Endpoint, tls: ssl.SSLContext | None) -> str:
 async def _preflight(endpoint: Endpoint, display_url: str, tls: ssl.SSLContext | None) -> None:
     """Stop before the first question if nothing listens at the address, or TLS fails."""
     try:
-        async with asyncio.timeout(_PREFLIGHT_S):
+        # A server of plain HTTP may wait for the rest of what it takes for a request.
+        async with asyncio.timeout(_REFUSAL_S):
             _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
     except ssl.SSLError as error:
         raise TargetUnreachableError(f"{display_url}: {tls_problem(error)}") from None
