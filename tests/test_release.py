@@ -30,7 +30,7 @@ EXTRAS = {
     "answerkey export hf golden.jsonl": "parquet",
     "answerkey run golden.jsonl --target bot.py:answer --store postgresql://localhost/answerkey": "postgres",
     "answerkey store check postgresql://localhost/answerkey": "postgres",
-    "answerkey score run.txt --qrels qrels.txt --metrics AP": "retrieval",
+    "answerkey score run.txt --qrels qrels.txt --metrics Bpref": "retrieval",
 }
 
 

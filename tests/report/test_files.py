@@ -198,7 +198,7 @@ def test_an_ending_that_another_package_brings(
     monkeypatch.syspath_prepend(str(package))
     write_report(golden_run, tmp_path / "x.words")
     assert (tmp_path / "x.words").read_text() == golden_run.summary.grade
-    with pytest.raises(UsageError, match=r"use one of \.html .*\.junit\.xml \.broken \.words"):
+    with pytest.raises(UsageError, match=r"use one of \.html .*\.junit\.xml .*\.broken \.words"):
         check_output(tmp_path / "x.pdf")
     with pytest.raises(
         UsageError, match=r"the report '\.broken' of the package answerkey-words cannot be loaded"

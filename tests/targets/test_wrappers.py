@@ -28,11 +28,13 @@ VALUES: dict[str, Any] = {
     "model": "some-model",
     "base_url": "http://127.0.0.1/v1",
     "prompt_hash": "p-1",
+    "takes_faults": True,
 }
 # Members with behaviour, and how each is used.
 CALLS: dict[str, Callable[[Any], Any]] = {
     "__aenter__": lambda target: target.__aenter__(),
     "__aexit__": lambda target: target.__aexit__(None, None, None),
+    "check_reachable": lambda target: target.check_reachable(),
     "wait_for_room": lambda target: target.wait_for_room(ASK),
     "ask": lambda target: target.ask(ASK),
     "observe": lambda target: target.observe(ASK, DONE),
@@ -54,6 +56,10 @@ class Noting:
 
     async def __aexit__(self, *exc: object) -> None:
         self.called.append("__aexit__")
+
+    async def check_reachable(self) -> bool:
+        self.called.append("check_reachable")
+        return True
 
     async def wait_for_room(self, ask: Ask) -> None:
         self.called.append("wait_for_room")
@@ -165,6 +171,7 @@ def test_every_wrapper_forwards_every_value(kind: type, name: str) -> None:
 def test_every_wrapper_forwards_every_call(kind: type) -> None:
     async def use(target: BaseTarget) -> tuple[Reply, Reply | None]:
         async with target:
+            await target.check_reachable()
             await target.wait_for_room(ASK)
             reply = await target.observe(ASK, await target.ask(ASK))
             return reply, await target.so_far(ASK)

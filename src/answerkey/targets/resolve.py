@@ -124,6 +124,9 @@ class TargetAdapter(BaseTarget):
         result = None if method is None else method(*arguments)
         return await result if inspect.isawaitable(result) else result
 
+    async def check_reachable(self) -> bool:
+        return bool(await self._call("check_reachable"))
+
     async def wait_for_room(self, ask: Ask) -> None:
         await self._call("wait_for_room", ask)
 
