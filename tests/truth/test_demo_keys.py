@@ -18,7 +18,7 @@ from answerkey.scorers.plan import make_grader
 from answerkey_demo import golden_set_path
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "computed_key"
-pytest.importorskip("duckdb")
+pytest.importorskip("duckdb", reason="computes keys from files with DuckDB")
 
 
 @pytest.fixture

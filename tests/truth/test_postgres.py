@@ -11,7 +11,7 @@ from answerkey.model.truth import TruthSettings
 from answerkey.truth.sources import TruthSource, open_source
 from store.postgres_server import PostgresServer
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = pytest.importorskip("psycopg", reason="connects to PostgreSQL")
 pytestmark = pytest.mark.postgres
 
 
