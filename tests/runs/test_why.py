@@ -205,3 +205,13 @@ def test_runs_that_cannot_be_explained(tmp_path: Path, databases: tuple[Path, Pa
     ):
         done = command("why", *arguments, "--store", store)
         assert (done.code, message in done.err) == (2, True), done.err
+
+
+def test_without_tools_the_missing_words_are_the_cause(command: Any, write_rows: Any, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text("def answer(question):\n    return 'It costs 5.'\n")
+    golden = write_rows(
+        "plain.jsonl", {"id": "a", "question": "What does it cost?", "expected_keywords": ["7"]}
+    )
+    shown = command("run", golden, "--target", "bot.py:answer").out
+    assert "lost points: the reply does not say the expected number" in shown
+    assert "not observed" not in shown.split("Causes")[-1].split("Warnings")[0]

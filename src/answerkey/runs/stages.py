@@ -256,6 +256,9 @@ def _fact_fault(worse: Exchange, better: Exchange | None, lost: Sequence[str], m
         absent = [one for one in absent if one not in _absent(absent, better.passed_on, mode)]
     if not absent or _is_same_evidence(worse, better):
         return Cause(stage="text", **common)
+    if better is None and not worse.results_seen:
+        # What tools handed on is unknown; that the reply lacks it is not.
+        return Cause(stage="text", **common)
     if not worse.results_seen:
         what = "tool calls were" if not worse.calls else "results of tool calls were"
         return Cause(stage="unobserved", unseen=what, **common)
