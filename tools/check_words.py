@@ -1,19 +1,15 @@
-"""Finds wording that CONTRIBUTING.md rules out: `python tools/check_words.py [--list FOLDER] [--update]`.
+"""Finds wording that CONTRIBUTING.md rules out: `python tools/check_words.py`.
 
-Looks at comments, docstrings, strings and definitions in src, and at templates and documentation. Each finding fails, except
-
-- legitimate uses, listed with a reason in words_allowed.toml under [[legitimate]];
-- up to the number of findings that a folder still has, under [remaining]. These numbers may only shrink: --update lowers them.
+Reads comments, docstrings, strings and definitions in src, templates and documentation. Each finding fails, except
+legitimate uses, which words_allowed.toml lists with a reason.
 """
 
-import argparse
 import ast
 import io
 import re
 import sys
 import tokenize
 import tomllib
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -130,57 +126,19 @@ def is_legitimate(finding: Finding, rules: list[dict[str, str]]) -> bool:
     )
 
 
-def folder_of(path: str) -> str:
-    """What a file is counted under: its package, docs, or its own name."""
-    parts = path.split("/")
-    if parts[:2] == ["src", "answerkey"]:
-        return "/".join(parts[:3])
-    return "/".join(parts[:2]) if parts[0] == "src" else parts[0]
-
-
-def write_remaining(counts: Counter[str]) -> None:
-    """Replace the [remaining] table, the last one of the settings."""
-    head = SETTINGS.read_text(encoding="utf-8").partition("[remaining]\n")[0]
-    rows = "".join(f'"{folder}" = {count}\n' for folder, count in sorted(counts.items()) if count)
-    SETTINGS.write_text(f"{head}[remaining]\n{rows}", encoding="utf-8")
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--list", metavar="FOLDER", help="print every finding below FOLDER")
-    parser.add_argument(
-        "--update", action="store_true", help="lower the remaining numbers; never raises them"
-    )
-    options = parser.parse_args()
-    settings = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
-    remaining: dict[str, int] = settings.get("remaining", {})
-    by_folder: dict[str, list[Finding]] = defaultdict(list)
-    for pattern in (*PAGES, *SOURCES):
-        for path in sorted(ROOT.glob(pattern)):
-            for finding in findings_in(path):
-                if not is_legitimate(finding, settings.get("legitimate", [])):
-                    by_folder[folder_of(finding.path)].append(finding)
-    if options.list:
-        for finding in (one for found in by_folder.values() for one in found):
-            if finding.path.startswith(options.list):
-                print(f"{finding.path}:{finding.line}: {finding.text!r} in: {finding.around}")
-        return 0
-    counts = Counter({folder: len(found) for folder, found in by_folder.items()})
-    if options.update:
-        write_remaining(
-            Counter({name: min(count, remaining.get(name, count)) for name, count in counts.items()})
-        )
-    failed = {folder: count for folder, count in counts.items() if count > remaining.get(folder, 0)}
-    for folder, count in sorted(failed.items()):
-        allowed = remaining.get(folder, 0)
-        print(
-            f"{folder}: {count} findings, {allowed} allowed; see: python tools/check_words.py --list {folder}"
-        )
-        if not allowed:
-            for finding in by_folder[folder]:
-                print(f"  {finding.path}:{finding.line}: {finding.text!r} in: {finding.around}")
-    print(f"words: {sum(counts.values())} findings remain, {sum(remaining.values())} allowed")
-    return 1 if failed else 0
+    rules = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["legitimate"]
+    findings = [
+        finding
+        for pattern in (*PAGES, *SOURCES)
+        for path in sorted(ROOT.glob(pattern))
+        for finding in findings_in(path)
+        if not is_legitimate(finding, rules)
+    ]
+    for finding in findings:
+        print(f"{finding.path}:{finding.line}: {finding.text!r} in: {finding.around}")
+    print(f"words: {len(findings)} findings")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -236,7 +236,7 @@ def _plan(
     ratios = {count: (stable + noise / count) / variance if variance > 0.0 else 1.0 for count in often}
     units = max(2, round(questions / pilot.questions))
 
-    def needed(pilot: Pilot, difference: float, named: float | None = None) -> tuple[Needed, ...]:
+    def needed(pilot: Pilot, difference: float, label: float | None = None) -> tuple[Needed, ...]:
         found = pilot.units_needed(difference, goal.power)
         low, high = (None, None) if source == "guess" else pilot.spread(difference)
         rows = []
@@ -247,7 +247,7 @@ def _plan(
                 else math.ceil(found * pilot.questions * ratio * factor)
                 for factor in (1.0, low, high)
             ]
-            rows.append(Needed(difference=named, repeat=count, questions=at[0], low=at[1], high=at[2]))
+            rows.append(Needed(difference=label, repeat=count, questions=at[0], low=at[1], high=at[2]))
         return tuple(rows)
 
     def scenario(name: Literal["one way", "as these two"], pilot: Pilot) -> Scenario:

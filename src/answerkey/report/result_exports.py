@@ -162,7 +162,7 @@ def _pair(key: str, value: str) -> Json:
     return {"key": key, "value": value[:_LONGEST_TAG]}
 
 
-class _Named(NamedTuple):
+class _ExportedScore(NamedTuple):
     """One score of a reply."""
 
     name: str
@@ -170,16 +170,16 @@ class _Named(NamedTuple):
     reason: str = ""
 
 
-def _scores(trial: Trial) -> Iterator[_Named]:
+def _scores(trial: Trial) -> Iterator[_ExportedScore]:
     """The score, its components and metrics, those that have a value."""
     if trial.score is not None:
-        yield _Named("score", trial.score)
+        yield _ExportedScore("score", trial.score)
     for name, score in trial.components.items():
         if score.value is not None:
-            yield _Named(name, round_score(score.value), score.reason[:_LONGEST_EXPLANATION])
+            yield _ExportedScore(name, round_score(score.value), score.reason[:_LONGEST_EXPLANATION])
     for name, value in trial.metrics.items():
         if value is not None:
-            yield _Named(name, round_score(float(value)))
+            yield _ExportedScore(name, round_score(float(value)))
 
 
 def _number(trial: Trial) -> int:

@@ -197,7 +197,7 @@ class _Decision:
         if any(not link.where and link.kind != "name" and not self._was_asked(link) for link in self._links):
             return _DECLINES
         if not self._question.answerable:
-            # What a result has beside the answer is no answer.
+            # Other facts of the result do not answer the question.
             return _MAY_DECLINE_UNANSWERABLE
         if self._planted_links:
             return _DECLINES

@@ -447,7 +447,7 @@ class RetrievalQuality(BaseScorer):
         return self._scored(relevant, ranking)
 
     def _unscored(self, reason: str) -> Sequence[Score]:
-        return self._named({}, reason, {"unscored": reason})
+        return self._scores_from({}, reason, {"unscored": reason})
 
     def _scored(self, relevant: dict[str, float], ranking: Ranking) -> Sequence[Score]:
         # All that a measure looks at: the grades in the order of the ranking (None: not judged), and those of the rest.
@@ -473,9 +473,9 @@ class RetrievalQuality(BaseScorer):
         hits = sum(grade is not None and grade >= 1 for grade in found)
         reason = f"{hits} of {relevant} relevant documents among {len(found)} retrieved"
         if not nameless:
-            return self._named(values, reason, {})
+            return self._scores_from(values, reason, {})
         reason += f"; {nameless} sources without an id count as not relevant"
-        return self._named(values, reason, {"sources_without_id": nameless})
+        return self._scores_from(values, reason, {"sources_without_id": nameless})
 
     def _evaluated_by_name(self, found: Ranked, grades: Sequence[float]) -> dict[str, float]:
         """The values under made-up document names, which ir_measures needs."""
@@ -486,7 +486,9 @@ class RetrievalQuality(BaseScorer):
         run = {f"r{place}": float(len(found) - place) for place in range(len(found))}
         return evaluate_runs(self._measures, {"q": qrels}, {"q": run}).get("q", {})
 
-    def _named(self, values: Mapping[str, float], reason: str, details: dict[str, Any]) -> Sequence[Score]:
+    def _scores_from(
+        self, values: Mapping[str, float], reason: str, details: dict[str, Any]
+    ) -> Sequence[Score]:
         """One score per measure; what there is to say of all of them is listed with the first."""
         return tuple(
             Score(name, values.get(name), reason, details={} if place else details)
