@@ -22,7 +22,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, BaseTarget, TargetContext
-from answerkey.targets.conversations import PerConversation, compile_template, encode_body, values_of
+from answerkey.targets.conversations import PerConversation, Template, encode_body, values_of
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.text.normalise import decode_text, one_line
@@ -476,10 +476,10 @@ class CommandTarget(BaseTarget):
         self._secrets = secrets or Secrets()
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
         default = {name: "{{" + name + "}}" for name in ("question", "conversation_id", "turn")}
-        self._body = compile_template(settings.body or default, f"target {self.name}: body")
+        self._body = Template(settings.body or default, f"target {self.name}: body")
         # Arguments are a template only if mode is "once".
         filled = self._command if settings.mode == "once" else []
-        self._arguments = compile_template(filled, f"target {self.name}: cmd")
+        self._arguments = Template(filled, f"target {self.name}: cmd")
         self._env: dict[str, str] = {}
         self._slots: list[_Slot] = []
         self._running: set[Child] = set()

@@ -4,7 +4,7 @@ A template has `{{question}}` and the like in a JSON structure. They are replace
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
@@ -20,21 +20,19 @@ _Value = TypeVar("_Value")
 VARIABLES = ("question", "conversation_id", "turn", "trial", "context", "messages")
 
 _SLOT = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-_Fill = Callable[[Mapping[str, object]], object]
 
 
-class Template(msgspec.Struct, frozen=True):
-    """A compiled template."""
+class Template:
+    """A JSON structure with variables; `where` is its setting in error messages."""
 
-    fill: _Fill
-    # The variables that it uses.
-    names: frozenset[str]
+    def __init__(self, structure: object, where: str) -> None:
+        self._structure = structure
+        # The variables that it uses.
+        self.names = frozenset(_names_in(structure, where))
 
-
-def compile_template(template: object, where: str) -> Template:
-    """Compile a template; `where` is the setting in error messages."""
-    names: set[str] = set()
-    return Template(_compile(template, where, names), frozenset(names))
+    def fill(self, values: Mapping[str, object]) -> object:
+        """The structure with values for its variables."""
+        return _filled(self._structure, values) if self.names else self._structure
 
 
 def values_of(ask: Ask, messages: list[dict[str, str]] | None = None) -> dict[str, object]:
@@ -60,37 +58,31 @@ def encode_body(body: object) -> bytes:
         return json.dumps(body).encode()
 
 
-def _compile(template: object, where: str, names: set[str]) -> _Fill:
-    if isinstance(template, str):
-        return _compile_text(template, where, names)
-    if isinstance(template, Mapping):
-        parts = [
-            (_compile_text(str(key), where, names), _compile(part, where, names))
-            for key, part in template.items()
-        ]
-        return lambda values: {str(key(values)): part(values) for key, part in parts}
-    if isinstance(template, (list, tuple)):
-        items = [_compile(part, where, names) for part in template]
-        return lambda values: [item(values) for item in items]
-    return lambda values: template
+def _names_in(structure: object, where: str) -> Iterator[str]:
+    if isinstance(structure, str):
+        for name in _SLOT.findall(structure):
+            if name not in VARIABLES:
+                close = get_close_matches(name, VARIABLES, n=1)
+                hint = f"did you mean {{{{{close[0]}}}}}?" if close else f"there are {', '.join(VARIABLES)}"
+                raise ConfigError(f"{where} uses {{{{{name}}}}}, which is unknown; {hint}")
+            yield name
+    elif isinstance(structure, (Mapping, list, tuple)):
+        parts = structure.items() if isinstance(structure, Mapping) else structure
+        for part in parts:
+            yield from _names_in(part, where)
 
 
-def _compile_text(template: str, where: str, names: set[str]) -> _Fill:
-    found = _SLOT.findall(template)
-    for name in found:
-        if name not in VARIABLES:
-            close = get_close_matches(name, VARIABLES, n=1)
-            hint = f"did you mean {{{{{close[0]}}}}}?" if close else f"there are {', '.join(VARIABLES)}"
-            raise ConfigError(f"{where} uses {{{{{name}}}}}, which is unknown; {hint}")
-    names.update(found)
-    if not found:
-        return lambda values: template
-    whole = _SLOT.fullmatch(template)
-    if whole:
+def _filled(structure: object, values: Mapping[str, object]) -> object:
+    if isinstance(structure, Mapping):
+        return {str(_filled(key, values)): _filled(part, values) for key, part in structure.items()}
+    if isinstance(structure, (list, tuple)):
+        return [_filled(part, values) for part in structure]
+    if not isinstance(structure, str):
+        return structure
+    if whole := _SLOT.fullmatch(structure):
         # A slot that is the whole string keeps its type: a number stays a number, the messages a list.
-        name = whole[1]
-        return lambda values: values[name]
-    return lambda values: _SLOT.sub(lambda slot: _as_text(values[slot[1]]), template)
+        return values[whole[1]]
+    return _SLOT.sub(lambda slot: _as_text(values[slot[1]]), structure)
 
 
 def _as_text(value: object) -> str:

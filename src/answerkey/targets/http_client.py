@@ -12,7 +12,7 @@ import time
 import zlib
 from base64 import b64encode
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -39,6 +39,8 @@ _LONGEST_CHUNK_LINE = 4096
 _MOST_INFORMATIONAL = 20
 # Bytes that are decompressed at a time, so that the size of a small reply is checked before it has grown without bound.
 _INFLATED = 1024 * 1024
+# A body whose rest has at most this length is read when it is there: servers send it just after its head.
+_SHORT_BODY = 256 * 1024
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 _Framing = Literal["head", "length", "chunk_size", "chunk", "chunk_end", "trailer", "until_close"]
@@ -216,6 +218,13 @@ class Response:
         """Whether the connection can carry another request after this response."""
         return self.complete and self.failure is None and self._keep_alive and not self._extra
 
+    @property
+    def is_arriving(self) -> bool:
+        """Whether its reader has nothing to do yet: the head or a short body of known length is incomplete."""
+        if self.complete or self.failure is not None:
+            return False
+        return not self.head_complete or (self._state == "length" and self._left <= _SHORT_BODY)
+
     def feed(self, data: bytes, now: float) -> None:
         """Parse bytes that arrived at `now`."""
         self.first_byte = self.first_byte or now
@@ -233,7 +242,7 @@ class Response:
                     self._read_sized()
                 elif self._state == "until_close":
                     part, self._buffer = self._buffer, b""
-                    self._add(part)
+                    self._store(part)
                 else:
                     needs_more = not self._read_chunk_line()
             self._extra = self.complete and bool(self._buffer)
@@ -274,20 +283,6 @@ class Response:
             raise _not_http(head)
         self.status = int(code)
         self.reason = reason.encode("utf-8", "replace").decode()
-        self._read_fields(lines)
-        if 100 <= self.status < 200:
-            self._informational += 1
-            if self.status == 101 or self._informational > _MOST_INFORMATIONAL:
-                raise NotHttpError(f"the server answers HTTP {self.status} instead of a reply")
-            return True
-        self.head_complete = True
-        self.content_type, self.charset = _media(self.headers.get("content-type", "application/octet-stream"))
-        tokens = self.headers.get("connection", "").lower()
-        self._keep_alive = "close" not in tokens and (version != "HTTP/1.0" or "keep-alive" in tokens)
-        self._choose_framing()
-        return True
-
-    def _read_fields(self, lines: list[str]) -> None:
         self.headers, self.set_cookies = {}, []
         name = ""
         for line in lines:
@@ -305,6 +300,17 @@ class Response:
             if name == "content-length" and self.headers.get(name, value) != value:
                 raise NotHttpError("the reply has two different Content-Length headers")
             self.headers[name] = value
+        if 100 <= self.status < 200:
+            self._informational += 1
+            if self.status == 101 or self._informational > _MOST_INFORMATIONAL:
+                raise NotHttpError(f"the server answers HTTP {self.status} instead of a reply")
+            return True
+        self.head_complete = True
+        self.content_type, self.charset = _media(self.headers.get("content-type", "application/octet-stream"))
+        tokens = self.headers.get("connection", "").lower()
+        self._keep_alive = "close" not in tokens and (version != "HTTP/1.0" or "keep-alive" in tokens)
+        self._choose_framing()
+        return True
 
     def _choose_framing(self) -> None:
         encoding = self.headers.get("content-encoding", "").strip().lower()
@@ -337,7 +343,7 @@ class Response:
         part = self._buffer[: self._left]
         self._buffer = self._buffer[self._left :]
         self._left -= len(part)
-        self._add(part)
+        self._store(part)
         if self._left:
             return
         if self._state == "length":
@@ -368,30 +374,29 @@ class Response:
             self._state = "chunk" if self._left else "trailer"
         return True
 
-    def _add(self, part: bytes) -> None:
-        """Store a part of the body, decompressed."""
-        if self._inflate is not None:
-            if self._deflate:
-                # Some servers send deflate without its frame.
-                self._inflate = zlib.decompressobj(15 if part[0] & 0x0F == 8 else -15)
-                self._deflate = False
-            while part:
-                self._store(self._inflate.decompress(part, _INFLATED))
-                part = self._inflate.unconsumed_tail
-        else:
-            self._store(part)
-
     def _store(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._most_bytes:
-            raise ReplyTooLargeError("the reply is larger than the limit")
-        if part:
-            self._pieces.append(part)
+        """Store a part of the body, decompressed."""
+        for piece in (part,) if self._inflate is None else self._inflated(part):
+            self._size += len(piece)
+            if self._size > self._most_bytes:
+                raise ReplyTooLargeError("the reply is larger than the limit")
+            if piece:
+                self._pieces.append(piece)
+
+    def _inflated(self, part: bytes) -> Iterator[bytes]:
+        if self._deflate:
+            # Some servers send deflate without its frame.
+            self._inflate = zlib.decompressobj(15 if part[0] & 0x0F == 8 else -15)
+            self._deflate = False
+        while part and self._inflate is not None:
+            yield self._inflate.decompress(part, _INFLATED)
+            part = self._inflate.unconsumed_tail
 
     def _finish(self) -> None:
-        if self._inflate is not None:
-            self._store(self._inflate.flush())
-            if not self._inflate.eof and self._size:
+        if (inflate := self._inflate) is not None:
+            self._inflate = None
+            self._store(inflate.flush())
+            if not inflate.eof and self._size:
                 self.failure = ConnectionResetError("the compressed reply broke off")
                 return
         self.complete = True
@@ -506,7 +511,7 @@ class _Connection(asyncio.Protocol):
             self.abort()
             return
         self._response.feed(data, now)
-        if self._waiter is not None and not self._waiter.done():
+        if not self._response.is_arriving and self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def eof_received(self) -> None:

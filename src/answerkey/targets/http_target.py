@@ -4,53 +4,47 @@
 """
 
 import asyncio
-import errno
 import json
 import re
-import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
+from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.model.fault import FAULT_HEADER, FaultRecord
 from answerkey.model.reply import Evidence, Failure, Json, Reply, Timings
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.conversations import (
     MessageHistory,
+    Messages,
     PerConversation,
-    compile_template,
+    Template,
     encode_body,
     values_of,
 )
-from answerkey.targets.http_client import (
-    Endpoint,
-    HttpClient,
-    NotHttpError,
-    ReplyTooLargeError,
-    Response,
-    TlsSettings,
-    make_tls,
-    read_endpoint,
+from answerkey.targets.http_client import Response, TlsSettings, read_endpoint
+from answerkey.targets.http_session import (
+    FAILURES,
+    Login,
+    LoginSettings,
+    TargetSession,
+    cookie_header,
+    read_cookies,
+    retry_after_seconds,
+    tls_settings,
 )
 from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.text.normalise import clean_text, decode_text
-from answerkey.transcripts.conversation import NO_CONTEXT, QuestionContext
-from answerkey.transcripts.failures import (
-    failure_from_exception,
-    failure_message,
-    kind_of_status,
-    read_failure,
-)
+from answerkey.transcripts.conversation import QuestionContext
+from answerkey.transcripts.failures import failure_message, kind_of_status, read_failure
 from answerkey.transcripts.formats import streamed
-from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json, read_number, too_large
+from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json
 from answerkey.transcripts.payloads import ReplyMapping, map_events, note_raw, reply_from_payload
 from answerkey.transcripts.streams import (
     STREAM_KINDS,
@@ -62,35 +56,12 @@ from answerkey.transcripts.streams import (
     listed_events,
 )
 
-_LONGEST_REPLY = 1024 * 1024
-_PREFLIGHT_S = 10.0
-# Time for a server's alert after a handshake.
-_REFUSAL_S = 2.0
 # Limit for an agent to forward the next response of its model, after one that context for tool calls.
 _NEXT_RESPONSE_S = 60.0
 _MEGABYTE = 1024 * 1024
-# What a request may raise because of the server or the network.
-FAILURES = (ReplyTooLargeError, NotHttpError, OSError, EOFError, ValueError)
-# Errors of this machine, which say nothing about the chatbot.
-_LOCAL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
 # A tag ends before the next begins, so that a page of unclosed ones is read in one pass.
 _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = re.compile(r"<(/?)(?:script|style)\b", re.IGNORECASE)
-
-
-class LoginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table `[targets.NAME.login]`; `${ENV}` is expanded in url, headers and body."""
-
-    url: str
-    method: str = "POST"
-    headers: dict[str, str] = {}
-    # Sent as JSON.
-    body: dict[str, Any] = {}
-    # JMESPath of the token in the reply; None: the login only sets cookies.
-    token: str | None = None
-    # The header that carries the token, and the text before it.
-    header: str = "Authorization"
-    prefix: str = "Bearer "
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,25 +106,6 @@ def make_http_target(rest: str, context: TargetContext) -> BaseTarget:
         concurrency=context.concurrency,
         tls=tls_settings(settings, context.folder),
     )
-
-
-class _HasTls(Protocol):
-    """The settings of TLS, of a chatbot or a model."""
-
-    @property
-    def tls(self) -> TlsSettings | None: ...
-    @property
-    def verify_tls(self) -> bool: ...
-    @property
-    def ca_file(self) -> str | None: ...
-
-
-def tls_settings(settings: _HasTls, folder: Path | None) -> TlsSettings:
-    """The settings of TLS with their files in the folder of relative paths."""
-    tls = settings.tls or TlsSettings()
-    paths = {"ca_file": tls.ca_file or settings.ca_file, "cert_file": tls.cert_file, "key_file": tls.key_file}
-    files = {name: path and str((folder or Path()) / path) for name, path in paths.items()}
-    return msgspec.structs.replace(tls, verify=tls.verify and settings.verify_tls, **files)
 
 
 class HttpTarget(BaseTarget):
@@ -208,8 +160,8 @@ class HttpTarget(BaseTarget):
             raise ConfigError(f"{where} url is not a valid address") from None
         if self._endpoint.password:
             self.secrets.add("URL_PASSWORD", self._endpoint.password)
-        self._query = compile_template(self._expanded(self.settings.query, "query"), f"{where} query")
-        self._body = compile_template(self._expanded(self._body_template(), "body"), f"{where} body")
+        self._query = Template(self._expanded(self.settings.query, "query"), f"{where} query")
+        self._body = Template(self._expanded(self._body_template(), "body"), f"{where} body")
         self._sends_messages = "messages" in self._body.names
 
     async def __aenter__(self) -> "HttpTarget":
@@ -245,20 +197,16 @@ class HttpTarget(BaseTarget):
         messages = None
         if self._sends_messages:
             messages = self._history.begin_turn(ask.conversation_id, ask.question, ask.turn)
-        values = values_of(ask, messages)
-        if self._server_issues:
-            # The server names a conversation in its first reply; before that it has no id.
-            values["conversation_id"] = self._issued.get(ask.conversation_id) if ask.turn else None
         logins = 0 if self._login is None else self._login.count
         try:
-            reply, status = await self._exchange(ask, values)
+            reply, status = await self._exchange(ask, messages)
             if status == 401 and self._login is not None:
                 # The login has expired, which is not the chatbot's fault.
                 try:
                     await self._login.log_in(logins)
                 except (TargetUnreachableError, ConfigError) as error:
                     raise RetryableError(Failure("login", str(error))) from error
-                reply, _ = await self._exchange(ask, values)
+                reply, _ = await self._exchange(ask, messages)
         except FAILURES as error:
             return await self._session.setup_problem(self._endpoint) or self._session.failure_reply(error)
         if status == 400:
@@ -270,7 +218,14 @@ class HttpTarget(BaseTarget):
             self._history.end_turn(ask.conversation_id, messages, reply.text)
         return reply
 
-    async def _exchange(self, ask: Ask, values: Mapping[str, object]) -> tuple[Reply, int]:
+    def _values(self, ask: Ask, messages: Messages | None) -> dict[str, object]:
+        values = values_of(ask, messages)
+        if self._server_issues:
+            # The server names a conversation in its first reply; before that it has no id.
+            values["conversation_id"] = self._issued.get(ask.conversation_id) if ask.turn else None
+        return values
+
+    async def _exchange(self, ask: Ask, messages: Messages | None) -> tuple[Reply, int]:
         """Send one request; its reply and status."""
         started = time.perf_counter()
         endpoint, headers, body = self._endpoint, self._session.headers, None
@@ -285,11 +240,12 @@ class HttpTarget(BaseTarget):
 
             headers = {**headers, FAULT_HEADER: write_header(ask.fault)}
         if self.settings.query:
-            endpoint = endpoint.with_query(_query(self._query.fill(values)))
-        if self._has_body:
+            endpoint = endpoint.with_query(_query(self._query.fill(self._values(ask, messages))))
+        if self._has_body and self.settings.body is None and not self._server_issues:
             # The default body needs no template.
-            default = {"question": ask.question, "conversation_id": values["conversation_id"]}
-            body = encode_body(default if self.settings.body is None else self._body.fill(values))
+            body = encode_body({"question": ask.question, "conversation_id": ask.conversation_id})
+        elif self._has_body:
+            body = encode_body(self._body.fill(self._values(ask, messages)))
         # A redirect could carry secrets in the headers to another server, so none is followed.
         async with await self._session.client.request(
             self._method, endpoint, headers=headers, body=body, most_bytes=self._session.most_bytes
@@ -297,10 +253,7 @@ class HttpTarget(BaseTarget):
             if response.status >= 300:
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
-                context = QuestionContext(ask.question, ask.turn, ask.turn > 0)
-                reply = await read_reply(
-                    response, self.settings.reply, self.secrets, context, events=self.settings.events
-                )
+                reply = await self._read(response, QuestionContext(ask.question, ask.turn, ask.turn > 0))
         if ask.fault is not None and FAULT_HEADER.lower() in response.headers:
             # The chatbot says that it broke its tool, and reports the result itself.
             reply = msgspec.structs.replace(reply, fault=FaultRecord(fault=ask.fault, landed=True))
@@ -314,6 +267,21 @@ class HttpTarget(BaseTarget):
             attempts=2 if response.resent else 1,
         )
         return msgspec.structs.replace(reply, timings=timings), response.status
+
+    async def _read(self, response: Response, context: QuestionContext) -> Reply:
+        """The reply in a successful response."""
+        mapping, secrets = self.settings.reply, self.secrets
+        kind = STREAM_KINDS.get(response.content_type)
+        if "x-vercel-ai-data-stream" in response.headers:
+            kind = "data-stream"
+        if kind is None:
+            body = await response.body()
+            note_raw(lambda: secrets.redact(decode_text(body, response.charset)[0]))
+            reply = _from_body(response, body, mapping, context)
+        else:
+            read = partial(reply_from_payload, mapping=mapping, context=context)
+            reply = await _from_stream(response, kind, secrets, read, self.settings.events)
+        return secrets.redact_reply(reply)
 
     def _body_template(self) -> object:
         body = self.settings.body
@@ -342,28 +310,6 @@ def _names_type(headers: dict[str, str]) -> bool:
 
 
 # Reading responses.
-
-
-async def read_reply(
-    response: Response,
-    mapping: ReplyMapping | None,
-    secrets: Secrets,
-    context: QuestionContext = NO_CONTEXT,
-    *,
-    events: Mapping[str, ReplyMapping] | None = None,
-) -> Reply:
-    """The reply in a successful response."""
-    kind = STREAM_KINDS.get(response.content_type)
-    if "x-vercel-ai-data-stream" in response.headers:
-        kind = "data-stream"
-    if kind is None:
-        body = await response.body()
-        note_raw(lambda: secrets.redact(decode_text(body, response.charset)[0]))
-        reply = _from_body(response, body, mapping, context)
-    else:
-        read = partial(reply_from_payload, mapping=mapping, context=context)
-        reply = await _from_stream(response, kind, secrets, read, events or {})
-    return secrets.redact_reply(reply)
 
 
 async def _from_stream(
@@ -500,322 +446,3 @@ def _wrong_fields(listed: object) -> str:
         if isinstance(item, dict) and isinstance(item.get("loc"), list)
     ]
     return "; ".join(wrong[:5])
-
-
-def retry_after_seconds(value: str | None) -> float | None:
-    """Seconds to wait by a Retry-After header, which holds seconds or a date."""
-    if not value:
-        return None
-    seconds = read_number(value)
-    if seconds is not None:
-        return max(0.0, seconds)
-    from email.utils import parsedate_to_datetime  # few servers send a date
-
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-# Connections, and the login before the first question.
-
-
-class TargetSession:
-    """The connections and headers of one target, and the replies that its errors become."""
-
-    def __init__(
-        self,
-        name: str,
-        secrets: Secrets,
-        *,
-        tls: TlsSettings,
-        most_bytes: int,
-        reuse: bool = True,
-    ) -> None:
-        # In errors.
-        self._name = name
-        self._secrets = secrets
-        self._tls_settings = tls
-        self.most_bytes = most_bytes
-        self._reuse = reuse
-        self._client: HttpClient | None = None
-        # None: not open, or not over TLS.
-        self.tls: ssl.SSLContext | None = None
-        self.headers: dict[str, str] = {}
-        # Whether it has replied at all, so that the address is right.
-        self.answered = False
-        # What is wrong with the setup of the connection, where it was looked for; empty for nothing.
-        self._problem: str | None = None
-
-    async def open(self, endpoint: Endpoint, display_url: str, headers: Mapping[str, str]) -> None:
-        """Open it; raises TargetUnreachableError if nothing answers at the address, which errors show as `display_url`."""
-        for header, value in headers.items():
-            if any(char in header + value for char in "\r\n\0"):
-                raise ConfigError(f"target {self._name}: the header {header!r} has a line break in it")
-            if header.lower() == "authorization" and endpoint.authorization is not None:
-                raise ConfigError(
-                    f"target {self._name}: the address has a user and password and the headers an Authorization; "
-                    "keep one of the two"
-                )
-        self.headers = dict(headers)
-        self.tls = self._make_tls() if endpoint.tls else None
-        await _preflight(endpoint, display_url, self.tls)
-        self._client = HttpClient(tls=self.tls, reuse=self._reuse)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
-
-    @property
-    def client(self) -> HttpClient:
-        """The client, which does not send the target's headers by itself."""
-        if self._client is None:
-            raise UsageError("the target is not open: use it in `async with`")
-        return self._client
-
-    async def request(
-        self,
-        method: str,
-        endpoint: Endpoint,
-        *,
-        body: bytes | None,
-        traceparent: str | None = None,
-        more: Mapping[str, str] | None = None,
-    ) -> Response:
-        """Send a request to the chatbot, with the target's headers and `more`."""
-        headers = self.headers
-        if traceparent or more:
-            headers = {**headers, **(more or {})}
-            if traceparent:
-                headers["traceparent"] = traceparent
-        return await self.client.request(
-            method, endpoint, headers=headers, body=body, most_bytes=self.most_bytes
-        )
-
-    def failure_reply(self, error: Exception) -> Reply:
-        """The reply for one of FAILURES; raises RetryableError if the server did not work on the question."""
-        if isinstance(error, ReplyTooLargeError):
-            return too_large(self.most_bytes / _MEGABYTE)
-        if isinstance(error, NotHttpError):
-            return Reply(failure=Failure("malformed", failure_message(self._secrets.redact(str(error)))))
-        if isinstance(error, OSError) and error.errno in _LOCAL:
-            message = failure_message(f"out of sockets, ports or memory on this machine: {error}")
-            raise RetryableError(Failure("local_resources", message)) from error
-        if isinstance(error, ssl.SSLError):
-            # The client's own verdict, or the server's about the client's certificate; the chatbot was not asked.
-            return Reply(failure=Failure("configuration", tls_problem(error)))
-        if is_refused(error):
-            message = failure_message(self._secrets.redact(f"{self._name}: connection refused"))
-            raise RetryableError(Failure("connection", message)) from error
-        failure = failure_from_exception(error, self._secrets.redact)
-        if isinstance(error, OSError) and failure.kind == "exception":
-            # Names that do not resolve, unreachable networks.
-            failure = Failure("connection", failure.message)
-        return Reply(failure=failure)
-
-    async def setup_problem(self, endpoint: Endpoint) -> Reply | None:
-        """The reply where the first request failed since the connection is set up wrongly, which its error need not show.
-
-        Asked for http, servers that speak TLS answer 400 or close the connection; those that want a client certificate
-        send an alert, which may be lost with the connection.
-        """
-        if self.answered:
-            return None
-        if self._problem is None:
-            if endpoint.tls:
-                self._problem = await _tls_refusal(endpoint, self.tls)
-            elif await _speaks_tls(endpoint):
-                self._problem = f"{self._name}: the server speaks TLS; write https:// in the address"
-            else:
-                self._problem = ""
-        return Reply(failure=Failure("configuration", self._problem)) if self._problem else None
-
-    def _make_tls(self) -> ssl.SSLContext:
-        settings, where = self._tls_settings, f"target {self._name}:"
-        password = self._secrets.expand(settings.key_password, f"{where} key_password")
-        settings = msgspec.structs.replace(settings, key_password=password)
-        files = {name: getattr(settings, name) for name in ("ca_file", "cert_file", "key_file")}
-        for name, path in files.items():
-            if path is not None and not Path(path).is_file():
-                raise ConfigError(f"{where} {name} {path} cannot be used: there is no such file")
-        try:
-            return make_tls(settings)
-        except (OSError, ValueError) as error:
-            used = ", ".join(f"{name} {path}" for name, path in files.items() if path is not None)
-            raise ConfigError(failure_message(f"{where} {used} cannot be used: {error}")) from None
-
-
-# Reasons of OpenSSL for bytes that are not TLS, and the alerts of a server that wants another client certificate.
-_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-_CLIENT_CERTIFICATE = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE")
-
-
-def tls_problem(error: ssl.SSLError) -> str:
-    """What is wrong with a TLS connection, and its remedy."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        why = failure_message(error.verify_message)
-        return (
-            f"the server's certificate is not trusted ({why}); name its authority with ca_file under "
-            "[targets.NAME.tls], or for a test server set verify = false"
-        )
-    reason = error.reason or str(error)
-    if any(mark in reason for mark in _NOT_TLS):
-        return "the server does not speak TLS at this port; write http:// in the address"
-    if any(mark in reason for mark in _CLIENT_CERTIFICATE):
-        return (
-            f"the server refused the connection ({reason.lower().replace('_', ' ')}); "
-            "give a client certificate with cert_file and key_file under [targets.NAME.tls]"
-        )
-    return failure_message(f"TLS failed ({reason}); check the address and [targets.NAME.tls]")
-
-
-async def _speaks_tls(endpoint: Endpoint) -> bool:
-    """Whether a server completes a TLS handshake, or ends it with an alert of TLS."""
-    tls = make_tls(TlsSettings(verify=False))
-    try:
-        # A server of plain HTTP may wait for the rest of what it takes for a request.
-        async with asyncio.timeout(_REFUSAL_S):
-            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
-    except ssl.SSLError as error:
-        return "ALERT" in (error.reason or "")
-    except (TimeoutError, OSError, UnicodeError):
-        return False
-    writer.close()
-    return True
-
-
-def is_refused(error: BaseException) -> bool:
-    """Whether nothing listens; for a name with several addresses the error combines one for each."""
-    return isinstance(error, ConnectionRefusedError) or (
-        isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
-    )
-
-
-async def _tls_refusal(endpoint: Endpoint, tls: ssl.SSLContext | None) -> str:
-    """Why a server ends a connection after the handshake, as one without a client certificate; empty if it does not."""
-    try:
-        async with asyncio.timeout(_REFUSAL_S):
-            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
-            try:
-                await reader.read(1)
-            finally:
-                writer.close()
-    except ssl.SSLError as error:
-        return tls_problem(error)
-    except (TimeoutError, ConnectionRefusedError):
-        # It waits for a request, or is gone.
-        return ""
-    except OSError:
-        pass
-    return (
-        "the server ends the connection after the TLS handshake, before a request; if it wants a client certificate, "
-        "give cert_file and key_file under [targets.NAME.tls]"
-    )
-
-
-async def _preflight(endpoint: Endpoint, display_url: str, tls: ssl.SSLContext | None) -> None:
-    """Stop before the first question if nothing listens at the address, or TLS fails."""
-    try:
-        # A server of plain HTTP may wait for the rest of what it takes for a request.
-        async with asyncio.timeout(_REFUSAL_S):
-            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
-    except ssl.SSLError as error:
-        raise TargetUnreachableError(f"{display_url}: {tls_problem(error)}") from None
-    except TimeoutError:
-        raise TargetUnreachableError(
-            f"{display_url} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?",
-        ) from None
-    except (OSError, UnicodeError) as error:
-        reason = "connection refused" if is_refused(error) else failure_message(str(error))
-        raise TargetUnreachableError(
-            f"nothing answers at {display_url} ({reason}); is the chatbot running and the address right?",
-        ) from None
-    writer.close()
-
-
-class Login:
-    """Logs in, and again when the token or cookies have expired."""
-
-    def __init__(self, settings: LoginSettings, name: str, secrets: Secrets, session: TargetSession) -> None:
-        self._settings = settings
-        self._where = f"[targets.{name}.login]"
-        self._secrets = secrets
-        self._session = session
-        self._lock = asyncio.Lock()
-        # Number of logins.
-        self.count = 0
-        self.cookies: dict[str, str] = {}
-        expand = secrets.expand
-        try:
-            self._endpoint: Endpoint = read_endpoint(expand(settings.url, f"{self._where} url"))
-        except ValueError:
-            raise ConfigError(f"{self._where} url is not an http:// or https:// address") from None
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        self._headers |= expand(settings.headers, f"{self._where} headers")
-        self._body = msgspec.json.encode(expand(settings.body, f"{self._where} body"))
-
-    async def log_in(self, seen: int) -> None:
-        """Log in, unless another question has done so since `count` was `seen`."""
-        async with self._lock:
-            if self.count > seen:
-                return
-            content = await self._send()
-            if self._settings.token is not None:
-                token = self._find(content)
-                self._secrets.add("LOGIN_TOKEN", token)
-                self._session.headers[self._settings.header] = f"{self._settings.prefix}{token}"
-            self.count += 1
-
-    async def _send(self) -> bytes:
-        try:
-            async with await self._session.client.request(
-                self._settings.method.upper(), self._endpoint, headers=self._headers, body=self._body
-            ) as response:
-                content = await response.read(_LONGEST_REPLY)
-                self.cookies |= read_cookies(response.set_cookies)
-        except (OSError, ValueError) as error:
-            reason = failure_message(self._secrets.redact(str(error)))
-            raise TargetUnreachableError(f"{self._where} cannot log in: {reason}; check its url") from None
-        if response.status >= 300:
-            reason = failure_message(self._secrets.redact(content.decode("utf-8", "replace")), 200)
-            raise TargetUnreachableError(
-                f"{self._where} cannot log in: HTTP {response.status}: {reason or response.reason}; check its url and body"
-            )
-        return content
-
-    def _find(self, content: bytes) -> str:
-        import jmespath  # few targets have a login
-
-        expression = self._settings.token or ""
-        try:
-            token = jmespath.search(expression, decode_json(content.decode("utf-8", "replace")))
-        except ValueError as error:
-            raise ConfigError(
-                f"{self._where} token = {expression!r}: {failure_message(str(error))}"
-            ) from None
-        if not isinstance(token, str) or not token or any(char in token for char in "\r\n\0"):
-            raise TargetUnreachableError(
-                f"{self._where} token = {expression!r} finds no token in the reply; correct the expression"
-            )
-        return token
-
-
-def read_cookies(lines: Iterable[str]) -> dict[str, str]:
-    """Name → value of `Set-Cookie` headers; empty for a cookie that is deleted."""
-    cookies: dict[str, str] = {}
-    for line in lines:
-        pair, *attributes = line.split(";")
-        name, equals, value = pair.partition("=")
-        if equals and name.strip():
-            expired = any(part.replace(" ", "").lower() == "max-age=0" for part in attributes)
-            cookies[name.strip()] = "" if expired else value.strip()
-    return cookies
-
-
-def cookie_header(*jars: Mapping[str, str] | None) -> dict[str, str]:
-    """The header Cookie; of two cookies with the same name the later is sent."""
-    joined = {name: value for cookies in jars for name, value in (cookies or {}).items()}
-    text = "; ".join(f"{name}={value}" for name, value in joined.items() if value)
-    return {"Cookie": text} if text else {}

@@ -16,7 +16,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.providers import ToolSpec
 from answerkey.targets.command_target import Child, start_child
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
-from answerkey.targets.http_target import FAILURES
+from answerkey.targets.http_session import FAILURES
 from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_json, spoken_text

@@ -24,14 +24,14 @@ from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
 from answerkey.targets.conversations import PerConversation
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, TlsSettings, read_endpoint
-from answerkey.targets.http_target import (
+from answerkey.targets.http_session import (
     FAILURES,
     TargetSession,
     is_refused,
-    read_error,
     retry_after_seconds,
     tls_settings,
 )
+from answerkey.targets.http_target import read_error
 from answerkey.targets.mcp_client import McpClient, McpError
 from answerkey.targets.python_target import WorkerThreads, load_callable
 from answerkey.targets.resolve import read_settings
@@ -554,8 +554,9 @@ class ModelTarget(BaseTarget):
         body = json.dumps(self._api.body(prompt)).encode()
         begun = time.perf_counter()
         try:
-            async with await self._session.request(
-                "POST", self._endpoint, body=body, traceparent=traceparent
+            headers = self._session.headers | ({"traceparent": traceparent} if traceparent else {})
+            async with await self._session.client.request(
+                "POST", self._endpoint, headers=headers, body=body, most_bytes=_MOST_BYTES
             ) as response:
                 step, first_word = await self._read(response)
         except FAILURES as error:

@@ -10,7 +10,8 @@ from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.conversations import PerConversation, values_of
 from answerkey.targets.http_client import TlsSettings
-from answerkey.targets.http_target import HttpSettings, HttpTarget, is_refused
+from answerkey.targets.http_session import is_refused
+from answerkey.targets.http_target import HttpSettings, HttpTarget
 from answerkey.transcripts.conversation import QuestionContext, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_values import decode_json, too_large
@@ -88,7 +89,7 @@ class WebSocketTarget(HttpTarget):
         try:
             socket = await self._socket(ask)
             await socket.send_str(msgspec.json.encode(self._body.fill(values_of(ask))).decode())
-            said, first = await self._read(socket)
+            said, first = await self._receive(socket)
         except (aiohttp.ClientError, OSError) as error:
             if is_refused(error) or is_refused(getattr(error, "os_error", error)):
                 failure = Failure("connection", failure_message(f"{self.name}: connection refused"))
@@ -125,7 +126,7 @@ class WebSocketTarget(HttpTarget):
         self._sockets.set(ask.conversation_id, socket)
         return socket
 
-    async def _read(
+    async def _receive(
         self, socket: "aiohttp.ClientWebSocketResponse"
     ) -> tuple[list[str] | Reply, float | None]:
         """The messages of one reply, or why there are none, with the time of the first."""

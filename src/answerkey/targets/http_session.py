@@ -1,0 +1,365 @@
+"""The connections of a target over HTTP: opening them, TLS, logging in, cookies, and what their errors mean."""
+
+import asyncio
+import errno
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
+from answerkey.model.reply import Failure, Reply
+from answerkey.protocols import RetryableError
+from answerkey.targets.http_client import (
+    Endpoint,
+    HttpClient,
+    NotHttpError,
+    ReplyTooLargeError,
+    TlsSettings,
+    make_tls,
+    read_endpoint,
+)
+from answerkey.targets.secrets import Secrets
+from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.json_values import decode_json, read_number, too_large
+
+_LONGEST_REPLY = 1024 * 1024
+_PREFLIGHT_S = 10.0
+# Time for a server's alert after a handshake.
+_REFUSAL_S = 2.0
+_MEGABYTE = 1024 * 1024
+# What a request may raise because of the server or the network.
+FAILURES = (ReplyTooLargeError, NotHttpError, OSError, EOFError, ValueError)
+# Errors of this machine, which say nothing about the chatbot.
+_LOCAL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
+
+
+class LoginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table `[targets.NAME.login]`; `${ENV}` is expanded in url, headers and body."""
+
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = {}
+    # Sent as JSON.
+    body: dict[str, Any] = {}
+    # JMESPath of the token in the reply; None: the login only sets cookies.
+    token: str | None = None
+    # The header that carries the token, and the text before it.
+    header: str = "Authorization"
+    prefix: str = "Bearer "
+
+
+class _HasTls(Protocol):
+    """The settings of TLS, of a chatbot or a model."""
+
+    @property
+    def tls(self) -> TlsSettings | None: ...
+    @property
+    def verify_tls(self) -> bool: ...
+    @property
+    def ca_file(self) -> str | None: ...
+
+
+def tls_settings(settings: _HasTls, folder: Path | None) -> TlsSettings:
+    """The settings of TLS with their files in the folder of relative paths."""
+    tls = settings.tls or TlsSettings()
+    paths = {"ca_file": tls.ca_file or settings.ca_file, "cert_file": tls.cert_file, "key_file": tls.key_file}
+    files = {name: path and str((folder or Path()) / path) for name, path in paths.items()}
+    return msgspec.structs.replace(tls, verify=tls.verify and settings.verify_tls, **files)
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """Seconds to wait by a Retry-After header, which holds seconds or a date."""
+    if not value:
+        return None
+    seconds = read_number(value)
+    if seconds is not None:
+        return max(0.0, seconds)
+    from email.utils import parsedate_to_datetime  # few servers send a date
+
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+class TargetSession:
+    """The connections and headers of one target, and the replies that its errors become."""
+
+    def __init__(
+        self,
+        name: str,
+        secrets: Secrets,
+        *,
+        tls: TlsSettings,
+        most_bytes: int,
+        reuse: bool = True,
+    ) -> None:
+        # In errors.
+        self._name = name
+        self._secrets = secrets
+        self._tls_settings = tls
+        self.most_bytes = most_bytes
+        self._reuse = reuse
+        self._client: HttpClient | None = None
+        # None: not open, or not over TLS.
+        self.tls: ssl.SSLContext | None = None
+        self.headers: dict[str, str] = {}
+        # Whether it has replied at all, so that the address is right.
+        self.answered = False
+        # What is wrong with the setup of the connection, where it was looked for; empty for nothing.
+        self._problem: str | None = None
+
+    async def open(self, endpoint: Endpoint, display_url: str, headers: Mapping[str, str]) -> None:
+        """Open it; raises TargetUnreachableError if nothing answers at the address, which errors show as `display_url`."""
+        for header, value in headers.items():
+            if any(char in header + value for char in "\r\n\0"):
+                raise ConfigError(f"target {self._name}: the header {header!r} has a line break in it")
+            if header.lower() == "authorization" and endpoint.authorization is not None:
+                raise ConfigError(
+                    f"target {self._name}: the address has a user and password and the headers an Authorization; "
+                    "keep one of the two"
+                )
+        self.headers = dict(headers)
+        self.tls = self._make_tls() if endpoint.tls else None
+        await _preflight(endpoint, display_url, self.tls)
+        self._client = HttpClient(tls=self.tls, reuse=self._reuse)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    @property
+    def client(self) -> HttpClient:
+        """The client, which does not send the target's headers by itself."""
+        if self._client is None:
+            raise UsageError("the target is not open: use it in `async with`")
+        return self._client
+
+    def failure_reply(self, error: Exception) -> Reply:
+        """The reply for one of FAILURES; raises RetryableError if the server did not work on the question."""
+        if isinstance(error, ReplyTooLargeError):
+            return too_large(self.most_bytes / _MEGABYTE)
+        if isinstance(error, NotHttpError):
+            return Reply(failure=Failure("malformed", failure_message(self._secrets.redact(str(error)))))
+        if isinstance(error, OSError) and error.errno in _LOCAL:
+            message = failure_message(f"out of sockets, ports or memory on this machine: {error}")
+            raise RetryableError(Failure("local_resources", message)) from error
+        if isinstance(error, ssl.SSLError):
+            # The client's own verdict, or the server's about the client's certificate; the chatbot was not asked.
+            return Reply(failure=Failure("configuration", tls_problem(error)))
+        if is_refused(error):
+            message = failure_message(self._secrets.redact(f"{self._name}: connection refused"))
+            raise RetryableError(Failure("connection", message)) from error
+        failure = failure_from_exception(error, self._secrets.redact)
+        if isinstance(error, OSError) and failure.kind == "exception":
+            # Names that do not resolve, unreachable networks.
+            failure = Failure("connection", failure.message)
+        return Reply(failure=failure)
+
+    async def setup_problem(self, endpoint: Endpoint) -> Reply | None:
+        """The reply where the first request failed since the connection is set up wrongly, which its error need not show.
+
+        Asked for http, servers that speak TLS answer 400 or close the connection; those that want a client certificate
+        send an alert, which may be lost with the connection.
+        """
+        if self.answered:
+            return None
+        if self._problem is None:
+            if endpoint.tls:
+                self._problem = await _tls_refusal(endpoint, self.tls)
+            elif await _speaks_tls(endpoint):
+                self._problem = f"{self._name}: the server speaks TLS; write https:// in the address"
+            else:
+                self._problem = ""
+        return Reply(failure=Failure("configuration", self._problem)) if self._problem else None
+
+    def _make_tls(self) -> ssl.SSLContext:
+        settings, where = self._tls_settings, f"target {self._name}:"
+        password = self._secrets.expand(settings.key_password, f"{where} key_password")
+        settings = msgspec.structs.replace(settings, key_password=password)
+        files = {name: getattr(settings, name) for name in ("ca_file", "cert_file", "key_file")}
+        for name, path in files.items():
+            if path is not None and not Path(path).is_file():
+                raise ConfigError(f"{where} {name} {path} cannot be used: there is no such file")
+        try:
+            return make_tls(settings)
+        except (OSError, ValueError) as error:
+            used = ", ".join(f"{name} {path}" for name, path in files.items() if path is not None)
+            raise ConfigError(failure_message(f"{where} {used} cannot be used: {error}")) from None
+
+
+# Reasons of OpenSSL for bytes that are not TLS, and the alerts of a server that wants another client certificate.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+_CLIENT_CERTIFICATE = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE")
+
+
+def tls_problem(error: ssl.SSLError) -> str:
+    """What is wrong with a TLS connection, and its remedy."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = failure_message(error.verify_message)
+        return (
+            f"the server's certificate is not trusted ({why}); name its authority with ca_file under "
+            "[targets.NAME.tls], or for a test server set verify = false"
+        )
+    reason = error.reason or str(error)
+    if any(mark in reason for mark in _NOT_TLS):
+        return "the server does not speak TLS at this port; write http:// in the address"
+    if any(mark in reason for mark in _CLIENT_CERTIFICATE):
+        return (
+            f"the server refused the connection ({reason.lower().replace('_', ' ')}); "
+            "give a client certificate with cert_file and key_file under [targets.NAME.tls]"
+        )
+    return failure_message(f"TLS failed ({reason}); check the address and [targets.NAME.tls]")
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether nothing listens; for a name with several addresses the error combines one for each."""
+    return isinstance(error, ConnectionRefusedError) or (
+        isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
+    )
+
+
+async def _connection_error(
+    endpoint: Endpoint, tls: ssl.SSLContext | None, seconds: float, *, reads: bool = False
+) -> Exception | None:
+    """What a new connection fails with, with `reads` also before a request is sent; None if it does not."""
+    try:
+        async with asyncio.timeout(seconds):
+            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
+            try:
+                if reads and not await reader.read(1):
+                    return ConnectionResetError("the server closed the connection")
+            finally:
+                writer.close()
+    except (OSError, UnicodeError) as error:
+        return error
+    return None
+
+
+async def _speaks_tls(endpoint: Endpoint) -> bool:
+    """Whether a server completes a TLS handshake, or ends it with an alert of TLS."""
+    # A server of plain HTTP may wait for the rest of what it takes for a request.
+    error = await _connection_error(endpoint, make_tls(TlsSettings(verify=False)), _REFUSAL_S)
+    return error is None or (isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""))
+
+
+async def _tls_refusal(endpoint: Endpoint, tls: ssl.SSLContext | None) -> str:
+    """Why a server ends a connection after the handshake, as one without a client certificate; empty if it does not."""
+    error = await _connection_error(endpoint, tls, _REFUSAL_S, reads=True)
+    if isinstance(error, ssl.SSLError):
+        return tls_problem(error)
+    if error is None or isinstance(error, (TimeoutError, ConnectionRefusedError)):
+        # It waits for a request, or is gone.
+        return ""
+    return (
+        "the server ends the connection after the TLS handshake, before a request; if it wants a client certificate, "
+        "give cert_file and key_file under [targets.NAME.tls]"
+    )
+
+
+async def _preflight(endpoint: Endpoint, display_url: str, tls: ssl.SSLContext | None) -> None:
+    """Stop before the first question if nothing listens at the address, or TLS fails."""
+    error = await _connection_error(endpoint, tls, _PREFLIGHT_S)
+    if isinstance(error, ssl.SSLError):
+        raise TargetUnreachableError(f"{display_url}: {tls_problem(error)}")
+    if isinstance(error, TimeoutError):
+        raise TargetUnreachableError(
+            f"{display_url} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?"
+        )
+    if error is not None:
+        reason = "connection refused" if is_refused(error) else failure_message(str(error))
+        raise TargetUnreachableError(
+            f"nothing answers at {display_url} ({reason}); is the chatbot running and the address right?"
+        )
+
+
+class Login:
+    """Logs in, and again when the token or cookies have expired."""
+
+    def __init__(self, settings: LoginSettings, name: str, secrets: Secrets, session: TargetSession) -> None:
+        self._settings = settings
+        self._where = f"[targets.{name}.login]"
+        self._secrets = secrets
+        self._session = session
+        self._lock = asyncio.Lock()
+        # Number of logins.
+        self.count = 0
+        self.cookies: dict[str, str] = {}
+        expand = secrets.expand
+        try:
+            self._endpoint: Endpoint = read_endpoint(expand(settings.url, f"{self._where} url"))
+        except ValueError:
+            raise ConfigError(f"{self._where} url is not an http:// or https:// address") from None
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        self._headers |= expand(settings.headers, f"{self._where} headers")
+        self._body = msgspec.json.encode(expand(settings.body, f"{self._where} body"))
+
+    async def log_in(self, seen: int) -> None:
+        """Log in, unless another question has done so since `count` was `seen`."""
+        async with self._lock:
+            if self.count > seen:
+                return
+            content = await self._send()
+            if self._settings.token is not None:
+                token = self._find(content)
+                self._secrets.add("LOGIN_TOKEN", token)
+                self._session.headers[self._settings.header] = f"{self._settings.prefix}{token}"
+            self.count += 1
+
+    async def _send(self) -> bytes:
+        try:
+            async with await self._session.client.request(
+                self._settings.method.upper(), self._endpoint, headers=self._headers, body=self._body
+            ) as response:
+                content = await response.read(_LONGEST_REPLY)
+                self.cookies |= read_cookies(response.set_cookies)
+        except (OSError, ValueError) as error:
+            reason = failure_message(self._secrets.redact(str(error)))
+            raise TargetUnreachableError(f"{self._where} cannot log in: {reason}; check its url") from None
+        if response.status >= 300:
+            reason = failure_message(self._secrets.redact(content.decode("utf-8", "replace")), 200)
+            raise TargetUnreachableError(
+                f"{self._where} cannot log in: HTTP {response.status}: {reason or response.reason}; check its url and body"
+            )
+        return content
+
+    def _find(self, content: bytes) -> str:
+        import jmespath  # few targets have a login
+
+        expression = self._settings.token or ""
+        try:
+            token = jmespath.search(expression, decode_json(content.decode("utf-8", "replace")))
+        except ValueError as error:
+            raise ConfigError(
+                f"{self._where} token = {expression!r}: {failure_message(str(error))}"
+            ) from None
+        if not isinstance(token, str) or not token or any(char in token for char in "\r\n\0"):
+            raise TargetUnreachableError(
+                f"{self._where} token = {expression!r} finds no token in the reply; correct the expression"
+            )
+        return token
+
+
+def read_cookies(lines: Iterable[str]) -> dict[str, str]:
+    """Name → value of `Set-Cookie` headers; empty for a cookie that is deleted."""
+    cookies: dict[str, str] = {}
+    for line in lines:
+        pair, *attributes = line.split(";")
+        name, equals, value = pair.partition("=")
+        if equals and name.strip():
+            expired = any(part.replace(" ", "").lower() == "max-age=0" for part in attributes)
+            cookies[name.strip()] = "" if expired else value.strip()
+    return cookies
+
+
+def cookie_header(*jars: Mapping[str, str] | None) -> dict[str, str]:
+    """The header Cookie; of two cookies with the same name the later is sent."""
+    joined = {name: value for cookies in jars for name, value in (cookies or {}).items()}
+    text = "; ".join(f"{name}={value}" for name, value in joined.items() if value)
+    return {"Cookie": text} if text else {}
