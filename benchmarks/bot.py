@@ -1,12 +1,15 @@
 """A chatbot on loopback for the benchmarks: answers at once or after a pause, and says which port it has.
 
-python bot.py SECONDS [plain|figures|ledger]
+python bot.py SECONDS [varied|plain|figures|ledger]
+
+It runs on uvloop where that is installed, so that it is fast enough not to be what is measured.
 """
 
 import asyncio
 import sys
 
 from aiohttp import web
+from varied import reply
 
 START = "Your property is located at 900 S 9th St, Montrose, CO 81401. "
 TEXTS = {
@@ -14,15 +17,16 @@ TEXTS = {
     "figures": START + " ".join(f"{n * 1144:,}.{n % 100:02}" for n in range(45)),
     "ledger": START + "\n".join(f"2024-08-{n % 28 + 1:02} | rent {n} | ${n * 1144:,}.00" for n in range(100)),
 }
-ANSWER = {"answer": TEXTS[sys.argv[2] if len(sys.argv) > 2 else "plain"], "tools_used": ["query_database"]}
 
 
-async def main(pause: float) -> None:
+async def main(pause: float, says: str) -> None:
     async def chat(request: web.Request) -> web.Response:
-        await request.json()
+        asked = (await request.json())["question"]
         if pause:
             await asyncio.sleep(pause)
-        return web.json_response(ANSWER)
+        if says == "varied":
+            return web.json_response(reply(asked))
+        return web.json_response({"answer": TEXTS[says], "tools_used": ["query_database"]})
 
     app = web.Application()
     app.router.add_post("/chat", chat)
@@ -34,4 +38,14 @@ async def main(pause: float) -> None:
     await asyncio.Event().wait()
 
 
-asyncio.run(main(float(sys.argv[1])))
+def run() -> None:
+    work = main(float(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "varied")
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(work)
+    else:
+        uvloop.run(work)
+
+
+run()
