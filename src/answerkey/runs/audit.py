@@ -361,11 +361,18 @@ def try_wrong_replies(
     )
 
 
+# Questions beside a sample that lend names and replies to its wrong replies.
+_MOST_OTHERS = 280
+
+
 def key_quality(questions: QuestionSet, grader: Grader, *, sample: int) -> KeyQuality:
     """Strength and floor on a random sample of a set, the same one every time, without recorded replies."""
     only = None
     if sample < len(questions):
-        only = {question.id for question in Random(0).sample(list(questions), sample)}
+        # Wrong replies are made from the set's other questions, for which some of them are enough.
+        drawn = Random(0).sample(list(questions), min(_MOST_OTHERS + sample, len(questions)))
+        only = {question.id for question in drawn[:sample]}
+        questions = questions.subset(drawn)
     key = try_wrong_replies(questions, grader, only=only)
     best = measure_floor(questions, grader, only=only).best
     floor = KeyFloor(value=best.score, bot=best.description, questions=min(sample, len(questions)))

@@ -59,7 +59,10 @@ def fold(text: str) -> str | None:
 
 def tools_text(replies: Sequence[Reply]) -> str:
     """The called tools, each between line breaks."""
-    tools = dict.fromkeys([call.name for reply in replies for call in reply.tool_calls])
+    tools: dict[str, None] = {}
+    for reply in replies:
+        for call in reply.tool_calls:
+            tools[call.name] = None
     return storable("\n" + "\n".join(tools) + "\n") if tools else ""
 
 
@@ -71,6 +74,14 @@ def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None,
 
     A text that the column cannot store unchanged stays in the payload as well.
     """
+    if len(replies) == 1 and (text := replies[0].text) is not None and text.isascii() and "\0" not in text:
+        # Most are like this.
+        return (
+            tools_text(replies),
+            text,
+            None,
+            _encode([msgspec.structs.replace(replies[0], text=None)]).decode(),
+        )
     texts = [reply.text for reply in replies if reply.text is not None]
     joined = _SEPARATOR.join(texts)
     column = storable(joined)
@@ -100,7 +111,9 @@ def reply_checksum(ask_hash: bytes, trial: int, text: str | None, payload: str) 
 
 def reply_digest(replies: Sequence[Reply]) -> int:
     """A number that is equal for replies with equal texts."""
-    said = "\0".join(["\1" if reply.text is None else reply.text for reply in replies])
+    said = replies[0].text if len(replies) == 1 else None
+    if said is None:
+        said = "\0".join(["\1" if reply.text is None else reply.text for reply in replies])
     return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=6).digest())
 
 
@@ -111,15 +124,16 @@ def id_hash(kind: str, external_id: str) -> bytes:
 
 def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
     """The hashes of all ids of these replies."""
-    found = []
-    for reply in replies:
-        if reply.response_id:
-            found.append(id_hash("response", reply.response_id))
-        if reply.trace_id:
-            found.append(id_hash("trace", reply.trace_id))
-        if reply.conversation_id:
-            found.append(id_hash("conversation", reply.conversation_id))
-    return found
+    return [
+        id_hash(kind, external_id)
+        for reply in replies
+        for kind, external_id in (
+            ("response", reply.response_id),
+            ("trace", reply.trace_id),
+            ("conversation", reply.conversation_id),
+        )
+        if external_id
+    ]
 
 
 # Scorecards
@@ -171,18 +185,19 @@ CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.
 
 def pack_card(card: Scorecard) -> PackedCard:
     """Pack a scorecard."""
-    parts = [
-        _Part(score.reason, score.weight, score.details, score.facts) for score in card.components.values()
-    ]
-    message = None if card.error is None else card.error.message
-    values = [*[score.value for score in card.components.values()], *card.metrics.values()]
+    parts: list[_Part] = []
+    values = list(card.metrics.values())
+    for index, score in enumerate(card.components.values()):
+        parts.append(_Part(score.reason, score.weight, score.details, score.facts))
+        values.insert(index, score.value)
     # Infinity cannot be averaged, and JSON cannot represent it.
     measured = array("d", [nan if value is None or value in (inf, -inf) else value for value in values])
+    message = None if card.error is None else card.error.message
     compressor = _COMPRESSOR.copy()
     details = compressor.compress(_encode(_Details(parts, card.findings, message, card.turns)))
     return PackedCard(
         _encode(Measures(tuple(card.components), tuple(card.metrics))).decode(),
-        _little_endian(measured).tobytes(),
+        (measured if sys.byteorder == "little" else _little_endian(measured)).tobytes(),
         details + compressor.flush(),
     )
 

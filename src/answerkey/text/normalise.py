@@ -308,7 +308,7 @@ def decode_text(body: bytes, charset: str | None = None) -> tuple[str, str | Non
 
     A charset that is not allowed is not used: such bodies are nearly always UTF-8 under a wrong name, and read as that.
     """
-    codec = _codec(charset) if charset else "utf-8"
+    codec = _codec(charset) if charset and charset.lower() != "utf-8" else "utf-8"
     try:
         return body.decode(codec or "utf-8").removeprefix("\ufeff"), None
     except UnicodeDecodeError:

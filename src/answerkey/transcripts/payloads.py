@@ -41,7 +41,10 @@ SOURCE_NAMES = (
     *("retrieved_documents", "retrieved_contexts", "source_documents"),
 )
 _PASSAGES = frozenset({"contexts", "retrieved_contexts"})
+_SOURCE_NAMES = frozenset(SOURCE_NAMES)
+_TIMINGS = frozenset({"latency_ms", "latencyMs", "first_byte_ms", "ttft_ms"})
 _USAGES = ("usage", "tokens", "tokenUsage", "token_usage", "usage_metadata")
+_COSTS = frozenset({*_USAGES, "cost"})
 # Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
 _OWN_NAMES = frozenset(
     {
@@ -99,7 +102,7 @@ def read_named(
     error = get("error")
     failure = read_failure(error) if error else odd
     calls, tools_observed = _calls(payload)
-    told_sources = _sources(payload)
+    told_sources = None if payload.keys().isdisjoint(_SOURCE_NAMES) else _sources(payload)
     sources_observed, sources = told_sources is not None, told_sources or ()
 
     if base is _NOTHING:
@@ -123,12 +126,14 @@ def read_named(
         tool_calls=calls,
         sources=sources,
         failure=failure or base.failure,
-        timings=_timings(payload, base.timings),
-        usage=_usage(payload) or base.usage,
+        timings=base.timings if payload.keys().isdisjoint(_TIMINGS) else _timings(payload, base.timings),
+        usage=base.usage if payload.keys().isdisjoint(_COSTS) else _usage(payload) or base.usage,
         evidence=evidence,
         conversation_id=_identity(get("conversation_id")) or base.conversation_id,
-        response_id=_identity(response_id) or base.response_id,
-        trace_id=_identity(get("trace_id")) or base.trace_id,
+        response_id=base.response_id if response_id is None else _identity(response_id) or base.response_id,
+        trace_id=base.trace_id
+        if "trace_id" not in payload
+        else _identity(payload["trace_id"]) or base.trace_id,
         finish=base.finish,
         reasoning=base.reasoning,
     )
