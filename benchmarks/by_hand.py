@@ -19,7 +19,9 @@ import aiohttp
 
 TRACE = re.compile(r"Traceback \(most recent call last\)|\w+(?:Error|Exception):", re.IGNORECASE)
 FAILED = re.compile(r"\b(?:an error occurred|internal server error|bad gateway|timed out)\b", re.IGNORECASE)
-SORRY = re.compile(r"\b(?:sorry|unable|cannot|could not)\b.{0,40}\b(?:process|access|complete)\b", re.IGNORECASE)
+SORRY = re.compile(
+    r"\b(?:sorry|unable|cannot|could not)\b.{0,40}\b(?:process|access|complete)\b", re.IGNORECASE
+)
 
 
 def score(question: dict, reply: dict, wrong: bool) -> float:
@@ -58,7 +60,10 @@ async def heavy(session: aiohttp.ClientSession, path: str, url: str, concurrency
 
     async def ask(question: dict) -> dict:
         for _ in range(3):
-            async with asyncio.timeout(60), session.post(url, json={"question": question["question"]}) as response:
+            async with (
+                asyncio.timeout(60),
+                session.post(url, json={"question": question["question"]}) as response,
+            ):
                 if response.status not in (429, 503):
                     return await response.json()
             await asyncio.sleep(1)
@@ -70,7 +75,9 @@ async def heavy(session: aiohttp.ClientSession, path: str, url: str, concurrency
             reply = await ask(question)
             latencies.append(time.perf_counter() - begun)
             text = reply["answer"]
-            wrong = bool(reply.get("error") or TRACE.search(text) or FAILED.search(text) or SORRY.search(text))
+            wrong = bool(
+                reply.get("error") or TRACE.search(text) or FAILED.search(text) or SORRY.search(text)
+            )
             points = score(question, reply, wrong)
             scores.append(points)
             by_category[question["category"]].append(points)

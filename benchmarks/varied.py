@@ -3,8 +3,34 @@
 import random
 
 _TOOLS = ("query_database", "search_documents", "get_lease", "list_payments")
-_FIRST = ("Ada", "Bruno", "Chiara", "Dmitri", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Karin", "Luca")
-_LAST = ("Abel", "Brandt", "Conti", "Dorn", "Egger", "Falk", "Grieco", "Haas", "Ivers", "Jung", "Keller", "Lorenz")
+_FIRST = (
+    "Ada",
+    "Bruno",
+    "Chiara",
+    "Dmitri",
+    "Elena",
+    "Farid",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jonas",
+    "Karin",
+    "Luca",
+)
+_LAST = (
+    "Abel",
+    "Brandt",
+    "Conti",
+    "Dorn",
+    "Egger",
+    "Falk",
+    "Grieco",
+    "Haas",
+    "Ivers",
+    "Jung",
+    "Keller",
+    "Lorenz",
+)
 _STREETS = ("Oak", "Ninth", "Harbour", "Mill", "Station", "Castle", "Meadow", "Bridge", "Church", "Lake")
 _SENTENCES = (
     "The lease of {name} runs until {day} {month} and was renewed in {year}.",

@@ -138,3 +138,28 @@ def test_a_stopped_run_whose_chatbot_cannot_be_found_says_so(
     done = command("resume", "it", "--target", "http://127.0.0.1:9/chat")
     assert done.code == 3
     assert done.err.count("\n") == 1
+
+
+def test_resume_scores_only_what_has_no_score(
+    chatbot: Any, command: Any, write_rows: Any, tmp_path: Path
+) -> None:
+    counting = "def counted(question, reply):\n    open('scored.txt', 'a').write(question.id + ' ')\n    return 1.0\n"
+    (tmp_path / "checks.py").write_text(counting)
+    (tmp_path / "answerkey.toml").write_text('[scorers.counted]\npython = "checks.py:counted"\n')
+    bot = chatbot(lambda body: {"answer": "Paris", "tools_used": [], "cost": 1.0})
+    golden = write_rows(
+        "six.jsonl",
+        *[{"id": f"q{n}", "question": f"Capital {n}?", "expected_keywords": ["Paris"]} for n in range(6)],
+    )
+    stopped = command("run", golden, "--target", bot.url, "--concurrency", "1", "--budget", "3", "--json")
+    run_id = stopped.document["run"]["id"]
+    assert (tmp_path / "scored.txt").read_text().split() == ["q0", "q1", "q2"]
+    # As after a kill between storing a reply and its scorecard.
+    with open_store(None, folder=tmp_path) as store, store.database.transaction() as connection:
+        for table in ("scorecards", "scorecard_details"):
+            connection.run(f"DELETE FROM {table} WHERE position = 1")
+    (tmp_path / "scored.txt").unlink()
+    whole = command("resume", run_id, "--budget", "100", "--json").document
+    assert (tmp_path / "scored.txt").read_text().split() == ["q1", "q3", "q4", "q5"]
+    assert (whole["summary"]["trials"], whole["summary"]["score"]) == (6, 1.0)
+    assert whole["run"]["status"] == "complete"

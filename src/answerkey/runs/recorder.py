@@ -5,9 +5,10 @@ run stores nothing until the judge has answered, or for two seconds: a wrong mod
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from math import fsum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,7 +19,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.runs.durable_writer import StoreRetry
 from answerkey.runs.progress import Progress, RunningScore
-from answerkey.runs.stored import stored_trials
+from answerkey.runs.stored import stored_trials, trials_at
 from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
@@ -181,6 +182,32 @@ class Recorder:
             graded.add((trial.position, trial.number))
             await self.add(trial, stored=True)
         store.drop_scorecards(self._info, but=graded)
+
+    async def add_unscored(
+        self, store: SqlStore, questions: Iterable[Question], stored_keys: Set[tuple[str, int]]
+    ) -> None:
+        """Grade the stored replies that have no scorecard; `stored_keys` are (ask hash, trial) of all stored replies.
+
+        Only for an unchanged scoring without a judge: then the other scorecards are as grading again would make them.
+        """
+        scored: set[tuple[int, int]] = set()
+        errors, points = 0, []
+        for position, number, score, kind in store.scored_trials(self._info):
+            if score is None:
+                # Perhaps for a reason that is gone, as a wrong address.
+                continue
+            scored.add((position, number))
+            errors += kind is not None
+            points.append(score)
+        self._running.add_part(len(scored), errors, fsum(points))
+        numbers = range(1, self._info.repeat + 1)
+        for position, question in enumerate(questions):
+            keys = [number for number in numbers if (question.ask_hash, number) in stored_keys]
+            if all((position, number) in scored for number in keys):
+                continue
+            for trial in trials_at(store, self._info, position, question):
+                if (trial.position, trial.number) not in scored:
+                    await self.add(trial, stored=True)
 
     def _is_stored(self, trial: Trial) -> bool:
         return (trial.position, trial.number) in self._stored

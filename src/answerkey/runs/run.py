@@ -372,7 +372,10 @@ class _Session:
                 context.progress.begin(arms[0].info, planned=sum(self._planned), done=0)
                 with self._retry.until_stopped():
                     for arm, recorder in zip(arms, recorders, strict=True):
-                        if arm.stored_keys:
+                        if arm.stored_keys and len(arms) == 1 and context.judge is None:
+                            await recorder.add_unscored(self._store, self._questions, arm.stored_keys)
+                        elif arm.stored_keys:
+                            # An experiment's order depends on all scores, and a judge may be another one.
                             await recorder.add_stored(self._store, self._questions)
                     self._budget = self._open_budget()
                     trials = self._order.trials(arms, self._budget)

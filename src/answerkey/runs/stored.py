@@ -67,10 +67,15 @@ def load_stored_run(store: SqlStore, reference: str) -> Run:
 def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question]) -> Iterator[Trial]:
     """The stored trials of these questions that count: of the run's target, and within its repeats."""
     for position, question in enumerate(questions):
-        for number, replies in store.trials_of(info, question.ask_hash):
-            # Rows of a log may have any trial number, and all of them count.
-            if info.is_log or number <= info.repeat:
-                yield Trial(question, number, position, replies)
+        yield from trials_at(store, info, position, question)
+
+
+def trials_at(store: SqlStore, info: RunInfo, position: int, question: Question) -> Iterator[Trial]:
+    """The stored trials of one question that count."""
+    for number, replies in store.trials_of(info, question.ask_hash):
+        # Rows of a log may have any trial number, and all of them count.
+        if info.is_log or number <= info.repeat:
+            yield Trial(question, number, position, replies)
 
 
 def recorded_trials(settings: Settings, reference: str, questions: QuestionSet) -> list[Trial]:

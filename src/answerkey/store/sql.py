@@ -295,6 +295,16 @@ class SqlStore(RunWriter, Store):
         query = sql("SELECT ask_hash, trial FROM replies WHERE {where}", where=_from_target(info))
         return {(ask_hash.hex(), trial) for ask_hash, trial in self.database.stream(*query)}
 
+    def scored_trials(self, info: RunInfo) -> Iterator[tuple[int, int, float | None, str | None]]:
+        """(position, trial, score, kind of error) of the scorecards under the run's current scoring."""
+        query = sql(
+            "SELECT c.position, c.trial, c.score, c.error_kind FROM scorecards c WHERE {run}",
+            run=of_run(info),
+        )
+        for row in self.database.stream(*query):
+            position, trial, score, kind = row
+            yield position, trial, score, kind
+
     def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
         """The stored trials of one question with the run's target."""
         query = sql(
