@@ -18,7 +18,7 @@ from answerkey.errors import UsageError
 from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
 from answerkey.model.options import Options
-from answerkey.model.question import Question, QuestionSet, group_of
+from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.runs.context import RunContext
@@ -187,26 +187,29 @@ class InterleavedOrder:
     def __init__(self, questions: QuestionSet, options: Options, link: ExperimentLink) -> None:
         self._questions = questions
         self._options = options
-        # Content hash → the scores of each arm's trials so far; None where one could not be scored.
-        self._scores: dict[str, tuple[list[float | None], list[float | None]]] = {}
         self._units = self._shuffled_units()
-        self._unit_of = {q.content_hash: unit for unit, group in enumerate(self._units) for _, q in group}
-        # Unit → its difference, for units that are scored before one that was asked earlier.
-        self._waiting: dict[int, float | None] = {}
-        # Number of units that the test has seen, always the first ones.
-        self._counted = 0
         self.test: AnytimeTest | PlannedLooks | None = None
         if link.early_stop:
             self.test = AnytimeTest()
         elif link.looks:
             self.test = PlannedLooks(link.looks, len(self._units))
+        # The rest is only for a test.
+        # Position of a question → the scores of each arm's trials so far; None where one could not be scored.
+        self._scores: dict[int, tuple[list[float | None], list[float | None]]] = {}
+        self._unit_of: dict[int, int] = {}
+        if self.test is not None:
+            self._unit_of = {position: unit for unit, group in enumerate(self._units) for position in group}
+        # Unit → its difference, for units that are scored before one that was asked earlier.
+        self._waiting: dict[int, float | None] = {}
+        # Number of units that the test has seen, always the first ones.
+        self._counted = 0
 
-    def _shuffled_units(self) -> list[list[tuple[int, Question]]]:
-        """Questions by group, the unit of the test, in random order."""
-        groups: dict[str, list[tuple[int, Question]]] = {}
+    def _shuffled_units(self) -> list[tuple[int, ...]]:
+        """The positions of questions by group, the unit of the test, in random order."""
+        groups: dict[str, list[int]] = {}
         for position, question in enumerate(self._questions):
-            groups.setdefault(group_of(question) or question.id, []).append((position, question))
-        units = list(groups.values())
+            groups.setdefault(group_of(question) or question.id, []).append(position)
+        units = [tuple(positions) for positions in groups.values()]
         random.Random(self._options.seed).shuffle(units)
         return units
 
@@ -222,8 +225,8 @@ class InterleavedOrder:
 
     def _is_complete(self) -> bool:
         return all(
-            min(map(len, self._scores.get(question.content_hash, ((), ())))) >= self._options.repeat
-            for question in self._questions
+            min(map(len, self._scores.get(position, ((), ())))) >= self._options.repeat
+            for position in range(len(self._questions))
         )
 
     def trials(self, arms: Sequence[Arm], budget: BudgetGuard) -> Iterator[Trial]:
@@ -232,7 +235,8 @@ class InterleavedOrder:
         for unit in self._units:
             missing = []
             for number in range(1, self._options.repeat + 1):
-                for position, question in unit:
+                for position in unit:
+                    question = self._questions.questions[position]
                     order = [0, 1]
                     shuffle(order)
                     missing += [
@@ -250,14 +254,15 @@ class InterleavedOrder:
 
     def add_score(self, arm: int, trial: Trial) -> None:
         """Note a score; the test gets a unit's difference once it and all earlier units are scored."""
-        content = trial.question.content_hash
-        self._scores.setdefault(content, ([], []))[arm].append(trial.scorecard.total)
-        unit = self._unit_of.get(content)
-        if self.test is None or unit is None or unit < self._counted:
+        if self.test is None:
+            return
+        self._scores.setdefault(trial.position, ([], []))[arm].append(trial.scorecard.total)
+        unit = self._unit_of[trial.position]
+        if unit < self._counted:
             return
         differences = []
-        for _, question in self._units[unit]:
-            arms = self._scores.get(question.content_hash, ([], []))
+        for position in self._units[unit]:
+            arms = self._scores.get(position, ([], []))
             if min(map(len, arms)) < self._options.repeat:
                 return
             first, second = ([score for score in scores if score is not None] for scores in arms)
