@@ -1,7 +1,7 @@
-"""Logs of recorded replies in three shapes, written with their expectations.
+"""A log of recorded replies with their expectations: `python make_log.py SHAPE ROWS FILE`.
 
-`few`: some hundred questions again and again, with replies as people wrote them (labelled/keywords); `new`: the same with
-a sentence of its own at the end of each reply, so that no reply comes twice; `own`: every row its own question and keywords.
+`varied`: no two rows have the same question, keywords or reply. `asked`: 200 questions, and still no reply twice, as a golden set that
+is asked again and again. A reply has some 500 characters; one of 33 is a certain error of any form.
 """
 
 import json
@@ -10,74 +10,38 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_LABELLED = Path(__file__).resolve().parents[2] / "labelled" / "keywords"
-_STREETS = ("Elm", "Oak", "Linden", "Harbor", "Mill", "Station", "Cedar", "Park", "Church", "River")
-_ITEMS = ("rent", "deposit", "insurance", "depreciation", "basis", "property tax", "repairs", "income")
-_TOOLS = ("query_database", "search_document_content", "list_business_documents")
+sys.path.append(str(Path(__file__).parents[1]))
+
+import varied
+
+_QUESTIONS = 200
+# Certain errors: a trace, a body, a system's line, a page, a template that was not filled.
 _ERRORS = (
-    "I encountered an error while searching the documents. Please try again later.",
-    "Sorry, something went wrong on our side and your request could not be completed.",
-    "Traceback (most recent call last):\n  File \"bot.py\", line 3, in ask\nKeyError: 'rent'",
+    'Traceback (most recent call last):\n  File "/app/bot.py", line {0}, in reply\n    return data["{1}"]\nKeyError: \'{1}\'',
+    "java.lang.IllegalStateException: pool {0} closed\n\tat com.example.Pool.get(Pool.java:{1})",
+    '{{"error": {{"code": 503, "message": "upstream {0} unavailable", "request_id": "{1}"}}}}',
+    "connect ECONNREFUSED 10.0.0.7:{0}",
+    "<html><head><title>502 Bad Gateway</title></head><body>proxy {0}</body></html>",
+    "openai.RateLimitError: Error code: 429 - {{'error': {{'message': 'quota {0}'}}}}",
+    "Dear {{{{customer_name}}}}, your order {0} is {{{{status}}}}.",
+    "Your balance of account {0} is undefined EUR as of NaN.",
+    "SQLSTATE[HY000] [{0}] Connection refused",
+    "",
 )
 
 
 def rows(shape: str, count: int) -> Iterator[dict[str, object]]:
     """`count` rows of a shape, the same ones each time."""
-    random.seed(16)
-    make = _own() if shape == "own" else _few()
+    draw = random.Random(16)
     for number in range(count):
-        row = next(make)
-        row["tools_used"] = [random.choice(_TOOLS)]
-        row["latency_ms"] = round(random.lognormvariate(6, 0.6), 1)
-        if shape == "new":
-            row["answer"] = f"{row['answer']} Entry {number} of the ledger says the same."
+        case = varied.question(number if shape == "varied" else number * 7919 % _QUESTIONS)
+        row = {**case, **varied.reply(str(case["question"]))}
+        if shape == "asked":
+            row["answer"] += f" This was entered as number {number} on day {draw.randrange(1, 99_999)}."
         if number % 33 == 7:
-            row["answer"] = random.choice(_ERRORS)
+            row["answer"] = draw.choice(_ERRORS).format(draw.randrange(1000, 9_999_999), number)
+        row["latency_ms"] = round(draw.lognormvariate(6, 0.6), 1)
         yield row
-
-
-def _few() -> Iterator[dict[str, object]]:
-    told = [
-        json.loads(line)
-        for name in ("business_a", "business_c")
-        for line in (_LABELLED / f"{name}.jsonl").read_text().splitlines()
-    ]
-    # Those that a loop by hand can read, too.
-    told = [one for one in told if all(isinstance(word, str) for word in one["expected_keywords"])]
-    while True:
-        one = random.choice(told)
-        yield {
-            "id": one["id"],
-            "question": one["question"],
-            "category": f"part {len(one['question']) % 7}",
-            "expected_tools": [_TOOLS[len(one["answer"]) % 3]],
-            "expected_keywords": one["expected_keywords"],
-            "answer": one["answer"],
-        }
-
-
-def _own() -> Iterator[dict[str, object]]:
-    number = 0
-    while True:
-        number += 1
-        street, item = random.choice(_STREETS), random.choice(_ITEMS)
-        house, amount, share = (
-            random.randrange(1, 9999),
-            random.randrange(1000, 900_000),
-            random.randrange(10, 99),
-        )
-        yield {
-            "id": f"q{number}",
-            "question": f"What was the {item} of {house} {street} Street in {2015 + number % 10}?",
-            "category": item,
-            "expected_tools": [_TOOLS[number % 3]],
-            "expected_keywords": [str(amount), street, f"{share}%", f"unit {number % 40}"],
-            "answer": (
-                f"The total {item} for {house} {street} Street comes to ${amount:,}, which is about {share}% of the "
-                f"year's budget. Most of it was booked in the second quarter; unit {number % 37} accounts for the rest, "
-                "and the documents on file agree with these figures."
-            ),
-        }
 
 
 if __name__ == "__main__":

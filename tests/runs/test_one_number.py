@@ -12,8 +12,10 @@ import pytest
 
 import answerkey as ak
 from answerkey.config import load_settings
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.model.feedback import ProductionReply
 from answerkey.runs.api import rescore, score_replies
+from answerkey.runs.log_rows import RowReader
 from answerkey.runs.logs import LogScoring
 from answerkey.runs.production import ProductionGrading
 from answerkey.transcripts.recorded_rows import reply_in_row
@@ -195,3 +197,34 @@ def test_names_only_in_tool_calls_do_not_overrule_tools_used(
     gate = ("--gate", "score >= 0.85")
     assert command("score", "log.jsonl", *gate).code == 0
     assert command("score", "log.jsonl", *gate, "-o", f"x.{ending}").code == 0
+
+
+@pytest.mark.parametrize("golden", [True, False], ids=["golden set", "inline"])
+def test_plain_rows_are_read_as_all_rows_are(golden: bool) -> None:
+    """The typed decoder gives the very trials, or leaves the row to the reader of all rows."""
+    chosen = random.Random(26)
+    values: dict[str, list[Any]] = {
+        "id": ["q1", "unknown", "", 7, 2.0, True, None],
+        "question": ["What is the rent of unit 2?", "Else?", " ", None, ["a"]],
+        "answer": [*ANSWERS, 12, ["text"]],
+        "category": ["A", "", None, 4],
+        "expected_tools": [["db"], [], [""], None, "db", [{"name": "db"}]],
+        "expected_keywords": [["rent", "1200"], [" "], [], None, [["a", "b"]], [5]],
+        "tools_used": [["db", "süd"], [], None, "db", [None]],
+        "latency_ms": [5, 17.25, -1, 1e300, "12", None, True],
+        "trial": [0, 3, -1, 2**31, 1.0, None, "1"],
+        "error": [None, "", "late"],
+        "note": ["x"],
+    }
+    weights = [5, 4, 9, 2, 2, 2, 3, 2, 1, 1, 1]
+    golden_set = [parse_question(case) for case in GOLDEN] if golden else None
+    read_plain = 0
+    for index in range(3000):
+        names = [name for name, weight in zip(values, weights, strict=True) if chosen.random() < weight / 9]
+        row = {name: chosen.choice(values[name][: chosen.choice([1, 2, 9])]) for name in names}
+        reader = RowReader(golden_set)
+        plain = reader._plain_trial(json.dumps(row).encode(), index, 4)
+        if plain is not None:
+            read_plain += 1
+            assert plain == RowReader(golden_set).trial(row, index, 4), row
+    assert read_plain > 300

@@ -1,6 +1,6 @@
 """The wording of scores: the one place where the facts of a score become a reason and the fields of a document."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -43,8 +43,8 @@ def reason(score: Score) -> str:
     return "; ".join(lost) or reason(facts.turns[0])
 
 
-def details(score: Score) -> dict[str, Any]:
-    """What a document lists of a score beside its value, weight and reason."""
+def details(score: Score, convert: Callable[[Any], Any] = msgspec.to_builtins) -> dict[str, Any]:
+    """What a document lists of a score beside its value, weight and reason; `convert` is applied to structs in it."""
     facts = score.facts
     if facts is None:
         return score.details
@@ -53,7 +53,7 @@ def details(score: Score) -> dict[str, Any]:
         if facts.forbidden:
             listed["forbidden"] = list(facts.forbidden)
     elif isinstance(facts, KeywordFacts):
-        listed = _quality_details(facts)
+        listed = _quality_details(facts, convert)
     elif isinstance(facts, ErrorFacts):
         listed = {"kind": facts.kind, "message": facts.message}
         if facts.because is not None:
@@ -142,20 +142,20 @@ def _found_words(facts: KeywordFacts) -> str:
     return f"{words}; missing {_names(facts.missing)}" if facts.missing else words
 
 
-def _quality_details(facts: KeywordFacts) -> dict[str, Any]:
+def _quality_details(facts: KeywordFacts, convert: Callable[[Any], Any]) -> dict[str, Any]:
     notes = {note.keyword: note for note in facts.notes}
     names = [match.keyword for match in facts.matches] or [*facts.found, *facts.missing]
     listed: dict[str, Any] = {
         "found": list(facts.found),
         "missing": list(facts.missing),
         "expected": [_expected(name, notes.get(name)) for name in names],
-        "matches": [msgspec.structs.asdict(match) for match in facts.matches],
+        "matches": [convert(match) for match in facts.matches],
     }
     if facts.declined is not None:
         listed["declined"] = facts.declined
     if facts.forbidden:
         listed["forbidden"] = [match.keyword for match in facts.forbidden]
-        listed["forbidden_matches"] = [msgspec.structs.asdict(match) for match in facts.forbidden]
+        listed["forbidden_matches"] = [convert(match) for match in facts.forbidden]
     if facts.judged is not None:
         listed["keywords"], listed["judge"] = facts.judged.by_keywords, facts.judged.by_judge
     return listed

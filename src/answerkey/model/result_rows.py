@@ -41,7 +41,7 @@ def result_lines(results: Iterable[Trial]) -> Iterable[bytes]:
     """All results as rows, some lines at a time; those of a log may be on their lines already."""
     if isinstance(results, LoggedResults) and results.lines is not None:
         return results.lines()
-    return (encode(result_document(result)) + b"\n" for result in results)
+    return map(row_line, results)
 
 
 def for_table(document: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,14 @@ def _line_for_table(line: bytes) -> bytes:
 
 def row_line(result: Trial) -> bytes:
     """A result's row as a line of JSON; the trial number of a row without one is written as 1."""
-    return encode(result_document(result)) + b"\n"
+    try:
+        return _encoder.encode(result_document(result, _as_it_is)) + b"\n"
+    except UnicodeEncodeError:
+        return encode(result_document(result)) + b"\n"
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 # A run as people look at it in Python: a row for each result, a DataFrame, and a page's worth of HTML in a notebook.

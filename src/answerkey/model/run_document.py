@@ -1,18 +1,20 @@
 """The run document that others script against: `run --json`, `show --json`, `report -o x.json`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
-from answerkey.model.scorecard import UNNUMBERED, Score, Scorecard, Trial
+from answerkey.model.scorecard import UNNUMBERED, Scorecard, Trial
 
 if TYPE_CHECKING:
     from answerkey.model.run import Run
 
 
+# What is done with the structs in a document.
+Convert = Callable[[Any], Any]
 # Version of the document's layout.
 SCHEMA = 1
 # What it says of the run itself, under the names of RunInfo.
@@ -52,16 +54,19 @@ def run_header(run: "Run") -> dict[str, Any]:
     }
 
 
-def result_document(result: Trial) -> dict[str, Any]:
-    """One entry of `results`. A conversation's entry has its turns beside the mean over them."""
+def result_document(result: Trial, convert: Convert = msgspec.to_builtins) -> dict[str, Any]:
+    """One entry of `results`. A conversation's entry has its turns beside the mean over them.
+
+    `convert` is applied to the structs in it; what is written as JSON at once can have them as they are.
+    """
     question, card = result.question, result.scorecard
-    reply = reply_document(result.replies, card)
+    reply = reply_document(result.replies, card, convert)
     document = {
         "id": question.id,
         "trial": 1 if result.number == UNNUMBERED else result.number,
         "question": question.question,
         "category": question.category,
-        **scorecard_document(card),
+        **scorecard_document(card, convert),
         "reply": reply,
         "metrics": card.metrics,
         # Beside the score as well, where a table of rows has it.
@@ -77,8 +82,8 @@ def result_document(result: Trial) -> dict[str, Any]:
         document["turns"] = [
             {
                 "question": turn.question,
-                **scorecard_document(turn_card),
-                "reply": reply_document((reply,), turn_card),
+                **scorecard_document(turn_card, convert),
+                "reply": reply_document((reply,), turn_card, convert),
                 "metrics": turn_card.metrics,
                 **({"findings": turn_card.findings} if turn_card.findings else {}),
             }
@@ -87,22 +92,27 @@ def result_document(result: Trial) -> dict[str, Any]:
     return document
 
 
-def scorecard_document(card: Scorecard) -> dict[str, Any]:
+def scorecard_document(card: Scorecard, convert: Convert = msgspec.to_builtins) -> dict[str, Any]:
     """A score with its components and reasons."""
     return {
         "score": card.total,
         "grade": card.grade,
         "passed": card.passed,
-        "components": {name: score_document(score, score.weight) for name, score in card.components.items()},
+        "components": {
+            name: {
+                "score": score.value,
+                "weight": score.weight,
+                "reason": reason(score),
+                **details(score, convert),
+            }
+            for name, score in card.components.items()
+        },
     }
 
 
-def score_document(score: Score, weight: float | None) -> dict[str, Any]:
-    """A component with its weight."""
-    return {"score": score.value, "weight": weight, "reason": reason(score), **details(score)}
-
-
-def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> dict[str, Any]:
+def reply_document(
+    replies: Sequence[Reply], card: Scorecard | None = None, convert: Convert = msgspec.to_builtins
+) -> dict[str, Any]:
     """The reply; of a conversation the last one, with the tools, sources and time of all."""
     if not replies:
         return {
@@ -122,13 +132,13 @@ def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> d
     return {
         "text": last.text,
         "tools_used": [call.name for call in calls],
-        "tool_calls": [msgspec.to_builtins(call) for call in calls],
-        "sources": [msgspec.to_builtins(source) for reply in replies for source in reply.sources],
+        "tool_calls": [convert(call) for call in calls],
+        "sources": [convert(source) for reply in replies for source in reply.sources],
         "error": None if error is None else _error_document(error, replies),
         "latency_ms": round(sum(taken), 3) if taken else None,
-        "timings": msgspec.to_builtins(last.timings),
-        "usage": msgspec.to_builtins(last.usage),
-        "evidence": msgspec.to_builtins(last.evidence),
+        "timings": convert(last.timings),
+        "usage": convert(last.usage),
+        "evidence": convert(last.evidence),
         "finish": last.finish,
         "reasoning": last.reasoning,
         "conversation_id": last.conversation_id,

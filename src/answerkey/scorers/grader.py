@@ -240,34 +240,32 @@ class Grader:
             return self.unscored(reply.failure.message, reply.failure.kind)
         weights = self.scoring.weights
         components: dict[str, Score] = {}
-        values: dict[str, float | None] = {}
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
         for score in self._scores(question, reply, judged, earlier):
-            name = score.name
-            if isinstance(score.facts, ErrorFacts):
-                error = Failure(cast("ErrorKind", score.facts.kind), score.facts.message)
-            elif self._blends and name == "response_quality":
-                score = _blended(score, judged, self._quality_shares)  # the same score, blended
-            weight = weights.get(name)
-            if weight is not None:
-                value = score.value
-                if value is not None and not 0.0 <= value <= 1.0:
-                    score = _out_of_range(score)  # the same score, unscored
-                values[name] = score.value
-                components[name] = Score(name, score.value, score.reason, weight, score.details, score.facts)
-            else:
-                metrics[name] = score.value
-                if score.details or score.facts is not None:
+            name, value, facts = score.name, score.value, score.facts
+            if name not in weights:
+                metrics[name] = value
+                if facts is not None or score.details:
                     findings[name] = details(score)
+            else:
+                if self._blends and name == "response_quality":
+                    score = _blended(score, judged, self._quality_shares)  # the same score, blended
+                elif value is not None and not 0.0 <= value <= 1.0:
+                    score = _out_of_range(score)  # the same score, unscored
+                components[name] = Score(
+                    name, score.value, score.reason, weights[name], score.details, score.facts
+                )
+            if type(facts) is ErrorFacts:
+                error = Failure(cast("ErrorKind", facts.kind), facts.message)
         if len(components) < len(weights):
             components |= {
                 name: Score(name, None, "its scorer said nothing of this reply", weight)
                 for name, weight in weights.items()
                 if name not in components
             }
-        points = total(values, weights)
+        points = total({name: score.value for name, score in components.items()}, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
 
     def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:

@@ -103,20 +103,20 @@ class ResponseQuality(BaseScorer):
         keywords = question.expected_keywords
         if not keywords:
             return 1.0, _NOTHING_EXPECTED
-        names = keyword_names(keywords)
         # A plain text is its own name, and most sets have nothing else.
-        plain = self._must == "marked" and tuple(names) == keywords
-        notes = () if plain else self._notes(keywords, names)
+        is_plain = set(map(type, keywords)) == {str}
+        names: Sequence[str] = keywords if is_plain else keyword_names(keywords)  # type: ignore[assignment]  # texts
+        notes = () if is_plain and self._must == "marked" else self._notes(keywords, names)
         matches = self.find(keywords, text, question.question)
-        found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
-        missing: tuple[str, ...] = ()
-        if len(found) < len(names):
-            missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
+        found: list[str] = []
+        missing: list[str] = []
+        for name, match in zip(names, matches, strict=True):
+            (found if match.found else missing).append(name)
         spans = tuple(map(_keyword_match, names, matches)) if self.spans else ()
         value = len(found) / len(names)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
             value = 0.0
-        return value, KeywordFacts(found, missing, spans, notes)
+        return value, KeywordFacts(tuple(found), tuple(missing), spans, notes)
 
     def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
         """The essential and computed ones among the expectations."""
