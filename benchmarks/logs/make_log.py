@@ -1,7 +1,7 @@
 """A log of recorded replies with their expectations: `python make_log.py SHAPE ROWS FILE`.
 
-`varied`: no two rows have the same question, keywords or reply. `asked`: 200 questions, and still no reply twice, as a golden set that
-is asked again and again. A reply has some 500 characters; one of 33 is a certain error of any form.
+`varied`: no two rows have the same question, keywords or reply. `asked`: 200 questions, and still no reply twice, as of a golden
+set that is asked again and again. A reply has some 500 characters; one of 33 is a certain error of any form.
 """
 
 import json
