@@ -187,7 +187,7 @@ def print_run(run: Run, *, worst: int = 10) -> None:
 
 def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
     """Stream the run document to stdout."""
-    from answerkey.report.row_files import write_json
+    from answerkey.model.result_rows import write_json
 
     stream = stdout or sys.stdout.buffer
     write_json(run, stream)

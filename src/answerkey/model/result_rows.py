@@ -1,20 +1,18 @@
 """One row per reply: the run document's entries as lines of JSON, which row files hold and the document is put together from."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.run import LoggedResults
-from answerkey.model.run_document import result_document
+from answerkey.model.run_document import result_document, run_header
 from answerkey.model.scorecard import Trial, shown_score
 from answerkey.text.normalise import without_surrogates
 
 if TYPE_CHECKING:
     from answerkey.model.run import Run
-    from answerkey.model.scorecard import Trial
 
 
 # What a table has no columns for.
@@ -42,6 +40,24 @@ def result_lines(results: Iterable[Trial]) -> Iterable[bytes]:
     if isinstance(results, LoggedResults) and results.lines is not None:
         return results.lines()
     return map(row_line, results)
+
+
+def write_json(run: "Run", file: BinaryIO) -> None:
+    """Write the run document; memory does not grow with the number of results."""
+    # Drop the header's closing brace to append the results.
+    file.write(encode(run_header(run))[:-1])
+    file.write(b',"results":[')
+    before = b"\n"
+    for lines in result_lines(run.results):
+        # A line of JSON contains no line break.
+        file.write(before + lines[:-1].replace(b"\n", b",\n"))
+        before = b",\n"
+    file.write(b"\n]}\n")
+
+
+def write_jsonl(run: "Run", file: BinaryIO) -> None:
+    """Write one object per result."""
+    file.writelines(result_lines(run.results))
 
 
 def for_table(document: dict[str, Any]) -> dict[str, Any]:
@@ -137,6 +153,8 @@ def run_html(run: "Run") -> str:
 
 
 def _parts(run: "Run") -> Iterator[str]:
+    from html import escape  # for notebooks only
+
     summary = run.summary
     interval = summary.interval
     spread = (
@@ -167,6 +185,8 @@ def _parts(run: "Run") -> Iterator[str]:
 
 
 def _table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> Iterator[str]:
+    from html import escape
+
     yield "<table><tr>" + "".join(f'<th style="{_STYLE}">{escape(name)}</th>' for name in head) + "</tr>"
     for row in rows:
         cells = (escape(cell if len(cell) <= 200 else f"{cell[:199]}…") for cell in row)

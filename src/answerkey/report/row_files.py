@@ -1,4 +1,4 @@
-"""Files with a row per reply (JSON, JSON Lines, CSV) and JUnit XML; all are streamed."""
+"""CSV with a row per reply, and JUnit XML; both are streamed."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -8,9 +8,9 @@ from typing import BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
 from answerkey.model.reply import SYSTEM_ERRORS
-from answerkey.model.result_rows import encode, result_lines, suspected_words
+from answerkey.model.result_rows import encode, suspected_words
 from answerkey.model.run import GateResult, Run, RunInfo
-from answerkey.model.run_document import result_document, run_header
+from answerkey.model.run_document import result_document
 from answerkey.model.scorecard import RowOrigin, Trial, mean_score, passes
 from answerkey.report.detail import losses_of
 from answerkey.report.tables import Column, write_table
@@ -31,24 +31,6 @@ _LAST = (
     "error",
     "metrics",
 )
-
-
-def write_json(run: Run, file: BinaryIO) -> None:
-    """Write the run document; memory does not grow with the number of results."""
-    # Drop the header's closing brace to append the results.
-    file.write(encode(run_header(run))[:-1])
-    file.write(b',"results":[')
-    before = b"\n"
-    for lines in result_lines(run.results):
-        # A line of JSON contains no line break.
-        file.write(before + lines[:-1].replace(b"\n", b",\n"))
-        before = b",\n"
-    file.write(b"\n]}\n")
-
-
-def write_jsonl(run: Run, file: BinaryIO) -> None:
-    """Write one object per result."""
-    file.writelines(result_lines(run.results))
 
 
 def write_csv(run: Run, file: BinaryIO) -> None:

@@ -38,7 +38,6 @@ from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.runs.truth import with_truth
 from answerkey.scorers.plan import make_grader
-from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.files import input_path
 from answerkey.transcripts.payloads import reply_from_payload
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from answerkey.runs.fault_results import FaultResult
     from answerkey.runs.logs import LogScoring
     from answerkey.store.sql import SqlStore
+    from answerkey.targets.resolve import TargetLike
 
 # Another judge for a stored run, or a function that changes the settings of its own.
 JudgeChange = JudgeLike | Callable[[JudgeSettings], JudgeSettings]
@@ -57,7 +57,7 @@ JudgeChange = JudgeLike | Callable[[JudgeSettings], JudgeSettings]
 
 def evaluate(
     questions: QuestionsLike | None = None,
-    target: TargetLike | None = None,
+    target: "TargetLike | None" = None,
     options: Options | None = None,
     *,
     scorers: Sequence[Any] = (),
@@ -79,7 +79,7 @@ def evaluate(
 
 async def evaluate_async(
     questions: QuestionsLike | None = None,
-    target: TargetLike | None = None,
+    target: "TargetLike | None" = None,
     options: Options | None = None,
     *,
     scorers: Sequence[Any] = (),
@@ -128,7 +128,7 @@ async def evaluate_async(
 def resume(
     run: str = "latest",
     *,
-    target: TargetLike | None = None,
+    target: "TargetLike | None" = None,
     judge: JudgeChange | None = None,
     scorers: Sequence[Any] = (),
     store: str | None = None,
@@ -213,8 +213,8 @@ def rescore(
 
 def ab(
     questions: QuestionsLike | None = None,
-    a: TargetLike | None = None,
-    b: TargetLike | None = None,
+    a: "TargetLike | None" = None,
+    b: "TargetLike | None" = None,
     options: Options | None = None,
     *,
     early_stop: bool = False,
@@ -274,7 +274,7 @@ def _experiment_gates(context: RunContext, gates: Sequence[str]) -> "list[Gate]"
 
 def faults(
     questions: QuestionsLike | None = None,
-    target: TargetLike | None = None,
+    target: "TargetLike | None" = None,
     options: Options | None = None,
     *,
     kinds: Sequence[str] = (),
@@ -468,7 +468,7 @@ def evaluate_trec_run(
 
 
 def _default_notes(
-    questions: QuestionsLike | None, target: TargetLike | None, settings: Settings
+    questions: QuestionsLike | None, target: "TargetLike | None", settings: Settings
 ) -> Iterator[str]:
     """What was used because nothing was given or configured."""
     if questions is not None or settings.questions is not None:

@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,11 @@ from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
 from answerkey.runs.progress import NO_PROGRESS, Progress
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
-from answerkey.targets.resolve import PricedTarget, TargetLike, resolve_target
 
 if TYPE_CHECKING:
     from answerkey.gates import Gate
     from answerkey.judge.session import Judge
+    from answerkey.targets.resolve import TargetLike
 
 # The golden set and the chatbot that come with the package, as an argument of `answerkey run`.
 DEMO = "demo"
@@ -48,7 +48,7 @@ JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
 
 
-class RunContext(msgspec.Struct, frozen=True, kw_only=True):
+class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a command needs to ask and grade."""
 
     settings: Settings
@@ -57,17 +57,21 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     # None: replies are graded without a model.
     judge: "Judge | None"
     gates: "tuple[Gate, ...]"
-    engine: BaseEngine
     progress: Progress = NO_PROGRESS
     # What was computed for the questions; None: nothing.
     truth: RunTruth | None = None
 
-    def target(self, spec: TargetLike) -> BaseTarget:
+    @cached_property
+    def engine(self) -> BaseEngine:
+        """Asks the questions; logs and rescoring do without."""
+        return adapt_engine(engines.get(self.options.engine)(self.options))
+
+    def target(self, spec: "TargetLike") -> BaseTarget:
         """The target of a spec, not open yet, with the observers of these options."""
         [target] = self.targets([spec])
         return target
 
-    def targets(self, specs: Sequence[TargetLike]) -> list[BaseTarget]:
+    def targets(self, specs: "Sequence[TargetLike]") -> list[BaseTarget]:
         """The targets of several specs, which share one set of observers."""
         targets = [self._unobserved(spec) for spec in specs]
         if self.options.traces is None and self.options.proxy is None:
@@ -77,7 +81,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         observers = Observers(self.options)
         return [ObservedTarget(target, observers) for target in targets]
 
-    def _unobserved(self, spec: TargetLike) -> BaseTarget:
+    def _unobserved(self, spec: "TargetLike") -> BaseTarget:
+        from answerkey.targets.resolve import PricedTarget, resolve_target  # logs have no target
+
         make = partial(
             resolve_target,
             spec,
@@ -109,7 +115,6 @@ def make_context(
         grader=grader,
         judge=judge,
         gates=_make_gates(options, grader.directions),
-        engine=adapt_engine(engines.get(options.engine)(options)),
         progress=progress or NO_PROGRESS,
     )
 
@@ -157,12 +162,12 @@ def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSetting
 
 
 def choose_target(
-    target: TargetLike | None,
+    target: "TargetLike | None",
     settings: Settings,
     *,
     questions: QuestionsLike | None = None,
     options: Options | None = None,
-) -> TargetLike:
+) -> "TargetLike":
     """The given or configured chatbot; the demo only where it is asked for or nothing at all suggests another one.
 
     A job that lost its configuration must not pass because the demo answers well.

@@ -4,7 +4,6 @@ A log may be larger than memory, and its blocks may be scored in any order, by a
 plain data, and `LogRun` adds the parts up.
 """
 
-import asyncio
 import errno
 import os
 import sys
@@ -550,6 +549,7 @@ async def _judged(
     logged: Iterable[LoggedTrial], grader: Grader, judging: "JudgingSession"
 ) -> AsyncIterator[tuple[Trial, int]]:
     """The trials, scored, in the log's order."""
+    import asyncio  # most logs have no judge, and nothing to await
 
     async def score(one: LoggedTrial) -> tuple[Trial, int]:
         trial = one.trial

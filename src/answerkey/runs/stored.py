@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +16,9 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, round_down
 from answerkey.model.summary import BAD_ROW, Summary
 from answerkey.store import open_store
-from answerkey.store.sql import SqlStore
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
 
 
 def new_run_id() -> str:
@@ -30,7 +33,7 @@ def resume_command(info: RunInfo) -> str:
     return f"answerkey {command} {info.id}"
 
 
-def open_configured_store(settings: Settings, url: str | None = None, *, create: bool = True) -> SqlStore:
+def open_configured_store(settings: Settings, url: str | None = None, *, create: bool = True) -> "SqlStore":
     """The store at a URL, by default that of ANSWERKEY_STORE, of the configuration, or `.answerkey/answerkey.db`."""
     named = url or os.environ.get("ANSWERKEY_STORE")
     if named:
@@ -58,19 +61,19 @@ def find_baseline(settings: Settings, options: Options) -> RunInfo | None:
         ) from None
 
 
-def load_stored_run(store: SqlStore, reference: str) -> Run:
+def load_stored_run(store: "SqlStore", reference: str) -> Run:
     """The run that a reference names (an id, a unique prefix, a name, `latest`, `latest~1`), with its warnings."""
     run = store.load_run(store.find_run(reference))
     return msgspec.structs.replace(run, warnings=run.warnings or run_warnings(run.info, run.summary))
 
 
-def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question]) -> Iterator[Trial]:
+def stored_trials(store: "SqlStore", info: RunInfo, questions: Iterable[Question]) -> Iterator[Trial]:
     """The stored trials of these questions that count: of the run's target, and within its repeats."""
     for position, question in enumerate(questions):
         yield from trials_at(store, info, position, question)
 
 
-def trials_at(store: SqlStore, info: RunInfo, position: int, question: Question) -> Iterator[Trial]:
+def trials_at(store: "SqlStore", info: RunInfo, position: int, question: Question) -> Iterator[Trial]:
     """The stored trials of one question that count."""
     for number, replies in store.trials_of(info, question.ask_hash):
         # Rows of a log may have any trial number, and all of them count.
