@@ -402,15 +402,20 @@ def find_reply_key(store: SqlStore, info: RunInfo, question_id: str, trial: int)
 # The questions of two or more runs side by side, paired by id
 
 
+# The runs by the names of their columns, the base first.
+SIDES = ("base", "candidate", "run2", "run3", "run4", "run5")
 # The side in a column such as `change.response_quality` → the runs that it needs.
-_SIDES = {"base": (0,), "candidate": (1,), "change": (0, 1)}
+_SIDES: dict[str, tuple[int, ...]] = {name: (number,) for number, name in enumerate(SIDES)} | {
+    "change": (0, 1)
+}
 
 
 class PairFilter(TrialFilter, frozen=True, kw_only=True):
     """Which questions are wanted, and in what order; a trial in any of the runs may meet the filters."""
 
     show: Literal["regressions", "improvements", "different", "all"] = "all"
-    # base, candidate, change or position, or one of the first three with a measure: change.response_quality.
+    # A side, `change` (of several candidates the largest loss), `gain` or position; a side or `change` also with a measure:
+    # change.response_quality.
     sort: ShortText = "change"
 
 
@@ -444,8 +449,14 @@ class PairTable(TableQuery[PairFilter, PairRow]):
             f"(COALESCE(g{number}.score, 0.0) - COALESCE(g0.score, 0.0))"
             for number in range(1, len(self._infos))
         ]
-        scores = {"base": "g0.score", "candidate": "g1.score", "change": self._changes[0]}
-        super().__init__(store.database, {**scores, "position": "g0.position"})
+        scores = {name: f"g{number}.score" for number, name in enumerate(SIDES[: len(self._infos)])}
+        least, most = ("LEAST", "GREATEST") if store.database.dialect == "postgresql" else ("MIN", "MAX")
+        every = ", ".join(self._changes)
+        several = len(candidates) > 1
+        change, gain = (f"{least}({every})", f"{most}({every})") if several else (every, every)
+        super().__init__(
+            store.database, {**scores, "change": change, "gain": gain, "position": "g0.position"}
+        )
 
     def counts_with_page(self, criteria: PairFilter) -> bool:
         """The runs are joined once, for the page and the count."""
@@ -507,7 +518,7 @@ class PairTable(TableQuery[PairFilter, PairRow]):
         """The value of each column such as `change.response_quality`, for each key."""
         parts = [name.partition(".") for name in names]
         means: list[dict[str, dict[int, float]]] = []
-        for run in (0, 1):
+        for run in range(len(self._infos)):
             measures = {measure for side, _, measure in parts if run in _SIDES.get(side, ())}
             # Each run is read once, and only if one of its measures is needed.
             means.append(measure_means(connection, self._infos[run], measures) if measures else {})
@@ -518,7 +529,7 @@ class PairTable(TableQuery[PairFilter, PairRow]):
     ) -> list[float | None]:
         side, _, measure = name.partition(".")
         runs = _SIDES.get(side, ())
-        if not runs or (keys and any(measure not in means[run] for run in runs)):
+        if not runs or runs[-1] >= len(means) or (keys and any(measure not in means[run] for run in runs)):
             raise UsageError(f"these runs have no {name[:60]!r} to sort or filter by")
         values = [
             [means[run].get(measure, {}).get(key[2 * run + 1]) for key in keys]  # a key is score, position, …

@@ -12,6 +12,7 @@ from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Summary
+from answerkey.report.sheets import Sheet, ranking_sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import component_words
 from answerkey.report.wording import (
@@ -215,8 +216,6 @@ def _p(value: float | None) -> str:
 
 
 _PAGE = 20
-# With more than two runs a row is much taller.
-_PAGE_OF_MANY = 10
 _MOST_RUNS = 6
 _RECENT = 50
 _REPLY = 4_000
@@ -235,6 +234,8 @@ class CompareQuery(PairFilter, frozen=True, kw_only=True):
     base: ShortText | None = None
     # A part of the name of a run to choose.
     find: ShortText | None = None
+    # Empty: the largest changes in the direction of the verdict.
+    sort: ShortText = ""
     page: PageNumber = 1
 
 
@@ -271,11 +272,16 @@ class CompareView(TableView, frozen=True, kw_only=True):
 
     @property
     def table(self) -> Table | None:
-        """The table of questions; None unless there are two runs."""
-        if len(self.sides) != 2:
-            return None
+        """The table of questions; None unless there are two or more runs."""
         infos = [side.info for side in self.sides]
+        if len(infos) < 2:
+            return None
         return pair_table(self.query, pair_layout(infos, self.metrics), self.rows, infos[1])
+
+    @property
+    def sheet(self) -> Sheet | None:
+        """Every figure of more than two runs, as `answerkey compare` shows them."""
+        return None if self.ranking is None else ranking_sheet(self.ranking)
 
     @property
     def tone(self) -> str:
@@ -303,14 +309,8 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         sides = tuple(Side(info, None, None) for info in infos)
         recent = _comparable_runs(store, infos, query.find)
         return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
-    size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
-    # First, since an unknown column is a bad request.
     summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
     metrics = _metrics(summaries)
-    pair_layout(infos, metrics).columns(query)
-    rows, total = PairTable(store, infos[0], infos[1:]).page(
-        query, limit=size, offset=(query.page - 1) * size
-    )
     versus = ranking = problem = None
     unpaired = 0
     scores: dict[str, float] = {}
@@ -325,6 +325,11 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     except UsageError as error:
         # No common questions: not a bad request.
         problem = str(error)
+    query = _sorted(query, better=versus is not None and versus.verdict == "better")
+    pair_layout(infos, metrics).columns(query)
+    rows, total = PairTable(store, infos[0], infos[1:]).page(
+        query, limit=_PAGE, offset=(query.page - 1) * _PAGE
+    )
     return CompareView(
         query=query,
         sides=tuple(_side(info, scores.get(info.id)) for info in infos),
@@ -332,11 +337,16 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         unpaired=unpaired,
         ranking=ranking,
         problem=problem,
-        paging=Paging(query.page, size, total),
+        paging=Paging(query.page, _PAGE, total),
         rows=tuple(_row(row) for row in rows),
         metrics=metrics,
         facets=_facets(summaries),
     )
+
+
+def _sorted(query: CompareQuery, *, better: bool) -> CompareQuery:
+    """The query with its order: what changed most in the direction of the verdict is read first."""
+    return msgspec.structs.replace(query, sort=query.sort or ("-change" if better else "change"))
 
 
 def _comparable_runs(store: SqlStore, chosen: list[RunInfo], text: str | None) -> list[RunInfo]:
@@ -352,10 +362,10 @@ def _comparable_runs(store: SqlStore, chosen: list[RunInfo], text: str | None) -
 
 
 def export_pairs(store: SqlStore, query: CompareQuery) -> ExportedTable:
-    """The table of two runs as a file."""
-    infos = _runs(store, query)
-    if len(infos) != 2:
-        raise UsageError("export needs two runs: name a base and a run")
+    """The table of two or more runs as a file."""
+    infos, query = _runs(store, query), _sorted(query, better=False)
+    if len(infos) < 2:
+        raise UsageError("export needs two runs or more: name a base and a run")
     summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
     rows = PairTable(store, infos[0], infos[1:]).every(query)
     return pair_layout(infos, _metrics(summaries)).export(

@@ -18,10 +18,11 @@ from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words, score_percent
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.questions import PairFilter, QuestionFilter, QuestionTable, difference
+from answerkey.store.questions import SIDES, PairFilter, QuestionFilter, QuestionTable, difference
 from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore, figure_of
 from answerkey.store.table_query import Range, TableFilter
 from answerkey.text.differences import Piece
+from answerkey.text.normalise import one_line
 
 _MAX_COLUMNS = 40
 # Characters of a question or a reply on a page; files have them whole.
@@ -473,21 +474,27 @@ def export_replies(store: SqlStore, query: ProductionFilter) -> ExportedTable:
     return REPLY_LAYOUT.export(query, rows())
 
 
-# The questions of two runs
+# The questions of two or more runs
 
 
 _PAIR_COLUMNS = (
     Column(name="question", title="Question", sort="position", wide=True),
     Column(name="id", title="Id"),
     Column(name="category", title="Category"),
-    Column(name="base", title="Base", kind="score", sort="base"),
-    Column(name="candidate", title="Candidate", kind="score", sort="candidate"),
+)
+# Of two runs, and of more.
+_PAIR_CHANGES = (
     Column(name="change", title="Change", kind="change", note="Points of a hundred", sort="change"),
     Column(
         name="why", title="Why", kind="why", wide=True, note="How the first trial differs from the base’s"
     ),
 )
-_DEFAULT_PAIR_COLUMNS = ("question", "category", "base", "candidate", "change", "why")
+_CHANGES = (
+    Column(
+        name="change", title="Largest loss", kind="change", note="Of any run from the base", sort="change"
+    ),
+    Column(name="gain", title="Largest gain", kind="change", note="Of any run from the base", sort="-gain"),
+)
 # What values of a measure are, and their differences.
 _MEASURE_KINDS: dict[str, tuple[Kind, Kind]] = {
     "component": ("score", "change"),
@@ -541,23 +548,32 @@ def pair_columns(infos: Sequence[RunInfo], metrics: Iterable[str]) -> tuple[Colu
     kinds = dict.fromkeys(components, "component") | {"latency_ms": "latency_ms", "cost": "cost"}
     for name in metrics:
         kinds.setdefault(name, "metric")
-    columns = list(_PAIR_COLUMNS)
+    sides = dict(zip(SIDES, _side_titles(infos), strict=False))
+    scores = [Column(name=side, title=words, kind="score", sort=side) for side, words in sides.items()]
+    columns = [*_PAIR_COLUMNS, *scores, *(_CHANGES if len(infos) > 2 else _PAIR_CHANGES)]
     for name, measured in kinds.items():
         title = {"latency_ms": "Time"}.get(name) or SHORT_NAMES.get(name, name_words(name).capitalize())
         value, change = _MEASURE_KINDS[measured]
-        for side, kind, words in (
-            ("base", value, f"{title}: base"),
-            ("candidate", value, f"{title}: candidate"),
-            ("change", change, f"{title}: change"),
-        ):
+        named = [(side, value, f"{title}: {words.lower()}") for side, words in sides.items()]
+        if len(infos) == 2:
+            named.append(("change", change, f"{title}: change"))
+        for side, kind, words in named:
             key = f"{side}.{name}"
             columns.append(Column(name=key, title=words, kind=kind, note="Mean of its trials", sort=key))
     return tuple(columns)
 
 
+def _side_titles(infos: Sequence[RunInfo]) -> list[str]:
+    if len(infos) == 2:
+        return ["Base", "Candidate"]
+    return [one_line(info.name, 24) for info in infos]
+
+
 def pair_layout(infos: Sequence[RunInfo], metrics: Iterable[str]) -> TableLayout[CompareRow]:
-    """The table of the questions of two runs."""
-    return TableLayout(offered=pair_columns(infos, metrics), default=_DEFAULT_PAIR_COLUMNS, cell=_pair_cell)
+    """The table of the questions of two or more runs."""
+    changes = ("change", "gain") if len(infos) > 2 else ("change", "why")
+    default = ("question", "category", *SIDES[: len(infos)], *changes)
+    return TableLayout(offered=pair_columns(infos, metrics), default=default, cell=_pair_cell)
 
 
 def pair_table(
@@ -576,12 +592,10 @@ def _pair_cell(row: CompareRow, name: str) -> Any:
     match name:
         case "question" | "id" | "category" | "why":
             return getattr(row, name)
-        case "base":
-            return row.scores[0]
-        case "candidate":
-            return row.scores[1]
         case "change":
-            return difference(*row.scores[:2])
+            return min((change for change in row.changes if change is not None), default=None)
+        case "gain":
+            return max((change for change in row.changes if change is not None), default=None)
     side, _, measure = name.partition(".")
-    values = [measures.get(measure) for measures in row.measures[:2]]
-    return difference(*values) if side == "change" else values[side == "candidate"]
+    values = [measures.get(measure) for measures in row.measures] if measure else row.scores
+    return difference(*values[:2]) if side == "change" else values[SIDES.index(side)]
