@@ -76,7 +76,7 @@ def test_an_index_finds_what_looking_through_all_texts_does(store, monkeypatch):
         store.database.index_texts()
         store.database.index_texts()
     else:
-        assert "MATCH" in str(store.database.search("production_replies", "p", "montrose"))
+        assert "MATCH" in str(store.database.search("production_replies", "montrose"))
     indexed = [found(store, text=word) for word in words]
     monkeypatch.setattr(type(store.database), "search", Database.search)
     assert [found(store, text=word) for word in words] == indexed
@@ -99,9 +99,9 @@ def test_a_server_asks_its_index(own_postgres_server):
     with open_store(own_postgres_server.new_database()) as store:
         ProductionReplies(store).add([production_reply(f"r{number}", "a text") for number in range(50)])
         store.database.index_texts()
-        tables, (condition, (value,)) = store.database.search("production_replies", "p", "montrose")
+        query = store.database.search("production_replies", "montrose")
         with store.database.reading() as connection:
             # Fifty rows are read sooner than any index.
             connection.run("SET LOCAL enable_seqscan = off")
-            plan = connection.run(f"EXPLAIN SELECT id FROM {tables} WHERE {condition}", (value,)).fetchall()
+            plan = connection.run(f"EXPLAIN {query.text}", query.values).fetchall()
     assert "production_replies_words" in str(plan)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, Response
 
 from answerkey.comparison.run_comparison import Columns, columns_from_store, compare_runs
 from answerkey.comparison.run_ranking import Ranking, rank_runs
-from answerkey.errors import UnknownNameError, UsageError
+from answerkey.errors import AnswerkeyError, UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.feedback import FeedbackStats
 from answerkey.model.run import Run, RunInfo
@@ -144,6 +144,11 @@ class SizedCache(Generic[Made]):
         self._items: OrderedDict[Key, Made] = OrderedDict()
         self._lock = Lock()
 
+    def known(self, key: Key) -> Made | None:
+        """The value for a key, if it was made."""
+        with self._lock:
+            return self._items.get(key)
+
     def get(self, key: Key, make: Callable[[], Made]) -> Made:
         """The value for a key, computed if needed; the least recently used values are dropped for it."""
         with self._lock:
@@ -183,6 +188,48 @@ def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Compar
     """As `answerkey compare` does; raises UsageError where the runs have no scored question in common."""
     infos = (base, candidate)
     return _comparisons.get(_key(store, infos), lambda: compare_runs(*_read(store, infos)))
+
+
+# Seconds of processor time that one visit spends on the verdicts of a trend.
+_TREND_S = 0.3
+_filling = Lock()
+
+
+def compare_in_turn(store: SqlStore, pairs: Sequence[tuple[RunInfo, RunInfo]]) -> list[Comparison | None]:
+    """Comparisons of (base, candidate) in this order; None: not comparable, or computed after the visit for the next one."""
+    begun = time.thread_time()
+    compared: list[Comparison | None] = []
+    missing = []
+    for infos in pairs:
+        known = _comparisons.known(_key(store, infos))
+        if known is None and time.thread_time() - begun > _TREND_S:
+            missing.append(infos)
+        else:
+            known = known or _comparison_if_any(store, infos)
+        compared.append(known)
+    if missing:
+        Thread(target=_fill, args=(store, missing), daemon=True).start()
+    return compared
+
+
+def _fill(store: SqlStore, pairs: Sequence[tuple[RunInfo, RunInfo]]) -> None:
+    """Compute what a visit left out, unless another thread does so already."""
+    if not _filling.acquire(blocking=False):
+        return
+    try:
+        # The next visitor is told if the store cannot be read.
+        with suppress(AnswerkeyError):
+            for infos in pairs:
+                _comparison_if_any(store, infos)
+    finally:
+        _filling.release()
+
+
+def _comparison_if_any(store: SqlStore, infos: tuple[RunInfo, RunInfo]) -> Comparison | None:
+    try:
+        return compare_stored(store, *infos)
+    except UsageError:
+        return None
 
 
 def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:

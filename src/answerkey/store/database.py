@@ -196,10 +196,10 @@ class Database(ABC):
         pattern = _substring_pattern(text.replace("\0", "").casefold())
         return Sql(f"{expression} {self.like} ? ESCAPE '!'", (pattern,))
 
-    def search(self, table: str, alias: str, text: str) -> tuple[str, Sql]:
-        """How to search a table's text: what to select from (the table, joined to its index if it has one), and
-        the condition."""
-        return f"{table} {alias}", self.contains(str(TABLES[table].searched).format(row=alias), text)
+    def search(self, table: str, text: str) -> Sql:
+        """SELECT the keys of the rows whose text contains this."""
+        said = self.contains(str(TABLES[table].searched).format(row="s"), text)
+        return Sql(f"SELECT s.key FROM {table} s WHERE {said.text}", said.values)
 
     def has_tool(self, expression: str, tool: str) -> Sql:
         """A condition: a list of tools, each between line breaks, contains this one."""

@@ -309,12 +309,10 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         """The condition that a reply `p` meets all filters."""
         conditions = _conditions(self.database, criteria)
         if criteria.text:
-            tables, condition = self.database.search("production_replies", "s", criteria.text)
             conditions.append(
                 sql(
-                    "p.id IN (SELECT s.id FROM {tables} WHERE {condition} UNION {commented})",
-                    tables=tables,
-                    condition=condition,
+                    "p.key IN ({said} UNION ALL SELECT c.key FROM production_replies c WHERE c.id IN ({commented}))",
+                    said=self.database.search("production_replies", criteria.text),
                     commented=_commented(self.database, criteria.text),
                 )
             )

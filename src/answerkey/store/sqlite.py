@@ -60,7 +60,6 @@ class SqliteDatabase(Database):
     def __init__(self, name: str, *, folder: Path | None = None, create: bool = True) -> None:
         super().__init__()
         self._lock_timeout = _LOCK_TIMEOUT
-        self._serving = False
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         # Whether this is a temporary copy of a file that cannot be read in its place.
         self._copied = False
@@ -106,9 +105,8 @@ class SqliteDatabase(Database):
         return {name for (name,) in connection.run("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def tune_for_serving(self) -> None:
-        """Wait less for locks, and map the file into memory."""
+        """Wait less for locks."""
         self._lock_timeout = _PAGE_LOCK_TIMEOUT
-        self._serving = True
         super().close()
 
     def explain(self, error: Exception, reason: str) -> StoreError:
@@ -128,18 +126,17 @@ class SqliteDatabase(Database):
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
 
-    def search(self, table: str, alias: str, text: str) -> tuple[str, Sql]:
-        """Search the index, if the text is long enough for it; CROSS JOIN makes SQLite read the index first."""
+    def search(self, table: str, text: str) -> Sql:
+        """Search the index, if the text is long enough for it."""
         words = text.replace("\0", "").casefold()
         if self._searchable is None:
             with self.reading() as connection:
                 self._searchable = self.tables(connection)
         index = f"{table}_words"
         if len(words) < _SHORTEST or index not in self._searchable:
-            return super().search(table, alias, text)
+            return super().search(table, text)
         quoted = words.replace('"', '""')
-        joined = f"{index} CROSS JOIN {table} {alias} ON {alias}.key = {index}.rowid"
-        return joined, Sql(f"{index} MATCH ?", (f'"{quoted}"',))
+        return Sql(f"SELECT rowid FROM {index} WHERE {index} MATCH ?", (f'"{quoted}"',))
 
     def json_text(self, expression: str, field: str) -> str:
         """SQL for a text in a JSON object."""
@@ -181,8 +178,6 @@ class SqliteDatabase(Database):
                 # With write-ahead logging readers do not wait for writers; FULL makes commits survive a power cut.
                 opened.execute("PRAGMA journal_mode=WAL").close()
                 opened.execute("PRAGMA synchronous=FULL").close()
-            if self._serving:
-                opened.execute("PRAGMA mmap_size=268435456").close()
         except sqlite3.Error:
             opened.close()
             raise

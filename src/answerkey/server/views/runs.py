@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from itertools import pairwise
 from math import sqrt
 from typing import Annotated
 from urllib.parse import quote, urlencode
@@ -19,7 +20,13 @@ from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
 from answerkey.report.wording import count, gate_value, percent, points_change
 from answerkey.runs.stored import run_warnings
-from answerkey.server.rendering import compare_stored, decide_stored, feedback_figures, waiting_reviews
+from answerkey.server.rendering import (
+    compare_in_turn,
+    compare_stored,
+    decide_stored,
+    feedback_figures,
+    waiting_reviews,
+)
 from answerkey.server.views.tables import (
     EXCERPT,
     NoQuery,
@@ -408,8 +415,6 @@ def facets_of(summary: Summary) -> Facets:
 
 
 _PAGE_RUNS = 25
-# Comparisons for a trend read at most this many questions; earlier runs have no verdict.
-_TREND_QUESTIONS = 20_000
 
 
 class RunsQuery(RunFilter, frozen=True, kw_only=True):
@@ -502,16 +507,15 @@ def load_trend(store: SqlStore, chosen: Experiment, query: RunsQuery) -> tuple[T
     wanted = RunFilter(set=chosen.question_set, target=chosen.target, since=query.since, until=query.until)
     found, _ = RunTable(store).page(wanted, limit=query.last)
     known = [(row, row.figures) for row in found if row.figures and row.figures.score is not None]
-    points: list[TrendPoint] = []
-    room = _TREND_QUESTIONS
-    for place, (row, figures) in enumerate(known, start=1):
-        room -= figures.questions
-        against: dict[str, Against] = {}
-        if place < len(known) and room >= 0:
-            _compare(store, known[place][0].info, row.info, "the previous run", against)
-        verdict = next((one.verdict for one in against.values()), None)
-        points.append(trend_point(row, figures, verdict))
-    return tuple(reversed(points))
+    pairs = [
+        (base.info, row.info) for (row, figures), (base, _) in pairwise(known) if figures.questions <= _LARGE
+    ]
+    verdicts = {
+        info.id: comparison.verdict
+        for (_, info), comparison in zip(pairs, compare_in_turn(store, pairs), strict=True)
+        if comparison is not None
+    }
+    return tuple(trend_point(row, figures, verdicts.get(row.info.id)) for row, figures in reversed(known))
 
 
 def _reference_scores(store: SqlStore, question_set: str) -> dict[str, float]:
