@@ -101,7 +101,7 @@ def test_a_run_with_a_baseline_shows_its_gate_and_both_verdicts(tmp_path):
         decision = client.get("/api/runs/third").json["decision"]
     assert [(gate["gate"], gate["passed"]) for gate in decision["gates"]] == [("no regression", False)]
     assert [(one["words"], one["verdict"]) for one in decision["against"]] == [
-        ("the baseline best", "worse"),
+        ("the baseline production", "worse"),
         ("the previous run", "no clear difference"),
     ]
 

@@ -31,6 +31,10 @@ class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
     # The second run is the first one with these faults; None: the runs are of two chatbots.
     faults: FaultSettings | None = None
 
+    def is_faulted(self, run_id: str) -> bool:
+        """Whether this run is the one with faults."""
+        return self.faults is not None and run_id == self.runs[1]
+
 
 # How the name of what a recorded log's replies came from begins.
 RECORDED = "recorded:"

@@ -59,6 +59,7 @@ def fault_sheet(result: FaultResult) -> Sheet:
                 for name in OUTCOMES
                 if (number := result.outcomes[name])
             ),
+            wordy=True,
         ),
         *(
             _group_table(title, groups)
@@ -159,7 +160,8 @@ def _case_table(result: FaultResult) -> SheetTable:
         for case in cases[:_MOST_CASES]
     )
     heads = ("question", "fault", "outcome", "because", "reply with the fault", "clean reply")
-    return SheetTable(f"Faults that were not handled: {len(cases):,}{more}", heads, rows, wordy=True)
+    ids = tuple(case.id for case in cases[:_MOST_CASES])
+    return SheetTable(f"Faults that were not handled: {len(cases):,}{more}", heads, rows, wordy=True, ids=ids)
 
 
 def _fault_words(case: FaultCase) -> str:

@@ -55,6 +55,8 @@ class SheetTable(msgspec.Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     # Whether the cells are sentences, not figures.
     wordy: bool = False
+    # The question of each row, for pages that have one.
+    ids: tuple[str, ...] = ()
 
 
 class Sheet(msgspec.Struct, frozen=True):

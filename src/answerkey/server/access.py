@@ -236,6 +236,7 @@ class Gatekeeper:
             foreign=foreign,
             needs_token=self._settings.needs_token,
             allow_run=self._settings.allow_run,
+            edits_golden=scope["app"].state.golden.editable if "app" in scope else False,
         )
 
     def _refuse_by_address(

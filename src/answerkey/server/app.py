@@ -43,7 +43,7 @@ from answerkey.server.settings import ServerSettings
 from answerkey.server.views.compare import CompareQuery, export_pairs, load_compare
 from answerkey.server.views.questions import load_full_reply, load_question, load_review
 from answerkey.server.views.replies import load_feedback, load_replies, load_reply
-from answerkey.server.views.runs import load_progress, load_run, load_runs
+from answerkey.server.views.runs import load_faults, load_progress, load_run, load_runs
 from answerkey.server.views.tables import export_questions, export_replies, export_runs
 from answerkey.store.maintenance import delete_production
 from answerkey.store.production import ProductionFilter
@@ -187,6 +187,7 @@ class Page:
 PAGES = (
     Page("/", "runs.html.j2", load_runs, "Runs, newest first, and their trend"),
     Page("/runs/{run}", "run.html.j2", load_run, "A run: its summary and a page of its questions"),
+    Page("/runs/{run}/faults", "faults.html.j2", load_faults, "A run of faults: outcomes by tool and kind"),
     Page("/runs/{run}/progress", None, load_progress, "The progress of a run"),
     Page(
         "/runs/{run}/questions/{question:id}",

@@ -79,6 +79,11 @@ class GoldenFile:
         self.path: Path | None = None if named is None else settings.folder / named
         self._lock = Lock()
 
+    @property
+    def editable(self) -> bool:
+        """Whether there is a golden set that can be edited here."""
+        return self.path is not None and self.path.suffix == ".jsonl" and self.path.is_file()
+
     def find(self, *, identity: str | None = None, question: str | None = None) -> GoldenLine | None:
         """The line of a question, by its id or else its wording."""
         for line in self._lines():

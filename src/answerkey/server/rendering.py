@@ -23,9 +23,11 @@ from answerkey.errors import AnswerkeyError, UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.feedback import FeedbackStats
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.why import Causes
 from answerkey.report.markup import compact_css, make_environment, report_asset
+from answerkey.runs.causes import causes
 from answerkey.runs.stored import load_stored_run
-from answerkey.runs.verdicts import decided
+from answerkey.runs.verdicts import decided, with_causes
 from answerkey.store.feedback import FeedbackFilter, ReviewQueue
 from answerkey.store.production import ProductionFilter, feedback_state, feedback_stats
 from answerkey.store.production_series import ProductionSeries, production_series
@@ -173,6 +175,8 @@ _comparisons: SizedCache[Comparison] = SizedCache(
     300_000,
     lambda comparison: 100 + len(comparison.flips) + len(comparison.unpaired) + len(comparison.edited),
 )
+_explained: SizedCache[Comparison] = SizedCache(100)
+_causes: SizedCache[Causes] = SizedCache(200_000, lambda found: 100 + found.questions)
 _rankings: SizedCache[Ranking] = SizedCache(200)
 _decided: SizedCache[Run] = SizedCache(1_000)
 _reviews: SizedCache[int] = SizedCache(1_000)
@@ -188,6 +192,19 @@ def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Compar
     """As `answerkey compare` does; raises UsageError where the runs have no scored question in common."""
     infos = (base, candidate)
     return _comparisons.get(_key(store, infos), lambda: compare_runs(*_read(store, infos)))
+
+
+def explained_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Comparison:
+    """The same with the causes of lost points."""
+    return _explained.get(
+        _key(store, (base, candidate)),
+        lambda: with_causes(compare_stored(store, base, candidate), store, candidate),
+    )
+
+
+def causes_stored(store: SqlStore, info: RunInfo) -> Causes:
+    """As `answerkey why` says of one run."""
+    return _causes.get(_key(store, (info,)), lambda: causes(store.load_run(info)))
 
 
 # Seconds of processor time that one visit spends on the verdicts of a trend.
@@ -388,6 +405,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             link=_Linker(path, query),
             zone=zone_name(),
             allow_run=bool(state.get("allow_run")),
+            edits_golden=bool(state.get("edits_golden")),
             # For examples that can be copied.
             address=state.get("address", "http://127.0.0.1:8765"),
             **context,

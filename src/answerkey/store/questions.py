@@ -51,6 +51,8 @@ class TrialFilter(TableFilter, frozen=True, kw_only=True):
     error: ShortText | None = None
     # A tool that was called.
     tool: ShortText | None = None
+    # A cause of lost points, by its key; tables take the ids of its questions.
+    cause: ShortText | None = None
 
 
 def _contains_text(database: Database, text: str) -> Sql:
@@ -69,14 +71,21 @@ _TRIAL_CONDITIONS: dict[str, Condition] = {
 }
 
 
-def _has_matching_trial(database: Database, info: RunInfo, question: str, criteria: TrialFilter) -> list[Sql]:
-    """The condition that a trial of question `question` (an alias) meets the filters; none if no filter is set."""
+def _has_matching_trial(
+    database: Database, info: RunInfo, question: str, criteria: TrialFilter, only: Collection[str] | None
+) -> list[Sql]:
+    """The condition that a trial of question `question` (an alias) meets the filters; none if no filter is set.
+
+    `only` are the ids of the questions that are wanted; None: all.
+    """
     filters = criteria.conditions
     conditions = [
         condition(database, filters[name]) for name, condition in _TRIAL_CONDITIONS.items() if name in filters
     ]
     if filters.get("result") == "error":
         conditions.append(Sql("c.error_kind IS NOT NULL"))
+    if only is not None:
+        conditions.append(sql("q.id IN {ids}", ids=in_list(list(only))))
     if not conditions:
         return []
     return [
@@ -133,8 +142,10 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
     text_columns = ("id", "category", "error")
     filters: ClassVar = {"grade": lambda _, letter: _grade_condition("g.score", letter)}
 
-    def __init__(self, store: SqlStore, info: RunInfo) -> None:
+    def __init__(self, store: SqlStore, info: RunInfo, only: Collection[str] | None = None) -> None:
         self._info = info
+        # The ids of the questions that are wanted; None: all.
+        self._only = only
         sortable = (*_VALUES, "position", "id", "category")
         super().__init__(store.database, {name: f"g.{name}" for name in sortable})
 
@@ -145,7 +156,7 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
     def matching(self, criteria: QuestionFilter, value: str) -> Sql:
         """SELECT the positions of the matching questions."""
         conditions = [
-            *_has_matching_trial(self.database, self._info, "g", criteria),
+            *_has_matching_trial(self.database, self._info, "g", criteria, self._only),
             *self._result_condition(criteria),
             *self.conditions(criteria),
         ]
@@ -442,8 +453,15 @@ class PairTable(TableQuery[PairFilter, PairRow]):
 
     tie_break = "t.position0"
 
-    def __init__(self, store: SqlStore, base: RunInfo, candidates: Sequence[RunInfo]) -> None:
+    def __init__(
+        self,
+        store: SqlStore,
+        base: RunInfo,
+        candidates: Sequence[RunInfo],
+        only: Collection[str] | None = None,
+    ) -> None:
         self._infos = (base, *candidates)
+        self._only = only
         # A missing score counts as zero.
         self._changes = [
             f"(COALESCE(g{number}.score, 0.0) - COALESCE(g0.score, 0.0))"
@@ -494,7 +512,7 @@ class PairTable(TableQuery[PairFilter, PairRow]):
         conditions = [
             condition
             for number, info in enumerate(self._infos)
-            for condition in _has_matching_trial(self.database, info, f"g{number}", criteria)
+            for condition in _has_matching_trial(self.database, info, f"g{number}", criteria, self._only)
         ]
         return [any_of(conditions)] if conditions else []
 

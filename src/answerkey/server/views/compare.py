@@ -12,6 +12,7 @@ from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Summary
+from answerkey.model.why import Group
 from answerkey.report.sheets import Sheet, ranking_sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import component_words
@@ -29,7 +30,7 @@ from answerkey.report.wording import (
     points_change,
     score_percent,
 )
-from answerkey.server.rendering import compare_stored, rank_stored
+from answerkey.server.rendering import explained_stored, rank_stored
 from answerkey.server.views.runs import comparable, facets_of
 from answerkey.server.views.tables import (
     EXCERPT,
@@ -38,6 +39,8 @@ from answerkey.server.views.tables import (
     PageNumber,
     Paging,
     TableView,
+    cause_items,
+    ids_of_cause,
     pair_layout,
     pair_table,
 )
@@ -313,11 +316,12 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     metrics = _metrics(summaries)
     versus = ranking = problem = None
     unpaired = 0
+    groups: tuple[Group, ...] = ()
     scores: dict[str, float] = {}
     try:
         if len(infos) == 2:
-            whole = compare_stored(store, infos[0], infos[1])
-            versus, unpaired = _shortened(whole), len(whole.unpaired)
+            whole = explained_stored(store, infos[0], infos[1])
+            versus, unpaired, groups = _shortened(whole), len(whole.unpaired), whole.causes
             scores = {side.id: side.score for side in (versus.base, versus.candidate)}
         else:
             ranking = rank_stored(store, infos)
@@ -327,7 +331,8 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         problem = str(error)
     query = _sorted(query, better=versus is not None and versus.verdict == "better")
     pair_layout(infos, metrics).columns(query)
-    rows, total = PairTable(store, infos[0], infos[1:]).page(
+    only = None if query.cause is None else ids_of_cause(groups, query.cause)
+    rows, total = PairTable(store, infos[0], infos[1:], only).page(
         query, limit=_PAGE, offset=(query.page - 1) * _PAGE
     )
     return CompareView(
@@ -341,6 +346,7 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         rows=tuple(_row(row) for row in rows),
         metrics=metrics,
         facets=_facets(summaries),
+        causes=cause_items(groups),
     )
 
 
@@ -367,7 +373,9 @@ def export_pairs(store: SqlStore, query: CompareQuery) -> ExportedTable:
     if len(infos) < 2:
         raise UsageError("export needs two runs or more: name a base and a run")
     summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
-    rows = PairTable(store, infos[0], infos[1:]).every(query)
+    groups = explained_stored(store, infos[0], infos[1]).causes if query.cause else ()
+    only = None if query.cause is None else ids_of_cause(groups, query.cause)
+    rows = PairTable(store, infos[0], infos[1:], only).every(query)
     return pair_layout(infos, _metrics(summaries)).export(
         query, (_row(row, with_replies=False) for row in rows)
     )
@@ -409,6 +417,8 @@ def _shortened(comparison: Comparison) -> Comparison:
         categories=tuple(categories[:_MOST_MEASURES]),
         metrics=comparison.metrics[:_MOST_MEASURES],
         flips=comparison.flips[:_MOST_LISTED],
+        # They have their own list, and their ids may be many.
+        causes=(),
         unpaired=comparison.unpaired[:_MOST_LISTED],
         edited=comparison.edited[:_MOST_LISTED],
     )

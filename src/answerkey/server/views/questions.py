@@ -18,13 +18,13 @@ from answerkey.report.charts import Chart, Line, Moment, Rule, line_chart
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.replies import ReplyView, find_production_reply, load_reply
 from answerkey.server.views.runs import RunQuery
-from answerkey.server.views.tables import NoQuery
+from answerkey.server.views.tables import NoQuery, table_of_run
 from answerkey.stats.agreement import Confusion, cohen_kappa, krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.store.feedback import FeedbackStore, Order, ReviewItem, ReviewQueue, review_production
 from answerkey.store.production import ProductionFilter
 from answerkey.store.production_review import ProductionQueue
-from answerkey.store.questions import HistoryPoint, QuestionTable, question_history
+from answerkey.store.questions import HistoryPoint, question_history
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import ShortText
 from answerkey.text.dates import local_time
@@ -160,7 +160,7 @@ def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbo
     if query.at is None:
         return Neighbours()
     start = max(0, query.at - 1)
-    rows, total = QuestionTable(store, info).page(query, limit=3 if query.at else 2, offset=start)
+    rows, total = table_of_run(store, info, query).page(query, limit=3 if query.at else 2, offset=start)
     index = query.at - start
     return Neighbours(
         before=rows[0].id if query.at and rows else None,

@@ -10,17 +10,21 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from answerkey.errors import UsageError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Slice, Summary
+from answerkey.model.why import WorseSlice
 from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
+from answerkey.report.sheets import Sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
 from answerkey.report.wording import count, gate_value, percent, points_change
+from answerkey.runs.fault_results import FaultGroup, fault_result
 from answerkey.runs.stored import run_warnings
 from answerkey.server.rendering import (
+    causes_stored,
     compare_in_turn,
     compare_stored,
     decide_stored,
@@ -33,18 +37,24 @@ from answerkey.server.views.tables import (
     PageNumber,
     Paging,
     TableView,
+    cause_items,
     question_table,
     run_table,
+    table_of_run,
 )
 from answerkey.store.production import feedback_state
-from answerkey.store.questions import Facets, QuestionFilter, QuestionTable
+from answerkey.store.questions import Facets, QuestionFilter
 from answerkey.store.sql import Figures, Progress, RunFilter, RunRow, RunTable, SqlStore
+from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
 # Runs with more questions are not compared.
 _LARGE = 20_000
 _WEEK = 7
 _FEWEST_VERDICTS = 20
+# Runs of a sparkline, and the difference of scores that fills its height at least.
+_SPARK_RUNS = 10
+_SPARK_REACH = 0.1
 # Failed gates that are named.
 _NAMED_GATES = 3
 
@@ -87,6 +97,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision = Decision()
     # A newer run that is running or was interrupted.
     unfinished: Progress | None = None
+    # Whether its tools were broken on purpose.
+    faulted: bool = False
+    # Scores of its newest runs that ended, oldest first.
+    scores: tuple[float, ...] = ()
+
+    @property
+    def spark(self) -> str:
+        """The scores as points of a line, 100 wide and 20 high; empty for a single one."""
+        if len(self.scores) < 2:
+            return ""
+        low, high = min(self.scores), max(self.scores)
+        reach, step = max(high - low, _SPARK_REACH), 100 / (len(self.scores) - 1)
+        return " ".join(
+            f"{number * step:.1f},{19 - 18 * (score - low) / reach:.1f}" for number, score in enumerate(self.scores)
+        )
 
     @property
     def address(self) -> str:
@@ -118,7 +143,7 @@ def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
     listed = RunTable(store)
     baselines = _baselines(store)
     experiments = []
-    for one in listed.experiments():
+    for one in listed.experiments(newest=_SPARK_RUNS):
         newest = (one.ended or one.unfinished)[0]
         # An interrupted run has figures, but of the few questions that it asked.
         figures = newest.figures if one.ended else None
@@ -137,6 +162,12 @@ def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
                 against=decision.against[0] if decision.against else None,
                 decision=decision,
                 unfinished=None if unfinished is None else listed.progress(unfinished),
+                faulted=is_faulted(newest.info),
+                scores=tuple(
+                    row.figures.score
+                    for row in reversed(one.ended)
+                    if row.figures is not None and row.figures.score is not None
+                ),
             )
         )
     return tuple(experiments)
@@ -159,16 +190,22 @@ def decide(
 ) -> Decision:
     """The gates of a finished run, and its comparisons with baselines and the previous run."""
     info = row.info
+    if is_faulted(info):
+        # Worse than without faults on purpose.
+        return Decision()
     if row.figures is None or row.figures.questions > _LARGE:
         return Decision(too_large=row.figures is not None)
     run = decide_stored(store, info)
     expected = info.options.gates or info.options.baseline is not None
     against: dict[str, Against] = {}
+    known = baselines.get(info.question_set, ())
     if run.comparison is not None:
-        words = f"the baseline {one_line(info.options.baseline or '', 40)}"
+        # A baseline's name says more than the id that is stored with the run.
+        names = [name for name, base in known if base.id == run.comparison.base.id]
+        words = f"the baseline {one_line((names or [info.options.baseline or ''])[0], 40)}"
         against[run.comparison.base.id] = _verdict(run.comparison, words)
     else:
-        for name, base in baselines.get(info.question_set, ()):
+        for name, base in known:
             _compare(store, base, info, f"the baseline {one_line(name, 40)}", against)
     if previous is not None:
         _compare(store, previous.info, info, "the previous run", against)
@@ -177,6 +214,11 @@ def decide(
         problem=run.warnings[-1] if expected and not run.gates and run.warnings else None,
         against=tuple(against.values()),
     )
+
+
+def is_faulted(info: RunInfo) -> bool:
+    """Whether tools of the chatbot were broken in this run on purpose."""
+    return info.experiment is not None and info.experiment.is_faulted(info.id)
 
 
 def _compare(store: SqlStore, base: RunInfo, info: RunInfo, words: str, against: dict[str, Against]) -> None:
@@ -279,7 +321,8 @@ def _satisfaction(store: SqlStore) -> Iterator[Need]:
 def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[Need]:
     state = feedback_state(store)
     for one in experiments:
-        waiting = 0 if one.figures is None else waiting_reviews(store, one.last, state)
+        unreviewed = one.figures is None or one.faulted
+        waiting = 0 if unreviewed else waiting_reviews(store, one.last, state)
         if waiting:
             verb = "waits" if waiting == 1 else "wait"
             name = one_line(one.last.name, 60)
@@ -292,6 +335,8 @@ def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[N
 
 _PAGE = 50
 _REFERENCES = 3
+# Slices that are named.
+_WORSE = 5
 
 
 class RunQuery(QuestionFilter, frozen=True, kw_only=True):
@@ -323,6 +368,10 @@ class RunView(TableView, frozen=True, kw_only=True):
     baselines: tuple[str, ...]
     # Other baselines to compare with: name → run id.
     references: dict[str, str]
+    # Slices that are clearly worse than the rest.
+    worse: tuple[WorseSlice, ...]
+    # What is known of the answer key, in sentences.
+    key: tuple[str, ...]
     paging: Paging
     rows: tuple[QuestionView, ...]
 
@@ -349,15 +398,17 @@ class RunView(TableView, frozen=True, kw_only=True):
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     """Read the page."""
     info = store.find_run(run)
-    questions = QuestionTable(store, info)
+    questions = table_of_run(store, info, query)
     rows, total = questions.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
-    report = decision = None
+    report = decision = found = None
     if summary is not None:
         previous = next(iter(RunTable(store).earlier(info, 1)), None)
         row = RunRow(info, msgspec.convert(summary, Figures, from_attributes=True))
         decision = None if info.status == "running" else decide(store, row, previous, _baselines(store))
+        if info.status != "running" and summary.questions <= _LARGE:
+            found = causes_stored(store, info)
         # The report's view without rows, which come from the query above.
         warnings = () if info.status == "running" else run_warnings(info, summary)
         report = build_view(Run(info=info, summary=summary, warnings=warnings))
@@ -376,12 +427,28 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         facets=questions.facets() if summary is None else facets_of(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
         references=_references(store, info, baselines),
+        causes=() if found is None else cause_items(found.groups),
+        worse=() if found is None else found.slices[:_WORSE],
+        key=() if summary is None else tuple(_key_sentences(info, summary)),
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(
             msgspec.structs.replace(row_view(row), question=row.question[:EXCERPT], reply=row.reply[:EXCERPT])
             for row in rows
         ),
     )
+
+
+def _key_sentences(info: RunInfo, summary: Summary) -> Iterator[str]:
+    """How much the answer key refuses, what was computed from data, and preconditions that failed."""
+    if summary.strength is not None:
+        tried = count(summary.strength.questions, "question")
+        yield f"Key strength {percent(summary.strength.value, 0)}: {summary.strength.weak:,} of {tried} let a wrong reply pass"
+    truth = info.truth
+    if truth is not None and truth.computed:
+        yield f"{count(truth.computed, 'expectation')} computed from data, {local_time(truth.computed_at)}"
+    if truth is not None and truth.world:
+        failed = [f"{check.name} is {check.value}" for check in truth.world if not check.holds]
+        yield f"{count(len(truth.world), 'precondition')} on the data: {', '.join(failed) or 'all hold'}"
 
 
 def _references(store: SqlStore, info: RunInfo, baselines: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -394,6 +461,37 @@ def _references(store: SqlStore, info: RunInfo, baselines: Sequence[tuple[str, s
 def comparable(first: RunInfo, second: RunInfo) -> bool:
     """Whether runs asked the same golden set, or versions of it."""
     return first.question_set_hash == second.question_set_hash or first.question_set == second.question_set
+
+
+class FaultsView(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of faults: what the chatbot made of broken tools."""
+
+    clean: RunInfo
+    faulted: RunInfo
+    resilience: FaultGroup
+    tools: tuple[FaultGroup, ...]
+    kinds: tuple[FaultGroup, ...]
+    sheet: Sheet
+
+
+def load_faults(store: SqlStore, query: NoQuery, run: str) -> FaultsView:
+    """Read the page of outcomes; either run of the pair may be named."""
+    # Its tables are also drawn on terminals, which takes a tenth of a second to import.
+    from answerkey.report.fault_sheet import fault_sheet
+
+    info = store.find_run(run)
+    if info.experiment is None or info.experiment.faults is None:
+        raise UnknownNameError(f"run {info.id} is not a run of faults; `answerkey faults` starts one")
+    clean, faulted = (store.load_run(store.find_run(part)) for part in info.experiment.runs)
+    result = fault_result(clean, faulted)
+    return FaultsView(
+        clean=clean.info,
+        faulted=faulted.info,
+        resilience=result.summary,
+        tools=result.tools,
+        kinds=result.kinds,
+        sheet=fault_sheet(result),
+    )
 
 
 def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:

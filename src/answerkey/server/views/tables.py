@@ -2,20 +2,23 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import chain, islice
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from answerkey.errors import UsageError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
+from answerkey.model.why import Group
 from answerkey.report.detail import Loss
 from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words, score_percent
+from answerkey.server.rendering import causes_stored
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import SIDES, PairFilter, QuestionFilter, QuestionTable, difference
@@ -121,6 +124,48 @@ def _condition_words(name: str, value: Any) -> str:
     return known or f"{_FILTERS.get(name, name)} {name_words(value) if name == 'error' else value}"
 
 
+class CauseItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A cause of lost points, with its number of questions; `key` selects them."""
+
+    key: str
+    words: str
+    questions: int
+    # Points of the whole score; negative if they were lost.
+    points: float
+
+
+def _cause_key(group: Group) -> str:
+    return blake2b(group.words.encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]:
+    """The largest causes of lost points."""
+    lost = [group for group in groups if group.points < 0]
+    return tuple(
+        CauseItem(
+            key=_cause_key(group),
+            words=one_line(group.words, 200),
+            questions=len(group.ids),
+            points=group.points / 100,
+        )
+        for group in lost[:most]
+    )
+
+
+def ids_of_cause(groups: Sequence[Group], key: str) -> tuple[str, ...]:
+    """The questions of a cause; raises UnknownNameError if there is no such cause any more."""
+    found = next((group for group in groups if group.points < 0 and _cause_key(group) == key), None)
+    if found is None:
+        raise UnknownNameError("these questions have no such cause any more; open the page without it")
+    return found.ids
+
+
+def table_of_run(store: SqlStore, info: RunInfo, query: QuestionFilter) -> QuestionTable:
+    """The questions of a run; with a cause, only those that lost points for it."""
+    groups = () if query.cause is None else causes_stored(store, info).groups
+    return QuestionTable(store, info, None if query.cause is None else ids_of_cause(groups, query.cause))
+
+
 class TableView(msgspec.Struct, frozen=True, kw_only=True):
     """A page with a table."""
 
@@ -128,6 +173,8 @@ class TableView(msgspec.Struct, frozen=True, kw_only=True):
     anchor: ClassVar[str] = "questions"
 
     query: TableFilter
+    # Why points were lost, the largest cause first.
+    causes: tuple[CauseItem, ...] = ()
 
     @property
     @abstractmethod
@@ -136,8 +183,12 @@ class TableView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """The filters in words, each with the address of the page without it."""
+        causes = {("cause", item.key): item.words for item in self.causes}
         described = [
-            (_condition_words(name, value), f"{link(**{name: None, 'page': None})}#{self.anchor}")
+            (
+                causes.get((name, value)) or _condition_words(name, value),
+                f"{link(**{name: None, 'page': None})}#{self.anchor}",
+            )
             for name, value in self.query.conditions.items()
         ]
         ranges = self.query.ranges
@@ -258,7 +309,7 @@ def export_questions(store: SqlStore, query: QuestionFilter, run: str) -> Export
     info = store.find_run(run)
     summary = store.summary_of(info.id)
     layout = question_layout(info, () if summary is None else summary.metrics)
-    return layout.export(query, map(row_view, QuestionTable(store, info).every(query)))
+    return layout.export(query, map(row_view, table_of_run(store, info, query).every(query)))
 
 
 def _question_cell(row: QuestionView, name: str) -> Any:
@@ -314,7 +365,11 @@ def run_layout(query: RunFilter, rows: Sequence[RunRow]) -> TableLayout[RunRow]:
     shown = list(components)[:_COMPONENTS_SHOWN]
     default = ["grade", "name", "created_at", "score", "interval", *shown, "pass_rate", "p95", "cost"]
     # Columns that would be empty, or the same in every row, are hidden.
-    default += [name for name in ("set", "target") if name not in query.conditions]
+    default += [
+        name
+        for name in ("set", "target")
+        if name not in query.conditions and (len(rows) < 2 or len({_run_cell(row, name) for row in rows}) > 1)
+    ]
     default += [
         name for name in ("baselines", "tags", "version") if any(_run_cell(row, name) for row in rows)
     ]
