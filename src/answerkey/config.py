@@ -43,7 +43,7 @@ class ScorerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # What a notification can be about.
-NoticeEvent = Literal["gate", "regression", "satisfaction"]
+NoticeEvent = Literal["gate", "regression", "satisfaction", "errors"]
 
 
 class SmtpSettings(
@@ -70,8 +70,8 @@ class NotifySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     # A Slack-compatible webhook, which gets {"text": …}.
     slack: str = ""
     smtp: SmtpSettings | None = None
-    on: tuple[NoticeEvent, ...] = ("gate", "regression", "satisfaction")
-    # `feedback stats` notifies if satisfaction is lower.
+    on: tuple[NoticeEvent, ...] = ("gate", "regression", "satisfaction", "errors")
+    # `feedback stats` and `serve` notify if satisfaction is lower.
     satisfaction: float | None = None
 
     @property

@@ -9,7 +9,8 @@ from answerkey.config import Settings
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.runs.production import ProductionGrading
-from answerkey.server.app import create_app, run_maintenance
+from answerkey.server.app import create_app
+from answerkey.server.background import run_maintenance
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore

@@ -101,7 +101,8 @@ def _serve_on(listening: socket.socket, app: "Starlette") -> None:
     """Serve until stopped, with background maintenance."""
     import uvicorn
 
-    from answerkey.server.app import run_maintenance_loop, warm_up
+    from answerkey.server.app import warm_up
+    from answerkey.server.background import run_maintenance_loop
 
     Thread(target=warm_up, args=(app,), daemon=True).start()
     stopped = Event()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Where chat pages and their servers send to: the only paths open to other origins and keys of sites.
-INTAKE = ("/api/feedback", "/api/replies", "/v1/traces", "/v1/logs")
+INTAKE = ("/api/feedback", "/api/feedback/batch", "/api/replies", "/v1/traces", "/v1/logs")
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 _PUBLIC = ("/login", "/healthz", "/theme")
@@ -32,6 +32,7 @@ _CHANGES: tuple[tuple[str, Role], ...] = (
     # Each user has their own.
     ("/views", "viewer"),
     ("/api/feedback", "reviewer"),
+    ("/api/feedback/batch", "reviewer"),
     ("/api/review", "reviewer"),
     ("/review", "reviewer"),
     # Shows what would change; saving needs an admin.

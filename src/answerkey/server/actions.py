@@ -16,7 +16,14 @@ from answerkey.model.feedback import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
 from answerkey.server.golden_file import GoldenForm, GoldenLine, Trial
-from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
+from answerkey.server.intake import (
+    FeedbackBatchReceipt,
+    FeedbackReceipt,
+    GivenFeedback,
+    GivenFeedbackBatch,
+    GivenReplies,
+    RepliesReceipt,
+)
 from answerkey.server.jobs import Job, JobForm
 from answerkey.server.rendering import (
     THEMES,
@@ -150,6 +157,18 @@ def _receive_feedback(request: Request, body: GivenFeedback) -> Response:
         _store(request), body, state["who"], foreign=state["foreign"], header_key=key
     )
     return JsonResponse(receipt, status_code=202 if not receipt.matched else 201 if receipt.created else 200)
+
+
+def _receive_feedback_batch(request: Request, body: GivenFeedbackBatch) -> Response:
+    intake, state = request.app.state.intake, request.scope["state"]
+    receipts = []
+    for number, one in enumerate(body.feedback, start=1):
+        try:
+            receipts.append(intake.feedback(_store(request), one, state["who"], foreign=state["foreign"]))
+        except UsageError as error:
+            # Those before are stored; with idempotency keys, all can be sent again.
+            raise type(error)(f"feedback {number}, after {number - 1} that were stored: {error}") from None
+    return JsonResponse(FeedbackBatchReceipt(receipts=tuple(receipts)), status_code=201)
 
 
 def _receive_replies(request: Request, body: dict[str, Any]) -> Response:
@@ -431,6 +450,14 @@ ACTIONS = (
         GivenFeedback,
         FeedbackReceipt,
         ("200", "201", "202"),
+    ),
+    Action(
+        "POST",
+        "/api/feedback/batch",
+        _receive_feedback_batch,
+        "Send several verdicts",
+        GivenFeedbackBatch,
+        FeedbackBatchReceipt,
     ),
     Action(
         "POST",

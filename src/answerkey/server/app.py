@@ -1,4 +1,4 @@
-"""The web application: pages, files, API description, background maintenance, and error handling."""
+"""The web application: pages, files, API description, and error handling."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from threading import Event, Lock
+from threading import Lock
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
@@ -28,6 +28,7 @@ from answerkey.report.tables import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, Visitor, visitor
 from answerkey.server.actions import ACTIONS, action_routes
+from answerkey.server.background import Nightly, ProductionAlerts
 from answerkey.server.golden_file import ChangedFileError, GoldenFile
 from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
 from answerkey.server.jobs import JobQueue
@@ -45,7 +46,6 @@ from answerkey.server.views.questions import load_full_reply, load_question, loa
 from answerkey.server.views.replies import load_feedback, load_replies, load_reply
 from answerkey.server.views.runs import load_faults, load_progress, load_run, load_runs
 from answerkey.server.views.tables import export_questions, export_replies, export_runs
-from answerkey.store.maintenance import delete_production
 from answerkey.store.production import ProductionFilter
 from answerkey.store.questions import QuestionFilter, QuestionTable
 from answerkey.store.sql import RunFilter, SqlStore
@@ -203,40 +203,7 @@ PAGES = (
 )
 
 
-# Background maintenance and warm-up
-
-
-# Between two maintenance runs.
-_MAINTENANCE_SECONDS = 20.0
-
-
-def run_maintenance_loop(app: Starlette, stopped: Event) -> None:
-    """Run maintenance until shutdown; a problem is printed once."""
-    printed = None
-    while not stopped.is_set():
-        problem = run_maintenance(app)
-        if problem is not None and problem != printed:
-            sys.stderr.write(f"answerkey: maintenance of production replies failed: {problem}\n")
-        printed = problem
-        stopped.wait(_MAINTENANCE_SECONDS)
-
-
-def run_maintenance(app: Starlette) -> str | None:
-    """Delete production replies that are too old and grade the others by the current golden set.
-
-    Returns:
-        What went wrong, or None.
-    """
-    days = app.state.settings.production_days
-    try:
-        store = app.state.holder.get()
-        if days is not None:
-            delete_production(store, older_than_days=days)
-        app.state.grading.regrade(store)
-    except AnswerkeyError as error:
-        return str(error)
-    problem: str | None = app.state.grading.problem
-    return problem
+# Warm-up
 
 
 # Runs with more questions are not compared in advance.
@@ -466,6 +433,8 @@ def create_app(
     app.state.grading = grading
     app.state.golden = GoldenFile(configured or Settings(), served.questions)
     app.state.jobs = JobQueue(configured or Settings(), store_url)
+    app.state.nightly = Nightly(served, app.state.jobs)
+    app.state.alerts = ProductionAlerts((configured or Settings()).notify, served.public_origin or "")
     app.state.traces = TraceIntake()
     app.state.intake = Intake(grading, app.state.traces)
     return app

@@ -80,6 +80,18 @@ class FeedbackReceipt(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
+class GivenFeedbackBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST /api/feedback/batch`: verdicts that a server forwards together."""
+
+    feedback: Annotated[list[GivenFeedback], msgspec.Meta(min_length=1, max_length=_MOST_REPLIES)]
+
+
+class FeedbackBatchReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """The response: how each verdict was stored, in the order of the request."""
+
+    receipts: tuple[FeedbackReceipt, ...]
+
+
 class GivenReplies(msgspec.Struct, frozen=True, kw_only=True):
     """The body of `POST /api/replies`: several replies; a single one may also be sent as the body itself."""
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Mapping, Sequence
+from datetime import time
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -96,6 +97,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     require_token: bool = False
     # Whether admins may start runs of configured targets.
     allow_run: bool = False
+    # The time of day at which runs are started, "02:30", in the time zone of this machine; needs allow_run.
+    nightly: str | None = None
+    # The configured targets that are asked then; empty: the default target.
+    nightly_targets: tuple[str, ...] = ()
     # Rate limit of feedback and replies per sender: average and burst.
     rate_per_minute: float = 120.0
     burst: int = 40
@@ -123,8 +128,20 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 f"--public-url {self.public_url!r}: use scheme and host only, e.g. https://dash.example.com; "
                 "the dashboard needs a host name of its own"
             )
+        if self.nightly is not None and not self.allow_run:
+            raise ConfigError("[server] nightly: runs are only started by a server with --allow-run")
         # Raises ConfigError now if one is invalid.
-        _ = self.trusted_networks
+        _ = self.trusted_networks, self.nightly_time
+
+    @property
+    def nightly_time(self) -> time | None:
+        """When runs are started every day."""
+        if self.nightly is None:
+            return None
+        try:
+            return time.fromisoformat(self.nightly)
+        except ValueError:
+            raise ConfigError(f"[server] nightly {self.nightly[:40]!r}: write a time such as 02:30") from None
 
     @property
     def trusted_networks(self) -> tuple[Network, ...]:

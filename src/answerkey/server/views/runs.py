@@ -1,18 +1,14 @@
 """The home page (experiments, what needs attention, runs) and the Run page."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import date, timedelta
 from itertools import pairwise
-from math import sqrt
 from typing import Annotated
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
-from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.comparison import Comparison
-from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.errors import UnknownNameError
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.model.summary import Slice, Summary
 from answerkey.model.why import WorseSlice
@@ -20,16 +16,22 @@ from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, 
 from answerkey.report.sheets import Sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
-from answerkey.report.wording import count, gate_value, percent, points_change
+from answerkey.report.wording import count, percent
 from answerkey.runs.fault_results import FaultGroup, fault_result
 from answerkey.runs.stored import run_warnings
 from answerkey.server.rendering import (
     causes_stored,
     compare_in_turn,
-    compare_stored,
-    decide_stored,
-    feedback_figures,
-    waiting_reviews,
+)
+from answerkey.server.views.experiments import (
+    LARGE,
+    Decision,
+    Experiment,
+    Need,
+    baselines_by_set,
+    decide,
+    load_experiments,
+    needs_of,
 )
 from answerkey.server.views.tables import (
     EXCERPT,
@@ -42,293 +44,10 @@ from answerkey.server.views.tables import (
     run_table,
     table_of_run,
 )
-from answerkey.store.production import feedback_state
 from answerkey.store.questions import Facets, QuestionFilter
 from answerkey.store.sql import Figures, Progress, RunFilter, RunRow, RunTable, SqlStore
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
-
-# Runs with more questions are not compared.
-_LARGE = 20_000
-_WEEK = 7
-_FEWEST_VERDICTS = 20
-# Runs of a sparkline, and the difference of scores that fills its height at least.
-_SPARK_RUNS = 10
-_SPARK_REACH = 0.1
-# Failed gates that are named.
-_NAMED_GATES = 3
-
-
-class Against(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison of a run with a baseline or the previous run."""
-
-    id: str
-    # "the baseline production" or "the previous run".
-    words: str
-    verdict: str
-    mean: float
-    low: float
-    high: float
-
-
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a run can be released: its gates, as `answerkey show` evaluates them, and verdicts against other runs."""
-
-    gates: tuple[GateResult, ...] = ()
-    # Why the gates or the baseline could not be evaluated.
-    problem: str | None = None
-    # The run's own baseline or else those of its golden set, then the previous run.
-    against: tuple[Against, ...] = ()
-    # Whether the run is too large to be compared here.
-    too_large: bool = False
-
-
-class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden set and a chatbot, with the newest of its runs that ended, or else its newest run."""
-
-    question_set: str
-    target: str
-    runs: int
-    last: RunInfo
-    # None: no run has ended.
-    figures: Figures | None
-    # The first comparison; None: nothing to compare with.
-    against: Against | None
-    decision: Decision = Decision()
-    # A newer run that is running or was interrupted.
-    unfinished: Progress | None = None
-    # Whether its tools were broken on purpose.
-    faulted: bool = False
-    # Scores of its newest runs that ended, oldest first.
-    scores: tuple[float, ...] = ()
-
-    @property
-    def spark(self) -> str:
-        """The scores as points of a line, 100 wide and 20 high; empty for a single one."""
-        if len(self.scores) < 2:
-            return ""
-        low, high = min(self.scores), max(self.scores)
-        reach, step = max(high - low, _SPARK_REACH), 100 / (len(self.scores) - 1)
-        return " ".join(
-            f"{number * step:.1f},{19 - 18 * (score - low) / reach:.1f}" for number, score in enumerate(self.scores)
-        )
-
-    @property
-    def address(self) -> str:
-        """The page with its trend and runs."""
-        return "/?" + urlencode({"set": self.question_set, "target": self.target})
-
-    @property
-    def compare_address(self) -> str:
-        """The page that compares its newest run."""
-        return compare_address(self.last, self.against)
-
-
-def compare_address(info: RunInfo, against: Against | None) -> str:
-    """The page that compares a run."""
-    base = "" if against is None else f"base={quote(against.id, safe='')}&"
-    return f"/compare?{base}run={quote(info.id, safe='')}"
-
-
-class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that needs attention."""
-
-    kind: str
-    words: str
-    address: str
-
-
-def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
-    """All experiments, most recently run first."""
-    listed = RunTable(store)
-    baselines = _baselines(store)
-    experiments = []
-    for one in listed.experiments(newest=_SPARK_RUNS):
-        newest = (one.ended or one.unfinished)[0]
-        # An interrupted run has figures, but of the few questions that it asked.
-        figures = newest.figures if one.ended else None
-        previous = one.ended[1] if len(one.ended) > 1 else None
-        decision = Decision() if figures is None else decide(store, newest, previous, baselines)
-        unfinished = one.unfinished[0].info if one.unfinished else None
-        if unfinished is not None and unfinished.created_at < newest.info.created_at:
-            unfinished = None
-        experiments.append(
-            Experiment(
-                question_set=one.question_set,
-                target=one.target,
-                runs=one.total,
-                last=newest.info,
-                figures=figures,
-                against=decision.against[0] if decision.against else None,
-                decision=decision,
-                unfinished=None if unfinished is None else listed.progress(unfinished),
-                faulted=is_faulted(newest.info),
-                scores=tuple(
-                    row.figures.score
-                    for row in reversed(one.ended)
-                    if row.figures is not None and row.figures.score is not None
-                ),
-            )
-        )
-    return tuple(experiments)
-
-
-def _baselines(store: SqlStore) -> dict[str, list[tuple[str, RunInfo]]]:
-    """Golden set → its baselines with their names, by name."""
-    found: dict[str, list[tuple[str, RunInfo]]] = {}
-    for name, run_id in sorted(store.baselines().items()):
-        info = store.find_run(run_id)
-        found.setdefault(info.question_set, []).append((name, info))
-    return found
-
-
-def decide(
-    store: SqlStore,
-    row: RunRow,
-    previous: RunRow | None,
-    baselines: Mapping[str, Sequence[tuple[str, RunInfo]]],
-) -> Decision:
-    """The gates of a finished run, and its comparisons with baselines and the previous run."""
-    info = row.info
-    if is_faulted(info):
-        # Worse than without faults on purpose.
-        return Decision()
-    if row.figures is None or row.figures.questions > _LARGE:
-        return Decision(too_large=row.figures is not None)
-    run = decide_stored(store, info)
-    expected = info.options.gates or info.options.baseline is not None
-    against: dict[str, Against] = {}
-    known = baselines.get(info.question_set, ())
-    if run.comparison is not None:
-        # A baseline's name says more than the id that is stored with the run.
-        names = [name for name, base in known if base.id == run.comparison.base.id]
-        words = f"the baseline {one_line((names or [info.options.baseline or ''])[0], 40)}"
-        against[run.comparison.base.id] = _verdict(run.comparison, words)
-    else:
-        for name, base in known:
-            _compare(store, base, info, f"the baseline {one_line(name, 40)}", against)
-    if previous is not None:
-        _compare(store, previous.info, info, "the previous run", against)
-    return Decision(
-        gates=run.gates,
-        problem=run.warnings[-1] if expected and not run.gates and run.warnings else None,
-        against=tuple(against.values()),
-    )
-
-
-def is_faulted(info: RunInfo) -> bool:
-    """Whether tools of the chatbot were broken in this run on purpose."""
-    return info.experiment is not None and info.experiment.is_faulted(info.id)
-
-
-def _compare(store: SqlStore, base: RunInfo, info: RunInfo, words: str, against: dict[str, Against]) -> None:
-    if base.id == info.id or base.id in against:
-        return
-    # Without common questions, the golden set was replaced.
-    with suppress(UsageError):
-        against[base.id] = _verdict(compare_stored(store, base, info), words)
-
-
-def _verdict(comparison: Comparison, words: str) -> Against:
-    return Against(
-        id=comparison.base.id,
-        words=words,
-        verdict=comparison.verdict,
-        mean=comparison.difference.mean,
-        low=comparison.difference.low,
-        high=comparison.difference.high,
-    )
-
-
-def needs_of(store: SqlStore, experiments: tuple[Experiment, ...]) -> tuple[Need, ...]:
-    """What needs attention in all experiments, most serious first."""
-    return (
-        *(need for one in experiments for need in _gates(one)),
-        *_regressions(experiments),
-        *(need for one in experiments for need in _unfinished(one)),
-        *_satisfaction(store),
-        *_reviews(store, experiments),
-    )
-
-
-def _gates(one: Experiment) -> Iterator[Need]:
-    name, address = one_line(one.last.name, 60), f"/runs/{quote(one.last.id, safe='')}"
-    failed = [result for result in one.decision.gates if not result.passed]
-    if failed:
-        words = ", ".join(
-            f"{one_line(result.gate, 60)} (it is {gate_value(result.value)})"
-            for result in failed[:_NAMED_GATES]
-        )
-        more = f" and {len(failed) - _NAMED_GATES} more" if len(failed) > _NAMED_GATES else ""
-        yield Need(
-            kind="gate",
-            words=f"“{name}” fails {count(len(failed), 'gate')}: {words}{more}",
-            address=f"{address}?result=failed",
-        )
-    if one.decision.problem is not None:
-        yield Need(kind="gate", words=f"“{name}”: {one_line(one.decision.problem, 200)}", address=address)
-
-
-def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
-    for one in experiments:
-        if one.against is not None and one.against.verdict == "worse":
-            likely = f"{points_change(one.against.low)} to {points_change(one.against.high)}"
-            yield Need(
-                kind="regression",
-                words=f"“{one_line(one.last.name, 60)}” is worse than {one.against.words}: "
-                f"{points_change(one.against.mean)} points, likely {likely}",
-                address=one.compare_address,
-            )
-
-
-def _unfinished(one: Experiment) -> Iterator[Need]:
-    progress = one.unfinished
-    if progress is not None and progress.status == "interrupted":
-        replies = f"{progress.done:,} of {count(progress.planned, 'reply', 'replies')}"
-        yield Need(
-            kind="interrupted",
-            words=f"The newest run of {one_line(one.question_set, 40)} was interrupted after {replies}; "
-            f"continue with: answerkey resume {progress.id}",
-            address=f"/runs/{quote(progress.id, safe='')}",
-        )
-
-
-def _satisfaction(store: SqlStore) -> Iterator[Need]:
-    """Whether satisfaction fell significantly in the seven days up to the newest verdict, from the seven before."""
-    days = feedback_figures(store).days
-    if not days:
-        return
-    newest = date.fromisoformat(days[-1].day)
-    since, before_since = (str(newest - timedelta(days=back - 1)) for back in (_WEEK, 2 * _WEEK))
-    late = [day for day in days if day.day >= since]
-    early = [day for day in days if before_since <= day.day < since]
-    sizes = [sum(day.feedback for day in part) for part in (early, late)]
-    if min(sizes) < _FEWEST_VERDICTS:
-        return
-    before, now = (
-        sum(day.positive for day in part) / size for part, size in zip((early, late), sizes, strict=True)
-    )
-    pooled = (before * sizes[0] + now * sizes[1]) / sum(sizes)
-    error = sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
-    if error and (before - now) / error > 1.96:
-        yield Need(
-            kind="satisfaction",
-            words=f"Satisfaction fell from {percent(before, 0)} to {percent(now, 0)} in the week from {since}",
-            address=f"/feedback?since={since}&value=down",
-        )
-
-
-def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[Need]:
-    state = feedback_state(store)
-    for one in experiments:
-        unreviewed = one.figures is None or one.faulted
-        waiting = 0 if unreviewed else waiting_reviews(store, one.last, state)
-        if waiting:
-            verb = "waits" if waiting == 1 else "wait"
-            name = one_line(one.last.name, 60)
-            words = f"{count(waiting, 'reply', 'replies')} of “{name}” {verb} for a review"
-            yield Need(kind="review", words=words, address=f"/review?run={quote(one.last.id, safe='')}")
-
 
 # The Run page
 
@@ -406,8 +125,8 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     if summary is not None:
         previous = next(iter(RunTable(store).earlier(info, 1)), None)
         row = RunRow(info, msgspec.convert(summary, Figures, from_attributes=True))
-        decision = None if info.status == "running" else decide(store, row, previous, _baselines(store))
-        if info.status != "running" and summary.questions <= _LARGE:
+        decision = None if info.status == "running" else decide(store, row, previous, baselines_by_set(store))
+        if info.status != "running" and summary.questions <= LARGE:
             found = causes_stored(store, info)
         # The report's view without rows, which come from the query above.
         warnings = () if info.status == "running" else run_warnings(info, summary)
@@ -606,7 +325,7 @@ def load_trend(store: SqlStore, chosen: Experiment, query: RunsQuery) -> tuple[T
     found, _ = RunTable(store).page(wanted, limit=query.last)
     known = [(row, row.figures) for row in found if row.figures and row.figures.score is not None]
     pairs = [
-        (base.info, row.info) for (row, figures), (base, _) in pairwise(known) if figures.questions <= _LARGE
+        (base.info, row.info) for (row, figures), (base, _) in pairwise(known) if figures.questions <= LARGE
     ]
     verdicts = {
         info.id: comparison.verdict
@@ -618,7 +337,9 @@ def load_trend(store: SqlStore, chosen: Experiment, query: RunsQuery) -> tuple[T
 
 def _reference_scores(store: SqlStore, question_set: str) -> dict[str, float]:
     """Baseline of a golden set → its score."""
-    summaries = {name: store.summary_of(info.id) for name, info in _baselines(store).get(question_set, ())}
+    summaries = {
+        name: store.summary_of(info.id) for name, info in baselines_by_set(store).get(question_set, ())
+    }
     return {
         one_line(name, 40): summary.score
         for name, summary in summaries.items()
