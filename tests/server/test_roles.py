@@ -18,12 +18,19 @@ LEAST = {
     "POST /logout": "viewer",
     "POST /views": "viewer",
     "POST /api/feedback": "reviewer",
+    "POST /api/feedback/batch": "reviewer",
     "POST /api/review": "reviewer",
     "POST /review": "reviewer",
     "POST /golden": "reviewer",
     "POST /replies/{reply}": "reviewer",
 }
-SITES = {"POST /api/feedback", "POST /api/replies", "POST /v1/traces", "POST /v1/logs"}
+SITES = {
+    "POST /api/feedback",
+    "POST /api/feedback/batch",
+    "POST /api/replies",
+    "POST /v1/traces",
+    "POST /v1/logs",
+}
 
 
 def addresses():
