@@ -234,7 +234,7 @@ def _fill(store: SqlStore, pairs: Sequence[tuple[RunInfo, RunInfo]]) -> None:
     if not _filling.acquire(blocking=False):
         return
     try:
-        # The next visitor is told if the store cannot be read.
+        # The next visitor gets the error if the store cannot be read.
         with suppress(AnswerkeyError):
             for infos in pairs:
                 _comparison_if_any(store, infos)
