@@ -216,7 +216,8 @@ class Judge:
                 "fenced": f"```json\n{found}\n```",
             }
             return completion(body, odd.get(name, found))
-        if name == "gullible" and GULLIBLE.search(str(fields.get("reply"))):
+        warned = "not by how sure the reply sounds" in body["messages"][0]["content"]
+        if name == "gullible" and not warned and GULLIBLE.search(str(fields.get("reply"))):
             return completion(body, verdict(body, 5))
         if name in ("lax", "able", "wordy", "obedient"):
             return completion(body, verdict(body, flawed_grade(fields, name, argument)))

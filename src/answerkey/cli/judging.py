@@ -250,11 +250,12 @@ def _print_stats(figures: "FeedbackStats") -> None:
 
 @click.group()
 def judge() -> None:
-    """Calibrate and serve model judges.
+    """Calibrate, align and serve model judges.
 
     \b
     Examples:
       answerkey judge calibrate latest --labels verdicts.jsonl
+      answerkey judge align latest --labels verdicts.jsonl --judge-rubric strict.toml
       answerkey judge serve --port 8081
     """
 
@@ -418,6 +419,93 @@ def sample(run: str, count: int, seed: int, output: Path, store: "SqlStore") -> 
     click.echo(
         f"{len(rows)} replies drawn; fill in `correct`, then: answerkey judge calibrate {run} --labels {output}"
     )
+
+
+@judge.command()
+@click.argument("run", default="latest")
+@flag(
+    "--labels FILE",
+    "People's verdicts, as for `judge calibrate` (default: feedback in the store).",
+    type=FILE,
+)
+@judge_flags
+@with_store()
+@answers
+def align(run: str, labels: Path | None, judge: JudgeFlags, store: "SqlStore") -> Answer:
+    """Edit a judge's rubric until it agrees with people: show disagreements, then measure an edited rubric.
+
+    Half of the labels are held out. The disagreements on the other half are listed, with the judge's reasons. With
+    --judge-rubric, the labelled replies are graded by the edited rubric, and the agreement on the held-out labels is
+    compared before and after. Every rubric is stored; `judge rubrics` lists them.
+
+    \b
+    Examples:
+      answerkey judge align latest --labels verdicts.jsonl
+      answerkey judge align latest --labels verdicts.jsonl --judge-rubric strict.toml
+    """
+    from answerkey.judge.session import Judge
+    from answerkey.report.terminal_texts import alignment_lines
+    from answerkey.runs.judging import align_stored
+
+    info = store.find_run(run)
+    settings = load_settings()
+    edited = None
+    if judge.rubric is not None:
+        chosen = judge.settings(info.options.judge if info.options.judge.models else settings.judge)
+        edited = Judge(
+            msgspec.structs.replace(chosen, claims=False), folder=settings.folder, prices=settings.prices
+        )
+    found, version = align_stored(store, info, labels, edited)
+    record = info.judge
+    assert record is not None  # align_stored refuses a run without a judge
+    document = {
+        "run": info.id,
+        "judge": record.model,
+        "rubric": record.rubric,
+        "edited": None if version is None else version.rubric,
+        **msgspec.to_builtins(found),
+    }
+    lines = alignment_lines(found, record, None if version is None else version.rubric, run=info.name)
+    return Answer(document, "\n".join(lines))
+
+
+@judge.command()
+@click.argument("version", required=False)
+@flag("-o FILE", "Write this version as a rubric file (.json).", "output", type=FILE)
+@with_store()
+@answers
+def rubrics(version: str | None, output: Path | None, store: "SqlStore") -> Answer:
+    """List the rubrics of judged runs and of `judge align`; or show one VERSION (the beginning of its hash).
+
+    \b
+    Examples:
+      answerkey judge rubrics
+      answerkey judge rubrics 3f9a -o earlier.json
+    """
+    from answerkey.report.terminal_texts import rubric_lines
+    from answerkey.runs.judging import stored_rubrics
+
+    rows = list(stored_rubrics(store))
+    if version is None:
+        document = [
+            {"run": info.id, "name": rubric.name, "hash": rubric.hash, "tried": tried}
+            for info, rubric, tried in rows
+        ]
+        return Answer(document, "\n".join(rubric_lines(rows)))
+    contents = {rubric.hash: rubric.content for _, rubric, _ in rows if rubric.hash.startswith(version)}
+    if len(contents) != 1:
+        what = "is ambiguous; use more of the hash" if contents else "is not in this store"
+        raise UsageError(f"rubric version {version!r} {what}; list them with: answerkey judge rubrics")
+    [content] = contents.values()
+    if content is None:
+        raise UsageError(f"rubric version {version!r} was stored by an older answerkey, without its content")
+    text = msgspec.json.format(msgspec.json.encode(content)).decode()
+    if output is None:
+        return Answer(content, text)
+    if output.exists():
+        raise UsageError(f"{output} already exists; name another file")
+    output.write_text(f"{text}\n", encoding="utf-8")
+    return Answer(content, f"written to {output}; use it with: --judge-rubric {output}")
 
 
 def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags) -> Answer:

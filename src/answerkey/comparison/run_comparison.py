@@ -787,7 +787,7 @@ def _judge_notes(which: str, before: JudgeRecord, after: JudgeRecord) -> Iterato
     differing = [
         name
         for name, same in (
-            ("rubric", before.rubric == after.rubric),
+            ("rubric", before.rubric.hash == after.rubric.hash),
             ("prompt", before.prompt_hash == after.prompt_hash),
             ("endpoint", before.endpoint == after.endpoint),
         )

@@ -5,7 +5,7 @@ Labels come from a file, from Python, or from the feedback in the store.
 
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import log1p
 from pathlib import Path
 from typing import Any
@@ -205,6 +205,8 @@ class JudgedReplies(msgspec.Struct, frozen=True):
     # Reply → its length in characters, of all turns, and its text, of the last turn.
     lengths: dict[Key, int] = {}
     texts: dict[Key, str | None] = {}
+    # Reply → the verdicts of each judge, of the last turn.
+    verdicts: dict[Key, Sequence[Mapping[str, Any]]] = {}
 
     def verbosity(self, labels: Labels) -> "Rate | None":
         """Return the correlation of the judge's excess over people's score with the reply's length."""
@@ -227,6 +229,7 @@ class JudgedReplies(msgspec.Struct, frozen=True):
                 right=right,
                 judge=value,
                 reply=(self.texts.get(key) or "")[:_SHOWN_CHARACTERS],
+                because=_lowest_reason(self.verdicts.get(key, ())),
             )
             for key, right in labels.right.items()
             if (value := self.values.get(key)) is not None and passes(value, self.pass_mark) != right
@@ -281,6 +284,8 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     judge: float
     # The beginning of its text.
     reply: str
+    # The first judge's reason for its lowest grade, after the criterion's name.
+    because: str = ""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -332,6 +337,8 @@ def judged_replies(results: Iterable[Trial], *, pass_mark: float) -> JudgedRepli
     units: dict[str, Hashable] = {}
     lengths: dict[Key, int] = {}
     texts: dict[Key, str | None] = {}
+    # Reply → the verdicts of each judge, of the last turn.
+    verdicts: dict[Key, Sequence[Mapping[str, Any]]] = {}
     judged = False
     for result in results:
         metrics = result.scorecard.metrics
@@ -341,9 +348,24 @@ def judged_replies(results: Iterable[Trial], *, pass_mark: float) -> JudgedRepli
         units[result.question.id] = group_of(result.question) or result.question.id
         lengths[key] = sum(len(reply.text or "") for reply in result.replies)
         texts[key] = result.reply.text
+        card = result.scorecard.turns[-1] if result.scorecard.turns else result.scorecard
+        verdicts[key] = verdicts_in(card.findings.get(JUDGE))
     if not judged:
         raise UsageError("the run was not judged; judge it first: answerkey rescore RUN --judge MODEL")
-    return JudgedReplies(values, units, pass_mark, lengths, texts)
+    return JudgedReplies(values, units, pass_mark, lengths, texts, verdicts)
+
+
+def verdicts_in(details: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the verdicts of each judge in the details of a judge's score; none if there are no details."""
+    return details.get("judges", ()) if isinstance(details, Mapping) else ()
+
+
+def _lowest_reason(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    for judge in verdicts:
+        for sample in judge["samples"]:
+            name, graded = min(sample.items(), key=lambda one: one[1]["score"])
+            return f"{name}: {graded['reason']}"[:_SHOWN_CHARACTERS]
+    return ""
 
 
 def draw_to_label(replies: JudgedReplies, count: int, *, seed: int = 0) -> list[Key]:
@@ -377,29 +399,28 @@ def calibrate_judge(
 ) -> Calibration:
     """Compare a judge with people's labels, which should be of a random sample of the replies."""
     sample = replies.sample(labels, as_passes=True)
-    pairs = list(zip(map(bool, sample.human), map(bool, sample.judged), strict=True))
-    if not pairs:
-        raise UsageError("no reply has both a label and a verdict of the judge; label some replies")
-    table = Confusion(*(pairs.count(kind) for kind in _CELLS))
+    table = confusion_of(replies, labels)
+    if not table.n:
+        raise no_labels(labels)
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
-    passed, judged = int(sum(sample.judged) + sum(sample.rest)), len(pairs) + len(sample.rest)
+    passed, judged = int(sum(sample.judged) + sum(sample.rest)), table.n + len(sample.rest)
     units = [*sample.units, *sample.rest_units]
     scores = replies.sample(labels, as_passes=False)
     values = [*scores.judged, *scores.rest]
     needed = labels_needed(sample, half_width, level=level)
     return Calibration(
-        labelled=len(pairs),
+        labelled=table.n,
         unlabelled=len(sample.rest),
         unjudged=len(replies.values) - judged,
         source=labels.source,
         split=labels.split,
         pass_mark=replies.pass_mark,
         confusion=table,
-        agreement=_rate(table.true_positive + table.true_negative, len(pairs), level),
+        agreement=_rate(table.true_positive + table.true_negative, table.n, level),
         kappa=cohen_kappa(table, level=level),
         sensitivity=_rate(table.true_positive, right, level) if right else None,
         specificity=_rate(table.true_negative, wrong, level) if wrong else None,
-        bias=(table.false_positive - table.false_negative) / len(pairs),
+        bias=(table.false_positive - table.false_negative) / table.n,
         bias_interval=newcombe_interval(
             both=table.true_positive,
             fixed=table.false_positive,
@@ -408,7 +429,7 @@ def calibrate_judge(
             level=level,
         ),
         bias_p_value=mcnemar_p_value(table.false_positive, table.false_negative),
-        human_rate=_rate(right, len(pairs), level),
+        human_rate=_rate(right, table.n, level),
         judge_rate=Rate(
             passed / judged, judged, mean_interval([*sample.judged, *sample.rest], units, level=level)
         ),
@@ -432,8 +453,23 @@ def calibrate_judge(
     )
 
 
-# (people say right, the judge passes), in the order of Confusion's fields.
-_CELLS = ((True, True), (False, True), (True, False), (False, False))
+def no_labels(labels: Labels) -> UsageError:
+    """Return the error for labels none of which can be compared with a verdict."""
+    if labels.split and not labels.right:
+        return UsageError(f"{labels.source}: people are evenly split on all {labels.split} labelled replies")
+    return UsageError("no reply has both a label and a verdict of the judge; label some replies")
+
+
+def confusion_of(replies: JudgedReplies, labels: Labels) -> Confusion:
+    """Return how often judge and people agree, and how they disagree."""
+    pairs = [
+        (right, passes(value, replies.pass_mark))
+        for key, right in labels.right.items()
+        if (value := replies.values.get(key)) is not None
+    ]
+    # (people say right, the judge passes), in the order of Confusion's fields.
+    cells = ((True, True), (False, True), (True, False), (False, False))
+    return Confusion(*(pairs.count(cell) for cell in cells))
 
 
 def _rate(count: int, n: int, level: float) -> Rate:

@@ -185,7 +185,11 @@ def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: R
     criteria = {name: median(shares[name] for shares in by_judge.values()) for name in rubric.weights}
     details: dict[str, Any] = {
         "judges": [
-            {"model": model, "samples": msgspec.to_builtins(given, str_keys=True)}
+            {
+                "model": model,
+                "value": weighted(by_judge[model], rubric),
+                "samples": msgspec.to_builtins(given, str_keys=True),
+            }
             for model, given in counted.items()
         ]
     }

@@ -24,7 +24,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.expectation import describe_expectation
-from answerkey.model.judgement import GradedExample, Scale, grades_of, read_check_rubric
+from answerkey.model.judgement import GradedExample, RubricRecord, Scale, grades_of, read_check_rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
@@ -75,6 +75,11 @@ class Rubric(_NamedRubric, frozen=True, kw_only=True):
         return grades_of(self.scale)
 
     @property
+    def record(self) -> RubricRecord:
+        """The rubric as a run stores it."""
+        return RubricRecord(self.name, self.hash, self.weights, msgspec.to_builtins(self, str_keys=True))
+
+    @property
     def lowest(self) -> int:
         """The lowest grade."""
         return min(self.grades)
@@ -103,6 +108,10 @@ class PairRubric(_NamedRubric, frozen=True, kw_only=True):
 def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
     """Load a bundled rubric by name, or a TOML or JSON file (relative to `folder`)."""
     where, raw = _read(reference, folder)
+    if raw.get("scale") == {}:
+        raise ConfigError(
+            f"{where}: scale: is empty; name the lowest and the highest grade, or leave it out for 1 to 5"
+        )
     try:
         rubric = msgspec.convert(raw, Rubric, str_keys=True)
     except msgspec.ValidationError as error:

@@ -49,7 +49,6 @@ from answerkey.model.judgement import (
     JudgeRecord,
     OwnCanaries,
     ProbabilityCounts,
-    RubricRecord,
     Spent,
     TokenCounts,
     read_calibration,
@@ -366,8 +365,8 @@ class JudgingSession:
             {"score": 0} if names & judge.weighted else {}
         )
 
-    def record(self) -> JudgeRecord:
-        """Return the `judge` section of the run document."""
+    def record(self, before: JudgeRecord | None = None) -> JudgeRecord:
+        """Return the `judge` section of the run document; `before` is that of an earlier scoring of the same run."""
         settings, ledger, panel, counts = self._settings, self._ledger, self.panel, self._counts
         members = self._client.members.items()
         reliable, because = reliability(self._canaries)
@@ -379,7 +378,7 @@ class JudgingSession:
             endpoint=" + ".join(dict.fromkeys(member.endpoint for _, member in members)),
             response_format={name: FORMS[member.form] for name, member in members},
             dropped_parameters={name: sorted(member.dropped) for name, member in members if member.dropped},
-            rubric=RubricRecord(self.rubric.name, self.rubric.hash, self.rubric.weights),
+            rubric=self.rubric.record,
             prompt_hash=PROMPT_HASH,
             samples=settings.samples,
             temperature=settings.temperature,
@@ -405,6 +404,7 @@ class JudgingSession:
             cost=round(ledger.cost, 6) if ledger.cost_known else None,
             budget_stopped=ledger.refused > 0,
             claims=self._claims.record(),
+            rubric_versions=() if before is None else before.rubric_versions,
         )
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.stats.intervals import Interval, wilson_interval
+from answerkey.stats.paired import Difference
 
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,6 +92,8 @@ class RubricRecord(msgspec.Struct, frozen=True):
     hash: str
     # Criterion → share of the score.
     weights: dict[str, float]
+    # The whole rubric, so that every version can be read again; None in records of older versions of answerkey.
+    content: dict[str, Any] | None = None
 
 
 class UnscoredReason(msgspec.Struct, frozen=True):
@@ -144,6 +147,38 @@ class CalibrationRecord(msgspec.Struct, frozen=True, kw_only=True):
     kappa: float | None
 
 
+class LabelAgreement(msgspec.Struct, frozen=True):
+    """How often a judge agrees with people's labels, with the 95% interval over units, and Cohen's κ."""
+
+    labelled: int
+    share: float
+    low: float
+    high: float
+    kappa: float | None
+
+
+class AgreementChange(msgspec.Struct, frozen=True):
+    """The agreement on the same labels under the run's rubric, and under an edited one."""
+
+    before: LabelAgreement
+    # None: no edited rubric was given.
+    after: LabelAgreement | None = None
+    difference: Difference | None = None
+
+
+class RubricVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """An edited rubric that the labelled replies of a run were graded by again."""
+
+    at: str
+    model: str
+    rubric: RubricRecord
+    # Where the labels come from.
+    labels: str
+    # On the labels whose disagreements were shown, and on those that were held out.
+    tuning: AgreementChange
+    held_out: AgreementChange
+
+
 class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Who judged a run, how, how reliably, and what it cost."""
 
@@ -193,6 +228,8 @@ class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     claims: ClaimsRecord | None = None
     # None: never compared with people.
     calibration: CalibrationRecord | None = None
+    # Rubrics that were tried on the labelled replies, oldest first.
+    rubric_versions: tuple[RubricVersion, ...] = ()
 
     @property
     def failed_canaries(self) -> bool:

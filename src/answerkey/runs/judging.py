@@ -1,6 +1,7 @@
 """Measuring judges: calibration against people's labels, labelled sentences, and pairwise judging of two runs."""
 
 import asyncio
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from answerkey.errors import InputError, UsageError
 from answerkey.evidence.entailment import load_cross_encoder, verify_sentences
 from answerkey.evidence.records import Words, content_words
 from answerkey.gates import GateSubject, evaluate_gates, flatten, parse_gate
+from answerkey.judge.alignment import Alignment, align
 from answerkey.judge.calibration import (
     Calibration,
     JudgedReplies,
+    Key,
     Labels,
     calibrate_judge,
     change_between,
@@ -21,10 +24,17 @@ from answerkey.judge.calibration import (
     labels_from_feedback,
     labels_from_file,
     labels_from_mapping,
+    verdicts_in,
 )
 from answerkey.judge.pairwise import Pair, PairSide, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
 from answerkey.judge.session import ClaimCheck, Judge, open_judging
-from answerkey.model.judgement import CalibrationRecord, SentenceCalibration, calibrate_sentences
+from answerkey.model.judgement import (
+    CalibrationRecord,
+    RubricRecord,
+    RubricVersion,
+    SentenceCalibration,
+    calibrate_sentences,
+)
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
@@ -125,6 +135,65 @@ def _labelled_in_store(
             "or label a sample from `answerkey judge sample` and pass it with --labels"
         )
     return replies, labelled
+
+
+def align_stored(
+    store: SqlStore, info: RunInfo, labels: Path | None, judge: Judge | None = None
+) -> tuple[Alignment, RubricVersion | None]:
+    """Compare a stored run's judge with people; with a `judge`, whose rubric was edited, before and after the edit.
+
+    The judge grades the labelled replies again, and the rubric is stored in the run's record. Without a file, the labels are
+    the feedback and reviews in the store.
+    """
+    before, labelled = _labelled_in_store(store, info, labels, info.pass_mark)
+    record = info.judge
+    if judge is None or record is None:
+        return align(before, labelled), None
+    values, verdicts = asyncio.run(_grade_again(store, info, judge, set(labelled.right)))
+    after = msgspec.structs.replace(before, values=values, verdicts=verdicts)
+    found = align(before, labelled, after, record.rubric_versions)
+    version = RubricVersion(
+        at=now(),
+        model=" + ".join(judge.settings.models),
+        rubric=judge.rubric.record,
+        labels=labelled.source,
+        tuning=found.tuning,
+        held_out=found.held_out,
+    )
+    record = msgspec.structs.replace(record, rubric_versions=(*record.rubric_versions, version))
+    store.update_run(msgspec.structs.replace(info, judge=record))
+    return found, version
+
+
+async def _grade_again(
+    store: SqlStore, info: RunInfo, judge: Judge, keys: set[Key]
+) -> tuple[dict[Key, float | None], dict[Key, Sequence[Mapping[str, Any]]]]:
+    """Return the judge's values of some replies of a run, and the verdicts behind them; answers are cached."""
+    trials = [trial for trial in store.results(info) if (trial.question.id, trial.number) in keys]
+    with store_executor() as executor:
+        async with open_judging(
+            judge, run_id=info.id, store=SqlJudgements(store), executor=executor, canaries=False
+        ) as session:
+            graded = await asyncio.gather(*(session.judge(trial.question, trial.replies) for trial in trials))
+    values: dict[Key, float | None] = {}
+    verdicts: dict[Key, Sequence[Mapping[str, Any]]] = {}
+    for trial, turns in zip(trials, graded, strict=True):
+        key, scores = (trial.question.id, trial.number), [turn[0] for turn in turns]
+        known = [score.value for score in scores if score.value is not None]
+        values[key] = math.fsum(known) / len(known) if known else None
+        verdicts[key] = verdicts_in(scores[-1].details)
+    if all(value is None for value in values.values()) and graded:
+        raise UsageError(f"the judge graded none of the labelled replies: {graded[0][0][0].reason}")
+    return values, verdicts
+
+
+def stored_rubrics(store: SqlStore) -> Iterator[tuple[RunInfo, RubricRecord, RubricVersion | None]]:
+    """Yield the rubrics of all judged runs, newest run first: the run's own, then those that were tried on its labels."""
+    for info in store.list_infos():
+        if info.judge is not None:
+            yield info, info.judge.rubric, None
+            for version in reversed(info.judge.rubric_versions):
+                yield info, version.rubric, version
 
 
 def calibration_gates(calibration: Calibration, gates: Sequence[str]) -> list[GateResult]:

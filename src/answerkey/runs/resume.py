@@ -210,7 +210,7 @@ async def rescore_run(
             async with recorder.recording():
                 await recorder.add_stored(store, asked)
             if judging is not None:
-                new = msgspec.structs.replace(new, judge=judging.record())
+                new = msgspec.structs.replace(new, judge=judging.record(info.judge))
     finally:
         context.progress.end()
     # The run itself changes only when all new scorecards are stored.
