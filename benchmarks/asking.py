@@ -1,6 +1,10 @@
 """`answerkey run` beside the same job written by hand on aiohttp: CPU time, wall time, latencies, memory, start-up.
 
-python benchmarks/asking.py [--questions 1000] [--rounds 3] [--large 100000] [--latency]
+python benchmarks/asking.py [--sizes 1000 10000] [--rounds 5] [--large 100000] [--latency]
+
+No two questions, replies or keywords are alike, and the chatbot runs on uvloop where that is installed. Each round measures
+both loops of by_hand.py, a first run of the golden set, in which the strength of its key is measured as well, and a later run,
+one after the other; ratios are medians over the rounds with the lowest and the highest.
 """
 
 import argparse
@@ -10,9 +14,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
+
+from varied import question
 
 HERE = Path(__file__).parent
+ANSWERKEY = str(Path(sys.executable).parent / "answerkey")
+LOOPS = ("light", "heavy")
+RUNS = ("first", "later")
 CONCURRENCY = 50
 # Compiled files as an installed package has them: compiling is not part of asking.
 ENVIRONMENT = {**os.environ, "PYTHONPYCACHEPREFIX": tempfile.gettempdir() + "/answerkey-benchmark-pyc"}
@@ -20,19 +31,23 @@ ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def measured(*command: str) -> tuple[dict, float, float, float]:
-    """(JSON it printed, CPU seconds, wall seconds, peak MB) of one command."""
+    """(JSON it printed, or its summary; CPU seconds, wall seconds, peak MB) of one command."""
     with tempfile.TemporaryFile() as out:
         begun = time.perf_counter()
-        process = subprocess.Popen(command, stdout=out, env=ENVIRONMENT)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"{command} failed with {process.returncode}")
         out.seek(0)
-        text = out.read()
+        # Only the beginning: what this process holds at a fork counts as the next command's memory.
+        text = out.read(100_000).decode("utf-8", "ignore")
+    summary = text.find('"summary":')
     return (
-        json.loads(text) if text.strip().startswith(b"{") else {},
+        json.JSONDecoder().raw_decode(text, summary + 10 if summary >= 0 else 0)[0]
+        if text.startswith("{")
+        else {},
         usage.ru_utime + usage.ru_stime,
         wall,
         usage.ru_maxrss / 1024,
@@ -41,20 +56,11 @@ def measured(*command: str) -> tuple[dict, float, float, float]:
 
 def golden(folder: Path, count: int) -> Path:
     path = folder / f"golden-{count}.jsonl"
-    with path.open("w") as file:
-        for number in range(count):
-            row = {
-                "id": f"q{number}",
-                "question": f"What is the address of property {number}?",
-                "category": f"category {number % 10}",
-                "expected_tools": ["query_database"],
-                "expected_keywords": ["900", "9th", "Montrose", "depreciation"],
-            }
-            file.write(json.dumps(row) + "\n")
+    path.write_text("".join(json.dumps(question(number)) + "\n" for number in range(count)))
     return path
 
 
-def start_bot(pause: float, says: str = "plain") -> tuple[subprocess.Popen, str]:
+def start_bot(pause: float, says: str = "varied") -> tuple[subprocess.Popen, str]:
     command = [sys.executable, str(HERE / "bot.py"), str(pause), says]
     bot = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert bot.stdout is not None
@@ -74,7 +80,7 @@ def latencies(folder: Path, rounds: int) -> None:
                         sys.executable, str(HERE / "bare_loop.py"), str(path), url, str(concurrency)
                     )[0]
                     flags = ("--concurrency", str(concurrency), "--timeout", "3", "--json")
-                    own = measured(*ours(path, url, folder, *flags))[0]["summary"]
+                    own = measured(*ours(path, url, folder, *flags))[0]
                     assert own["errors"] == {}, own["errors"]
                     ratios.append((own["latency_ms"]["p95"] / bare["p95"], own["latency_ms"]["p95"]))
                 ratio, p95 = sorted(ratios)[len(ratios) // 2]
@@ -86,27 +92,77 @@ def latencies(folder: Path, rounds: int) -> None:
             bot.kill()
 
 
-def ours(path: Path, url: str, folder: Path, *extra: str) -> list[str]:
-    store = folder / f"store-{time.time_ns()}.db"
-    answerkey = str(Path(sys.executable).parent / "answerkey")
-    return [
-        answerkey,
-        "run",
-        str(path),
-        "--target",
-        url,
-        "--concurrency",
-        str(CONCURRENCY),
-        "--store",
-        str(store),
-        *extra,
-    ]
+def ours(path: Path, url: str, folder: Path, *extra: str, store: str = "") -> list[str]:
+    address = folder / (store or f"store-{time.time_ns()}.db")
+    flags = ("--concurrency", str(CONCURRENCY), "--store", str(address))
+    return [ANSWERKEY, "run", str(path), "--target", url, *flags, *extra]
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def compare(folder: Path, count: int, pause: float, rounds: int) -> None:
+    """Print answerkey's CPU or, with a chatbot that pauses, wall time as multiples of the loops'."""
+    path, column = golden(folder, count), 2 if pause else 1
+    found: dict[str, list[tuple[dict, float, float, float]]] = {name: [] for name in (*LOOPS, *RUNS)}
+    bot, url = start_bot(pause)
+    before = os.getloadavg()[0]
+    try:
+        for number in range(rounds):
+            for loop in LOOPS:
+                command = (sys.executable, str(HERE / "by_hand.py"), str(path), url, str(CONCURRENCY), loop)
+                found[loop].append(measured(*command))
+            for run in RUNS:
+                # The later run finds the first one in its store.
+                command = ours(path, url, folder, "--json", store=f"{count}-{pause}-{number}.db")
+                found[run].append(measured(*command))
+    finally:
+        bot.kill()
+    scores = [one[0]["score"] for one in [*found["light"], *found["first"], *found["later"]]]
+    if max(scores) - min(scores) > 1e-9:
+        raise SystemExit(f"the scores differ: {sorted(set(scores))}")
+    what = "wall" if pause else "CPU"
+    load = f"load {before:.1f} to {os.getloadavg()[0]:.1f}"
+    print(f"\n{count} questions, the chatbot pauses {pause * 1000:.0f} ms, {rounds} rounds, {load}\n")
+    print(f"| | {what} s | peak MB | times the light loop | times the heavy loop |\n|---|---|---|---|---|")
+    for name, measurements in found.items():
+        seconds = [one[column] for one in measurements]
+        ratios = [
+            spread([mine / other[column] for mine, other in zip(seconds, found[loop], strict=True)])
+            for loop in LOOPS
+        ]
+        peak = median(one[3] for one in measurements)
+        shown = f"{name} loop by hand" if name in LOOPS else f"answerkey, {name} run"
+        print(f"| {shown} | {spread(seconds)} | {peak:.0f} | {' | '.join(ratios)} |")
+
+
+def start_up(folder: Path, rounds: int) -> None:
+    """Print what `--help` and a run of one question cost, as multiples of `python -c pass`."""
+    bot, url = start_bot(0.0)
+    path = golden(folder, 1)
+    commands = {
+        "--help": [ANSWERKEY, "--help"],
+        "run of one question": ours(path, url, folder, "--json", store="one.db"),
+    }
+    try:
+        print(
+            f"\nStart-up, CPU as multiples of python -c pass, {rounds} rounds, load {os.getloadavg()[0]:.1f}\n"
+        )
+        for name, command in commands.items():
+            measured(*command)
+            ratios = [
+                measured(*command)[1] / measured(sys.executable, "-c", "pass")[1] for _ in range(rounds)
+            ]
+            print(f"- {name}: {spread(ratios)}")
+    finally:
+        bot.kill()
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--questions", type=int, default=1000)
-    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--sizes", type=int, nargs="*", default=[1000, 10000])
+    options.add_argument("--rounds", type=int, default=5)
     options.add_argument(
         "--large", type=int, default=0, help="also run N questions and print the peak memory"
     )
@@ -117,51 +173,18 @@ def main() -> None:
         if chosen.latency:
             latencies(folder, chosen.rounds)
             return
-        path = golden(folder, chosen.questions)
-        for pause, column in ((0.0, 1), (0.05, 2)):
-            bot, url = start_bot(pause)
-            try:
-                pairs = []
-                for _ in range(chosen.rounds):
-                    hand = measured(
-                        sys.executable, str(HERE / "by_hand.py"), str(path), url, str(CONCURRENCY)
-                    )
-                    own = measured(*ours(path, url, folder, "--json"))
-                    pairs.append((hand, own))
-            finally:
-                bot.kill()
-            ranked = sorted(pairs, key=lambda pair: pair[1][column] / pair[0][column])
-            hand, own = ranked[len(ranked) // 2]
-            what = "CPU" if column == 1 else "wall"
-            print(
-                f"{chosen.questions} questions, bot pauses {pause * 1000:.0f} ms: by hand {hand[column]:.2f} {what} s "
-                f"({hand[3]:.0f} MB), answerkey {own[column]:.2f} {what} s ({own[3]:.0f} MB): "
-                f"ratio {own[column] / hand[column]:.2f} (rounds: "
-                + ", ".join(f"{o[column] / h[column]:.2f}" for h, o in pairs)
-                + ")"
-            )
-        starts = []
-        for _ in range(7):
-            nothing = measured(sys.executable, "-c", "print('{}')")[1]
-            helped = subprocess_cpu(str(Path(sys.executable).parent / "answerkey"), "--help")
-            starts.append(helped / nothing)
-        print(
-            f"answerkey --help against python -c pass: {sorted(starts)[len(starts) // 2]:.1f} times the CPU (median)"
-        )
+        for count in chosen.sizes:
+            compare(folder, count, 0.0, chosen.rounds)
+        for count in chosen.sizes[:1]:
+            compare(folder, count, 0.05, chosen.rounds)
+        start_up(folder, 2 * chosen.rounds)
         if chosen.large:
             bot, url = start_bot(0.0)
             try:
                 peak = measured(*ours(golden(folder, chosen.large), url, folder))
             finally:
                 bot.kill()
-            print(f"{chosen.large} questions: {peak[1]:.1f} CPU s, peak {peak[3]:.0f} MB")
-
-
-def subprocess_cpu(*command: str) -> float:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
-    return usage.ru_utime + usage.ru_stime
+            print(f"\n{chosen.large} questions: {peak[1]:.1f} CPU s, peak {peak[3]:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/peers [--questions 1000] [--rounds 3] [--only NAME ...] [--folder .venv/peers]
 
-Each peer is installed in an environment of its own, with telemetry off, and asks a chatbot on loopback that always says
-the same; the standard score is that peer's own scorer or metric, written as its documentation says. All mean scores
+Each peer is installed in an environment of its own, with telemetry off, and asks a chatbot on loopback that never says
+the same twice; the standard score is that peer's own scorer or metric, written as its documentation says. All mean scores
 must agree to 1e-9. Ratios are the median over the rounds, of answerkey and the peer measured one after the other.
 """
 
@@ -21,9 +21,11 @@ from typing import NamedTuple
 
 from environments import ANSWERKEY, HERE, PEERS, ROOT, Environment, Peer, install
 
+sys.path.insert(0, str(HERE.parent))
+from varied import question  # beside the folder of this script
+
 CONCURRENCY = 50
 STARTS = 3
-WORDS = ("Montrose", "81401", "2019", "depreciation", "property", "900", "landlord")
 HEAD = (
     "| harness | CPU s | wall s | peak MB | start-up, CPU s | installed MB | keeps | mean score |\n"
     "|---|---|---|---|---|---|---|---|"
@@ -74,18 +76,8 @@ def mean_score(said: bytes) -> float:
 
 
 def golden(path: Path, count: int) -> Path:
-    """Questions whose scores differ, though the replies do not."""
-    with path.open("w") as file:
-        for number in range(count):
-            first = number % 4
-            case = {
-                "id": f"q{number}",
-                "question": f"What is the address of property {number}?",
-                "category": f"category {number % 10}",
-                "expected_tools": ["query_database" if number % 3 else "search_documents"],
-                "expected_keywords": WORDS[first : first + 2 + number % 3],
-            }
-            file.write(json.dumps(case) + "\n")
+    """Questions of which no two are alike, nor their replies."""
+    path.write_text("".join(json.dumps(question(number)) + "\n" for number in range(count)))
     return path
 
 
