@@ -31,26 +31,25 @@ class SharedTimeout:
         self.seconds = seconds
         # In the order in which they began.
         self.waits: dict[Deadline, None] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        # The loop in which the timer runs; None: it does not run.
+        self.loop: asyncio.AbstractEventLoop | None = None
 
-    def add(self, wait: "Deadline", loop: asyncio.AbstractEventLoop) -> None:
-        """Start a wait."""
-        if loop is not self._loop:
-            self._loop, self._timer, self.waits = loop, None, {}
-        self.waits[wait] = None
-        if self._timer is None:
-            self._timer = loop.call_at(wait.due, self._ring, loop)
+    def start(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+        """Start the timer; waits of another loop are gone with that."""
+        if self.loop is not None:
+            self.waits.clear()
+        self.loop = loop
+        loop.call_at(due, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
         now = loop.time()
         for wait in list(self.waits):
             if wait.due > now:
-                self._timer = loop.call_at(wait.due, self._ring, loop)
+                loop.call_at(wait.due, self._ring, loop)
                 return
             del self.waits[wait]
             wait.expire(loop, _LAST_CHANCES)
+        self.loop = None
 
 
 class Deadline:
@@ -66,8 +65,11 @@ class Deadline:
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self.due = loop.time() + self._shared.seconds
-        self._shared.add(self, loop)
+        shared = self._shared
+        self.due = loop.time() + shared.seconds
+        if loop is not shared.loop:
+            shared.start(loop, self.due)
+        shared.waits[self] = None
 
     def expire(self, loop: asyncio.AbstractEventLoop, chances: int) -> None:
         """Cancel the task, after the loop has had some chances to receive the reply."""
@@ -165,7 +167,7 @@ class LocalEngine(BaseEngine):
             target, question = targets[trial.arm], trial.question
             conversation_id = f"{self._ids.getrandbits(128):032x}"
             replies: list[Reply] = []
-            for number, turn in enumerate(question.asks):
+            for number, turn in enumerate(question.turns or (question,)):
                 ask = Ask(
                     question=turn.question,
                     conversation_id=conversation_id,

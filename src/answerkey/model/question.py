@@ -126,14 +126,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     @property
     def expects_nothing_of_tools(self) -> bool:
         """Whether any tool calls, and none, get full tool usage."""
-        return not any(
-            turn.expected_tools or turn.forbidden_tools or turn.tools for turn in self.turns or (self,)
-        )
+        if self.turns:
+            return all(turn.expects_nothing_of_tools for turn in self.turns)
+        return not (self.expected_tools or self.forbidden_tools or self.tools)
 
     @cached_property
     def ask_hash(self) -> str:
         """Hash of what the chatbot gets to see, under its id: while it stays, a stored reply is still its reply."""
-        return _hash([self.id, [turn.question for turn in self.turns or (self,)], self.context])
+        asked = [turn.question for turn in self.turns] if self.turns else [self.question]
+        return _hash([self.id, asked, self.context])
 
     @cached_property
     def content_hash(self) -> str:

@@ -245,6 +245,8 @@ def letter_grade(score: float) -> str:
 
 def mean_score(scores: Iterable[float | None]) -> float | None:
     """The score of a question over its trials: the mean of those that could be scored; None if none could."""
+    if isinstance(scores, list) and len(scores) == 1:
+        return None if scores[0] is None else round_score(scores[0])
     known = [score for score in scores if score is not None]
     return round_score(fsum(known) / len(known)) if known else None
 

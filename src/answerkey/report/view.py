@@ -221,7 +221,7 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
 
 
 def _mean_score(trials: Sequence[Trial]) -> float | None:
-    return mean_score(trial.scorecard.total for trial in trials)
+    return mean_score([trial.scorecard.total for trial in trials])
 
 
 def _question(

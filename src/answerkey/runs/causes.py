@@ -55,7 +55,7 @@ class Grouping:
 
     def add_trials(self, trials: Sequence[Trial], mode: MatchMode) -> float | None:
         """Add a question of one run by its worst trial; returns its score, None if it could not be scored."""
-        score = mean_score(trial.score for trial in trials)
+        score = mean_score([trial.scorecard.total for trial in trials])
         if score is None:
             return None
         self.see(trials[0].question)

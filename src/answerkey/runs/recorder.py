@@ -169,7 +169,8 @@ class Recorder:
             task = asyncio.create_task(self._judge(self._judging, trial))
             self._judge_tasks.add(task)
             task.add_done_callback(self._after_judging)
-        unwritten = self._batch.size
+        batch = self._batch
+        unwritten = len(batch.unscored) + len(batch.scored) + len(batch.rescored)
         if unwritten >= _FLUSH_ROWS:
             self._flush_now.set()
         if unwritten >= _MOST_UNWRITTEN:

@@ -7,7 +7,7 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.errors import TruthError
 from answerkey.model.expectation import ComputedExpectation
-from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question import QuestionSet
 from answerkey.model.truth import RunTruth
 
 if TYPE_CHECKING:
@@ -19,7 +19,14 @@ def with_truth(questions: QuestionSet, settings: Settings) -> tuple[QuestionSet,
 
     Raises TruthError with one line for each value that is missing and each precondition that does not hold.
     """
-    if not settings.world and not any(map(_is_computed, questions)):
+    is_computed = any(
+        True
+        for question in questions
+        for turn in question.turns or (question,)
+        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
+        if isinstance(expectation, ComputedExpectation)
+    )
+    if not settings.world and not is_computed:
         return questions, None
     # A run without truth does not load its sources.
     resolved = compute_truth(questions, settings)
@@ -42,11 +49,3 @@ def truth_document(resolved: "Resolved") -> dict[str, Any]:
         "keys": msgspec.to_builtins(resolved.keys),
         "problems": resolved.problems,
     }
-
-
-def _is_computed(question: Question) -> bool:
-    return any(
-        isinstance(expectation, ComputedExpectation)
-        for turn in question.asks
-        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
-    )

@@ -124,16 +124,17 @@ def id_hash(kind: str, external_id: str) -> bytes:
 
 def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
     """The hashes of all ids of these replies."""
-    return [
-        id_hash(kind, external_id)
-        for reply in replies
-        for kind, external_id in (
+    found = []
+    for reply in replies:
+        named = (
             ("response", reply.response_id),
             ("trace", reply.trace_id),
             ("conversation", reply.conversation_id),
         )
-        if external_id
-    ]
+        for kind, external_id in named:
+            if external_id:
+                found.append(id_hash(kind, external_id))
+    return found
 
 
 # Scorecards
@@ -484,7 +485,7 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
 
 def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
     """A row of the questions table."""
-    asked = storable("\n".join([question.id, *[turn.question for turn in question.asks]]))
+    asked = storable("\n".join([question.id, *[turn.question for turn in question.turns or (question,)]]))
     named = (storable(question.id), storable(question.category))
     return (
         content,
@@ -516,7 +517,8 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
     for trial in trials:
         ask_hash = bytes.fromhex(trial.question.ask_hash)
         rows.append(_reply_row(run, ask_hash, target, now, trial))
-        ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
+        for found in id_hashes(trial.replies):
+            ids.append((found, run, ask_hash, target, trial.number))
     # An existing reply to the same trial is not replaced.
     connection.insert("replies", rows)
     connection.insert("reply_ids", ids)

@@ -157,9 +157,8 @@ class Response:
         self._most_bytes = most_bytes
         # Parts of the body that have not been read by the caller.
         self._pieces: deque[bytes] = deque()
-        self._keep_alive = False
-        # Bytes arrived after the end of the response.
-        self._extra = False
+        # Whether the connection can carry another request: not where bytes follow the response.
+        self.keep_alive = False
         self._buffer = b""
         self._state: _Framing = "head"
         self._left = 0
@@ -207,30 +206,22 @@ class Response:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        self.release()
+
+    def release(self) -> None:
         """Close the connection, or reuse it if the body was read to its end."""
         if self.connection is not None:
-            self.connection.release(self)
+            is_over = self.complete and self.failure is None
+            self.connection.release(self, is_reusable=is_over and self.keep_alive)
 
     # For the connection.
 
-    @property
-    def reusable(self) -> bool:
-        """Whether the connection can carry another request after this response."""
-        return self.complete and self.failure is None and self._keep_alive and not self._extra
-
-    @property
-    def is_arriving(self) -> bool:
-        """Whether its reader has nothing to do yet: the head or a short body of known length is incomplete."""
-        if self.complete or self.failure is not None:
-            return False
-        return not self.head_complete or (self._state == "length" and self._left <= _SHORT_BODY)
-
-    def feed(self, data: bytes, now: float) -> None:
-        """Parse bytes that arrived at `now`."""
+    def feed(self, data: bytes, now: float) -> bool:
+        """Parse bytes that arrived at `now`; False while the head or a short body of known length is incomplete."""
         self.first_byte = self.first_byte or now
         if self.complete or self.failure is not None:
-            self._extra = True
-            return
+            self.keep_alive = False
+            return True
         self.last_byte = now
         self._buffer = self._buffer + data if self._buffer else data
         try:
@@ -245,11 +236,14 @@ class Response:
                     self._store(part)
                 else:
                     needs_more = not self._read_chunk_line()
-            self._extra = self.complete and bool(self._buffer)
+            if self.complete and self._buffer:
+                self.keep_alive = False
         except zlib.error as error:
             self.failure = NotHttpError(f"the reply cannot be decompressed: {error}")
         except ValueError as error:
             self.failure = error
+        is_short = self._state == "length" and self._left <= _SHORT_BODY
+        return self.complete or self.failure is not None or (self.head_complete and not is_short)
 
     def end(self) -> None:
         """The connection has ended."""
@@ -308,7 +302,7 @@ class Response:
         self.head_complete = True
         self.content_type, self.charset = _media(self.headers.get("content-type", "application/octet-stream"))
         tokens = self.headers.get("connection", "").lower()
-        self._keep_alive = "close" not in tokens and (version != "HTTP/1.0" or "keep-alive" in tokens)
+        self.keep_alive = "close" not in tokens and (version != "HTTP/1.0" or "keep-alive" in tokens)
         self._choose_framing()
         return True
 
@@ -325,7 +319,7 @@ class Response:
             self._finish()
         elif "chunked" in self.headers.get("transfer-encoding", "").lower():
             # A reply with a Content-Length as well may have been tampered with: its connection is not reused.
-            self._keep_alive = self._keep_alive and length is None
+            self.keep_alive = self.keep_alive and length is None
             self._state = "chunk_size"
         elif length is not None:
             if not (length.isascii() and length.isdigit()) or len(length) > 15:
@@ -335,7 +329,7 @@ class Response:
             if not self._left:
                 self._finish()
         else:
-            self._keep_alive = False
+            self.keep_alive = False
             self._state = "until_close"
 
     def _read_sized(self) -> None:
@@ -510,8 +504,7 @@ class _Connection(asyncio.Protocol):
             # Nothing was asked: the next reply must not begin with these bytes.
             self.abort()
             return
-        self._response.feed(data, now)
-        if not self._response.is_arriving and self._waiter is not None and not self._waiter.done():
+        if self._response.feed(data, now) and self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def eof_received(self) -> None:
@@ -565,9 +558,9 @@ class _Connection(asyncio.Protocol):
             return self._lost_by
         return ConnectionResetError("the server closed the connection without a reply")
 
-    def release(self, response: Response) -> None:
+    def release(self, response: Response, *, is_reusable: bool) -> None:
         """The caller is done with the response: reuse the connection, or close it."""
-        if not (response.reusable and self.usable and self._client.reuse):
+        if not (is_reusable and self.usable and self._client.reuse):
             self.abort()
         elif self._response is response:
             self._response = None

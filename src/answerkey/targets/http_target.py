@@ -177,6 +177,7 @@ class HttpTarget(BaseTarget):
             headers["Content-Type"] = "application/json"
         headers.update(self._expanded(settings.headers, "headers"))
         await self._session.open(self._endpoint, self.name, headers)
+        self._client = self._session.client
         if settings.login is not None:
             self._login = Login(settings.login, self.name, self.secrets, self._session)
             await self._login.log_in(0)
@@ -247,13 +248,16 @@ class HttpTarget(BaseTarget):
         elif self._has_body:
             body = encode_body(self._body.fill(self._values(ask, messages)))
         # A redirect could carry secrets in the headers to another server, so none is followed.
-        async with await self._session.client.request(
+        response = await self._client.request(
             self._method, endpoint, headers=headers, body=body, most_bytes=self._session.most_bytes
-        ) as response:
+        )
+        try:
             if response.status >= 300:
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
                 reply = await self._read(response, QuestionContext(ask.question, ask.turn, ask.turn > 0))
+        finally:
+            response.release()
         if ask.fault is not None and FAULT_HEADER.lower() in response.headers:
             # The chatbot says that it broke its tool, and reports the result itself.
             reply = msgspec.structs.replace(reply, fault=FaultRecord(fault=ask.fault, landed=True))

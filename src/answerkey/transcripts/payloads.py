@@ -129,7 +129,9 @@ def read_named(
         timings=base.timings if payload.keys().isdisjoint(_TIMINGS) else _timings(payload, base.timings),
         usage=base.usage if payload.keys().isdisjoint(_COSTS) else _usage(payload) or base.usage,
         evidence=evidence,
-        conversation_id=_identity(get("conversation_id")) or base.conversation_id,
+        conversation_id=base.conversation_id
+        if "conversation_id" not in payload
+        else _identity(payload["conversation_id"]) or base.conversation_id,
         response_id=base.response_id if response_id is None else _identity(response_id) or base.response_id,
         trace_id=base.trace_id
         if "trace_id" not in payload
