@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from answerkey import plugins
-from answerkey.errors import StoreError, UsageError
+from answerkey.errors import StoreAwayError, StoreError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
@@ -22,6 +22,7 @@ from answerkey.store.sql import SqlStore
 from answerkey.store.sqlite import SqliteDatabase
 
 from .filling import add_run, golden
+from .postgres_server import PostgresServer
 
 
 @pytest.mark.parametrize("url", ["runs.db", "sqlite:///runs.db", ":memory:", "sqlite://"])
@@ -196,3 +197,17 @@ def test_a_first_large_run_is_planned_for_by_its_size(store_url: str) -> None:
                 known = connection.value("SELECT reltuples FROM pg_class WHERE oid = 'scorecards'::regclass")
             assert known == 600
         assert sum(1 for _ in store.results(info)) == 600
+
+
+@pytest.mark.postgres
+def test_a_server_that_turned_read_only_is_waited_for(own_postgres_server: PostgresServer) -> None:
+    import psycopg
+
+    url = own_postgres_server.new_database()
+    with open_store(url) as store:
+        add_run(store, "first")
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    with open_store(url) as store, pytest.raises(StoreAwayError, match="the server is read-only"):
+        add_run(store, "second")

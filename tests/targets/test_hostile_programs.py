@@ -149,7 +149,7 @@ def test_the_id_of_another_question_is_refused(folder: Path) -> None:
         ("say(q); os._exit(0)", "exception", "ended with exit code 0 (in the middle of a line)"),
         ("os._exit(0)", "exception", "the program ended with exit code 0"),
         ("os.kill(os.getpid(), 9)", "memory", "was ended by signal 9"),
-        ("os.close(1); time.sleep(60)", "memory", "was ended by signal 9"),
+        ("os.close(1); time.sleep(60)", "exception", "closed its standard output without ending"),
         ("say('x' * 3_000_000, '\\n')", "malformed", "larger than 1 MB"),
         ("say('x' * 3_000_000); time.sleep(60)", "malformed", "larger than 1 MB"),
         ("line(answer={'a': 'b' * 3_000_000})", "malformed", "larger than 1 MB"),
@@ -192,3 +192,10 @@ def test_bytes_that_are_no_text(folder: Path) -> None:
     assert replies["q0"].text == "\ufffdq0"
     assert replies["q0"].failure is not None
     assert replies["q0"].failure.kind == "malformed"
+
+
+def test_the_wait_for_further_lines_is_not_the_programs_time(folder: Path) -> None:
+    reply = run(folder, "say('plain text', '\\n')", "q")["q"]
+    # The first line of a program that echoes no id is held back for a second.
+    assert reply.text == "plain text"
+    assert reply.timings.queue_ms >= 900

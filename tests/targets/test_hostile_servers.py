@@ -54,6 +54,7 @@ SENT: dict[str, tuple[bytes, str]] = {
     "garbage": (b"\xff\xfe\x00SSH-2.0-OpenSSH_9.9\r\n\r\n", "!malformed"),
     "a TLS alert": (b"\x15\x03\x03\x00\x02\x02\x28", "!malformed"),
     "a status of words": (b"HTTP/1.1 FINE OK\r\nContent-Length: 17\r\n\r\n" + YES, "!malformed"),
+    "a status that does not exist": (b"HTTP/1.1 000 X\r\nContent-Length: 17\r\n\r\n" + YES, "!malformed"),
     "100 before the reply": (b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD, "=yes"),
     "early hints": (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 3 + GOOD, "=yes"),
     "endless 1xx": (b"HTTP/1.1 102 Processing\r\n\r\n" * 50, "!malformed"),

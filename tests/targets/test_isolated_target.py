@@ -260,3 +260,14 @@ def test_a_document_holds_nothing_that_a_chatbot_printed(command: Callable[..., 
     assert "written by the chatbot" in done.err
     gated = command("run", golden, "--target", f"{HERE}/hostile_bots.py:bot", "--gate", "error_rate == 0")
     assert gated.code == 1
+
+
+def test_a_clock_that_the_chatbot_changes_measures_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(
+        "import time\nclock = time.perf_counter\n\n\ndef answer(question):\n"
+        "    time.perf_counter = lambda: -1e9 * clock()\n    return 'yes'\n"
+    )
+    target = IsolatedTarget(PythonSettings(python="bot.py:answer"), folder=tmp_path)
+    replies = run(target, "one", "two", "three", concurrency=1)
+    assert [reply.text for reply in replies.values()] == ["yes"] * 3
+    assert all((reply.timings.latency_ms or -1) > 0 for reply in replies.values())

@@ -282,7 +282,10 @@ def _timings(own: Timings, *, elapsed_ms: float, queue_ms: float, retry_ms: floa
     A target that timed the chatbot itself, e.g. from its first to its last byte, knows its latency; the rest of the elapsed time
     was spent waiting for a thread, a process or the event loop.
     """
-    latency_ms = elapsed_ms if own.latency_ms is None else min(own.latency_ms, elapsed_ms)
+    latency_ms = own.latency_ms
+    if latency_ms is None or not 0 <= latency_ms <= elapsed_ms:
+        # Not measured, or by a clock that the chatbot changed.
+        latency_ms = elapsed_ms
     return Timings(
         latency_ms=round(latency_ms, 3),
         first_byte_ms=None if own.first_byte_ms is None else round(own.first_byte_ms, 3),

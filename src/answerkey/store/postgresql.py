@@ -137,6 +137,9 @@ class PostgresqlDatabase(Database):
         # The server is unreachable, starting or full, or broke a deadlock: a retry may succeed.
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return StoreAwayError(f"{said}; check the address and that the server runs")
+        if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+            # As during a failover.
+            return StoreAwayError(f"{said}; the server is read-only: make it writable")
         return StoreError(f"{said}; check the address and that the server runs")
 
     def update_statistics(self) -> None:

@@ -85,16 +85,20 @@ class Child:
             await self._listening
 
     async def failure(self) -> Failure:
-        """Why the program ended: its exit code and the last lines of its stderr."""
-        if not await ended_within(self.process, _GRACE_S):
+        """Why the program ended, or closed its output: its exit code and the last lines of its stderr."""
+        by_itself = self._killed or await ended_within(self.process, _GRACE_S)
+        if not by_itself:
             self.kill()
             await self.process.wait()
         # The last lines may still be in the pipe.
         await asyncio.wait({self._listening}, timeout=_GRACE_S)
         code = self.process.returncode or 0
         ending = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        if not by_itself:
+            ending = "closed its standard output without ending"
         said = next((line for line in reversed(self._last) if line.strip()), "")
-        kind = classify_error(said) if said else "memory" if code == -signal.SIGKILL else "exception"
+        is_memory = by_itself and code == -signal.SIGKILL
+        kind = classify_error(said) if said else "memory" if is_memory else "exception"
         return Failure(kind, failure_message(f"the program {ending}" + (f": {said}" if said else "")))
 
     async def _listen(self) -> None:

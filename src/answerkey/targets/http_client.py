@@ -273,7 +273,8 @@ class Response:
         first, *lines = head.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
         version, _, rest = first.partition(" ")
         code, _, reason = rest.strip().partition(" ")
-        if not version.startswith("HTTP/1.") or len(code) != 3 or not (code.isascii() and code.isdigit()):
+        is_status = len(code) == 3 and code.isascii() and code.isdigit() and code[0] != "0"
+        if not version.startswith("HTTP/1.") or not is_status:
             raise _not_http(head)
         self.status = int(code)
         self.reason = reason.encode("utf-8", "replace").decode()

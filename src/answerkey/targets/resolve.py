@@ -23,6 +23,9 @@ from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import note_raw, reply_from_exception, reply_from_object
 
+# Bound here: a chatbot in the same process may replace the one in `time`.
+_now = time.perf_counter
+
 
 class Stopwatch:
     """Times one question; it starts when it is made, or later when the chatbot begins to work."""
@@ -32,18 +35,18 @@ class Stopwatch:
 
     def start(self) -> None:
         """Start, or start again."""
-        self._began = time.perf_counter()
+        self._began = _now()
         self._first: float | None = None
         self._ended: float | None = None
 
     def chunk(self) -> None:
         """Part of the reply arrived."""
         if self._first is None:
-            self._first = time.perf_counter()
+            self._first = _now()
 
     def stop(self, at: float | None = None) -> None:
         """The reply is complete, now or at a time of time.perf_counter; later work is not the chatbot's time."""
-        self._ended = time.perf_counter() if at is None else at
+        self._ended = _now() if at is None else at
 
     def resume(self) -> None:
         """Continue: the reply was not complete."""
@@ -51,7 +54,7 @@ class Stopwatch:
 
     def timings(self) -> Timings:
         """The timings, up to now if it was not stopped."""
-        ended = time.perf_counter() if self._ended is None else self._ended
+        ended = _now() if self._ended is None else self._ended
         return Timings(
             latency_ms=(ended - self._began) * 1000,
             first_byte_ms=None if self._first is None else (self._first - self._began) * 1000,
