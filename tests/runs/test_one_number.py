@@ -3,6 +3,8 @@
 import csv
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -228,3 +230,23 @@ def test_plain_rows_are_read_as_all_rows_are(golden: bool) -> None:
             read_plain += 1
             assert plain == RowReader(golden_set).trial(row, index, 4), row
     assert read_plain > 300
+
+
+def test_ray_gives_the_same_document_and_nothing_beside_it(
+    folder: Path, write_rows: Callable[..., Path], command: Any
+) -> None:
+    """Without an address: on the cluster of this machine, or on a local one that is started and said so."""
+    write_rows("log.jsonl", *generated_rows(11, 300))
+    write_rows("golden.jsonl", *GOLDEN)
+    flags = ("score", "log.jsonl", "--questions", "golden.jsonl", "--json")
+    here = command(*flags).document
+    done = subprocess.run(
+        [sys.executable, "-m", "answerkey", *flags, "--engine", "ray"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["summary"], document["results"]) == (here["summary"], here["results"])
+    assert not done.stderr or done.stderr.startswith("no Ray cluster is running here: started a local one")

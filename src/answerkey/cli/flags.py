@@ -73,7 +73,9 @@ output_flag = flag(
     multiple=True,
     type=FILE,
 )
-ray_address_flag = flag("--ray-address HOST:PORT", "Ray address (default: local cluster).")
+ray_address_flag = flag(
+    "--ray-address HOST:PORT", "Ray address (default: the cluster of this machine, or a local one)."
+)
 
 
 def _read_map_flag(

@@ -9,6 +9,7 @@ import logging
 import os
 import platform
 import socket
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,7 +31,7 @@ _CONNECT_S = 10.0
 
 
 def connect(address: str | None) -> Any:
-    """The module `ray`, connected to the cluster at `address` (None: the one of this machine)."""
+    """The module `ray`, connected to the cluster at `address`; without one, to that of this machine or to a new local one."""
     # Ray sends usage statistics unless this is set before it is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -39,19 +40,35 @@ def connect(address: str | None) -> Any:
         raise MissingExtraError("the engine ray", "ray") from None
     if ray.is_initialized():
         return ray
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": "answerkey"}
+    address = address or os.environ.get("RAY_ADDRESS")
     try:
         _check_reachable(address)
-        ray.init(
-            address=address or "auto", log_to_driver=False, logging_level=logging.ERROR, namespace="answerkey"
-        )
+        ray.init(address=address or "auto", **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
-        where = f"at {address}" if address else "on this machine"
+        if address is None:
+            _start_local(ray, quiet)
+            return ray
         raise UsageError(
-            f"there is no Ray cluster {where} ({error_line(error)}); start one with `ray start --head`, or name it "
-            "with --ray-address HOST:PORT"
+            f"there is no Ray cluster at {address} ({error_line(error)}); start one with `ray start --head`, or leave "
+            "the address out to use this machine"
         ) from None
     _check_nodes(ray)
     return ray
+
+
+def _start_local(ray: Any, quiet: dict[str, Any]) -> None:
+    """Start a cluster of this machine, which ends with this process."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    print(
+        f"no Ray cluster is running here: started a local one with {cores} CPUs, which ends with this command",
+        file=sys.stderr,
+        flush=True,
+    )
+    try:
+        ray.init(num_cpus=cores, include_dashboard=False, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+        raise UsageError(f"a local Ray cluster cannot be started: {error_line(error)}") from None
 
 
 def _check_reachable(address: str | None) -> None:
