@@ -177,7 +177,7 @@ def print_run(run: Run, *, worst: int = 10) -> None:
     if run.comparison is not None:
         from answerkey.report.terminal_texts import print_comparison
 
-        print_comparison(run.comparison)
+        print_comparison(run.comparison, causes=False)
     if not run.passed:
         from answerkey.report.terminal import make_console
         from answerkey.report.terminal_texts import print_failed_gates

@@ -40,7 +40,7 @@ def connect(address: str | None) -> Any:
         raise MissingExtraError("the engine ray", "ray") from None
     if ray.is_initialized():
         return ray
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": "answerkey"}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": "answerkey"}
     address = address or os.environ.get("RAY_ADDRESS")
     try:
         _check_reachable(address)
@@ -60,10 +60,8 @@ def connect(address: str | None) -> Any:
 def _start_local(ray: Any, quiet: dict[str, Any]) -> None:
     """Start a cluster of this machine, which ends with this process."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    print(
-        f"no Ray cluster is running here: started a local one with {cores} CPUs, which ends with this command",
-        file=sys.stderr,
-        flush=True,
+    sys.stderr.write(
+        f"no Ray cluster is running here: started a local one with {cores} CPUs, which ends with this command\n"
     )
     try:
         ray.init(num_cpus=cores, include_dashboard=False, **quiet)

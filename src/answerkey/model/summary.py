@@ -9,8 +9,8 @@ from answerkey.stats.intervals import Interval
 
 # With what the reasons begin why rows of a log have no score.
 BAD_ROW = "bad row: "
-# Below it, most questions let a wrong reply pass.
-WEAK_STRENGTH = 0.5
+# Below it, a grade is not praised: too many questions let a wrong reply pass.
+WEAK_STRENGTH = 0.8
 
 
 class Latency(msgspec.Struct, frozen=True):

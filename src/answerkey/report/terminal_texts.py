@@ -69,8 +69,9 @@ def print_comparison(
     *,
     file: TextIO | None = None,
     width: int | None = None,
+    causes: bool = True,
 ) -> None:
-    """Print the verdict, then its figures."""
+    """Print the verdict, then its figures; `causes` are left out where the run's report has them."""
     console = make_console(file, width=width)
     base, candidate = comparison.base, comparison.candidate
     head = _verdict(
@@ -79,7 +80,7 @@ def print_comparison(
     runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
     emit(console, "", Text(runs, style="dim"), "", head)
     # The reason first, then statistics.
-    for line in cause_lines(comparison.causes, comparison.lost):
+    for line in cause_lines(comparison.causes, comparison.lost) if causes else ():
         emit(console, Text(f"  {line}", style="bold"))
     for line in (*comparison_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
         emit(console, Text(line))
@@ -127,8 +128,6 @@ def print_failed_gates(run: Run, console: Console) -> None:
     if not failed:
         return
     if run.comparison is not None and run.comparison.worse:
-        for line in cause_lines(run.comparison.causes, run.comparison.lost):
-            emit(console, Text(f"  {line}", style="bold"))
         worse = [change for change in run.comparison.fallen if change.kind != "flaky"]
         emit(console, "", Text("Worse than the baseline", style="bold"))
         for change in worse[:_REASONS_SHOWN]:

@@ -37,19 +37,19 @@ def grade_words(summary: Summary) -> str:
 
 
 def key_lines(summary: Summary) -> list[str]:
-    """What the answer key refuses: what a trivial bot scores, and how many questions let a wrong reply pass."""
+    """What the answer key refuses, without what the grade's words say already."""
     lines = []
-    if summary.floor is not None:
+    headline = grade_words(summary)
+    if summary.floor is not None and f"a bot that {summary.floor.bot} scores" not in headline:
         lines.append(f"a bot that {summary.floor.bot} scores {score_text(summary.floor.value)}")
     strength = summary.strength
     if strength is not None:
         interval = f"{percent(strength.low, 0)}–{percent(strength.high, 0)}"
         is_sample = summary.floor is not None and summary.floor.questions < summary.questions
         tried = f"{strength.questions:,}{' sampled' if is_sample else ''} questions"
-        lines.append(
-            f"key strength {percent(strength.value, 0)} ({interval}): "
-            f"{strength.weak:,} of {tried} let a wrong reply pass"
-        )
+        words = f"key strength {percent(strength.value, 0)} ({interval})"
+        is_said = "let a wrong reply pass" in headline
+        lines.append(words if is_said else f"{words}: {strength.weak:,} of {tried} let a wrong reply pass")
     if summary.always_wrong_score is not None:
         lines.append(f"a chatbot wrong in every fact scores {score_text(summary.always_wrong_score)}")
     return lines
