@@ -1,10 +1,10 @@
 """Draws wrong replies for people to label, and reports from the labels which of them are still right.
 
-    python -m tools.simulate.mutant_sample draw FOLDER          # sample.jsonl, and the families apart
+    python -m tools.simulate.mutant_sample draw FOLDER [OTHER]  # sample.jsonl, and the families apart
     python -m tools.simulate.mutant_sample report FOLDER        # reads labels_1.jsonl, labels_2.jsonl
 
 Half of the mutants are of the bundled golden set, made from a run of the demo; the others are of questions by the authors of
-`labelled/`, whose replies nobody looked at while the operators were written.
+`labelled/`; with the folder of an earlier sample as OTHER, only of questions that it does not have.
 """
 
 import json
@@ -22,8 +22,9 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
 
 LABELLED = Path(__file__).parents[2] / "labelled"
-# Family → mutants of each source in the sample. Wrong facts are the ones that may be right after all.
-SAMPLED = {"fact": 163, "subject": 90, "nothing": 60}
+# Mutants of each source in the sample. Wrong facts are the ones that may be right after all.
+PER_SOURCE = 300
+SAMPLED = {"fact": 0.52, "subject": 0.29, "nothing": 0.19}
 _SHOWN = 3_000
 _Replies = dict[tuple[str, int], Reply]
 
@@ -83,15 +84,26 @@ def other_authors() -> tuple[QuestionSet, _Replies]:
     return QuestionSet(questions=tuple(questions)), replies
 
 
-def _sampled(source: str, random: Random) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _sampled(
+    source: str, random: Random, labelled: frozenset[str]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     questions, replies = bundled() if source == "bundled" else other_authors()
     made: dict[str, list[tuple[Question, int, Mutant]]] = defaultdict(list)
     for question, turns in wrong_replies(questions, replies):
+        if source == "others" and question.id in labelled:
+            continue
         for index, mutants in enumerate(turns):
             for mutant in mutants:
                 made[mutant.family].append((question, index, mutant))
-    for family, number in SAMPLED.items():
-        for question, index, mutant in random.sample(made[family], min(number, len(made[family]))):
+    room = PER_SOURCE
+    for family, share in SAMPLED.items():
+        # What one family has not, the next one gets.
+        left = sum(
+            part for name, part in SAMPLED.items() if list(SAMPLED).index(name) >= list(SAMPLED).index(family)
+        )
+        number = min(round(room * share / left), len(made[family]))
+        room -= number
+        for question, index, mutant in random.sample(made[family], number):
             turn, good = question.asks[index], replies.get((question.id, index))
             shown = {
                 "earlier_turns": [one.question for one in question.asks[:index]],
@@ -115,10 +127,13 @@ def _sampled(source: str, random: Random) -> Iterator[tuple[dict[str, Any], dict
             yield shown, hidden | {"of": len(made[family])}
 
 
-def draw(folder: Path) -> None:
+def draw(folder: Path, earlier: Path | None = None) -> None:
     """Write the sample, and apart from it how each mutant was made."""
     random = Random(28)
-    rows = [row for source in ("bundled", "others") for row in _sampled(source, random)]
+    labelled = (
+        frozenset(row["question_id"] for row in _rows(earlier / "families.jsonl")) if earlier else frozenset()
+    )
+    rows = [row for source in ("bundled", "others") for row in _sampled(source, random, labelled)]
     random.shuffle(rows)
     with (
         (folder / "sample.jsonl").open("w") as sample,
@@ -165,4 +180,4 @@ def _share(values: Iterable[bool]) -> float:
 
 
 if __name__ == "__main__":
-    {"draw": draw, "report": report}[sys.argv[1]](Path(sys.argv[2]))
+    {"draw": draw, "report": report}[sys.argv[1]](*map(Path, sys.argv[2:]))

@@ -1,26 +1,27 @@
 """Mutants: wrong replies made from a good one. An answer key that is strong refuses all of them.
 
-Operators follow what a question asks. Three families count: `fact` (the asked figure, date, name or id is another one, or
+Operators follow what a question asks. Three families count: `fact` (what is asked for is another figure, date, name or id, or
 comes from another row of the tool result), `subject` (the reply belongs to a similar question) and `nothing` (nothing found,
 empty talk, cut before the first fact). `wrong_tool` and `adversarial` are reported apart: the standard refuses the first by
 construction, and no keyword sees the second.
 
-A mutant must be wrong. So only facts of the reference answer, the key or the tool result are changed, never what the
-question itself says, an address or a count; and a mutant that still states every fact of the reference answer is dropped.
+A mutant must be wrong. So a fact is only changed if the question asks for its kind, and where several may be what is asked for,
+all of them are changed. Details are not: the lender where the balance is asked for, the figures beside a yes or no, the
+runner-up. A reply that declines has no answer to change.
 """
 
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Literal
 from zlib import crc32
 
 import msgspec
 
-from answerkey.evidence.mentions import Amount, CalendarDate, Mention, TimeOfDay, find_mentions, find_names
-from answerkey.evidence.records import Evidence, EvidenceValue, Words, gather_evidence
+from answerkey.evidence.records import Evidence, EvidenceValue, Words, content_words, gather_evidence
 from answerkey.golden.baseline_bots import EMPTY_TALK, NOTHING_FOUND, key_texts
+from answerkey.golden.facts import EVERY_KIND, MAX_CHARACTERS, Fact, asked_for, facts_of
 from answerkey.golden.similar import QuestionIndex
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence as Observation
@@ -34,54 +35,30 @@ _MADE_UP = "It is $4,217, as recorded on March 3."
 _SIMILAR = 3
 _SHORTEST_NAME = 4
 _SEEN = Observation(tools_observed=True)
-# Longer replies are mutated by their beginning: what is asked is answered there.
-_MAX_CHARACTERS = 20_000
 # A changed figure differs by at least this share, so that no usual tolerance accepts it.
 _MIN_CHANGE = 0.05
 _DIGIT = re.compile(r"\d")
 _SHORT_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
-_STREET = re.compile(
-    r"\s(?:[NSEW]\.?\s)?(?:\d{1,3}(?:st|nd|rd|th)\s|[A-Z][\w'-]+\s){1,3}"
-    r"(?:St|Ave|Avenue|Street|Road|Rd|Blvd|Boulevard|Lane|Ln|Dr|Drive|Way|Court|Ct|Place|Pl|Highway|Hwy|Square|Sq)\b"
-)
 _BEFORE_NUMBER_IN_ADDRESS = re.compile(
-    r"(?:\b(?:Unit|Suite|Apt|Apartment|Room|Floor|No|Nr|Lot|Box)\.?|#|\b[A-Z]{2})\s?$"
+    r"(?:\b(?:Unit|Suite|Apt|Apartment|Room|Floor|No|Nr|Lot|Box|Form|Section)\.?|#|\b[A-Z]{2})\s?$"
 )
-_AFTER_STREET_NUMBER = re.compile(r"\d(?:st|nd|rd|th)?\s(?:[NSEW]\.?\s)?$")
 _NUMBER_FOLLOWS = re.compile(r"\s\d")
 _ZIP = re.compile(r"\d{5}(?:-\d{4})?")
 _LARGEST_COUNT = 20
-_ASKS_COUNT = re.compile(r"\bhow many\b|\bnumber of\b|\bcount\b|\bhow often\b", re.IGNORECASE)
-# Kind of fact → how questions ask for it.
-_ASKS = {
-    "figure": re.compile(
-        r"\bhow (?:much|many|often|old|big|large|long|far|high)\b"
-        r"|\b(?:total|sum|amount|costs?|price|rate|share|fees?|rent|income|revenue|spend|spent|pay|paid|balance|percent(?:age)?"
-        r"|average|number|value|worth)\b",
-        re.IGNORECASE,
-    ),
-    "date": re.compile(
-        r"\bwhen\b|\bwhat (?:date|day|month|time)\b|\bdeadline\b|\bdue\b|\bexpires?\b", re.IGNORECASE
-    ),
-    "name": re.compile(r"\b(?:who|whose|whom|which|where)\b|\bname\b", re.IGNORECASE),
-}
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
-_NUMBER_NAMES = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
+_CURRENCY = re.compile(r"[$€£¥₹]\s?$|\b(?:USD|EUR|GBP|CHF)\s?$")
+_CURRENCY_AFTER = re.compile(r"\s?(?:[$€£¥₹]|(?:USD|EUR|GBP|CHF|dollars?|euros?)\b)")
+_PERCENT_AFTER = re.compile(r"\s?(?:%|percent\b|per cent\b)")
+_POLARITY = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_SAYS_NONE = re.compile(r"\W*(?:no|none|nothing|never|nobody|not|zero)\b", re.IGNORECASE)
+# What follows is the result of what is before.
+_CONCLUDES = re.compile(
+    r"\b(?:so|thus|therefore|hence|altogether|leaves|together|total(?:s|ling)?)\b|=", re.IGNORECASE
 )
+_NUMBER_NAMES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 _MONTH_NAMES = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -96,17 +73,6 @@ class Mutant(msgspec.Struct, frozen=True):
     # How it was made: "asked figure", "nothing found", …
     operator: str
     reply: Reply
-
-
-class Fact(msgspec.Struct, frozen=True):
-    """A figure, date, time, id or name in a text; equal facts have the same key."""
-
-    kind: Literal["figure", "date", "time", "id", "name"]
-    key: Hashable
-    start: int
-    end: int
-    # A name whose capital may only begin a sentence.
-    is_doubtful: bool = False
 
 
 class GoodReply(msgspec.Struct, frozen=True):
@@ -196,6 +162,8 @@ class _MutantMaker:
         self._good = good
         self._index = QuestionIndex([turn.question for _, _, turn in self._turns])
         self._names = _NamePool(good.values())
+        # Good reply → whether it declines.
+        self._declined: dict[str, bool] = {}
 
     def mutants(self, question: Question, index: int) -> list[Mutant]:
         """The wrong replies to one turn; empty if there is no good reply to make them from."""
@@ -203,30 +171,42 @@ class _MutantMaker:
         good = self._good.get((question.id, index))
         if good is None:
             return []
-        subject = _Subject(turn, good, seed=self._seed + crc32(f"{question.id}/{index}".encode()))
-        stating = [*subject.wrong_facts(self._names), *self._of_similar_questions(question, index, good)]
-        wrong = [mutant for mutant in stating if not subject.states_answer(mutant.reply.text or "")]
-        wrong += subject.nothing()
-        wrong = [mutant for mutant in wrong if not subject.is_marked_right(mutant.reply.text or "")]
+        declines = self._declines(turn, good)
+        subject = _Subject(
+            turn, good, declines=declines, seed=self._seed + crc32(f"{question.id}/{index}".encode())
+        )
+        wrong = [*subject.wrong_facts(self._names), *subject.nothing()]
+        wrong += self._of_similar_questions(question, index, good, declines=declines)
+        wrong = [mutant for mutant in wrong if not subject.is_right(mutant.reply.text or "")]
         wrong += subject.reported_apart(self._all_keywords)
         return _distinct(wrong)
 
-    def _of_similar_questions(self, question: Question, index: int, good: GoodReply) -> Iterator[Mutant]:
-        offset, turn = self._positions[question.id, index], question.asks[index]
-        for other in self._index.nearest(offset, _SIMILAR + len(question.asks)):
+    def _of_similar_questions(
+        self, question: Question, index: int, good: GoodReply, *, declines: bool
+    ) -> Iterator[Mutant]:
+        for other in self._index.nearest(self._positions[question.id, index], _SIMILAR + len(question.asks)):
             other_question, other_index, other_turn = self._turns[other]
             reply = self._good.get((other_question.id, other_index))
-            # The other turns of a conversation are about the same thing.
+            # The other turns of a conversation are about the same thing, and to decline is right here too.
             if (
                 other_question is not question
                 and reply is not None
                 and other_turn.question != question.question
-                # To say of another thing that it is not known is right here too.
-                and (turn.answerable or other_turn.answerable)
+                and not (declines and self._declines(other_turn, reply))
             ):
-                yield Mutant(
-                    "subject", f"reply to {other_question.id}", _with_text(good.reply, reply.reply.text or "")
-                )
+                text = reply.reply.text or ""
+                yield Mutant("subject", f"reply to {other_question.id}", _with_text(good.reply, text))
+
+    def _declines(self, turn: Question, good: GoodReply) -> bool:
+        """Whether the good reply to a turn says that there is no answer."""
+        if not turn.answerable:
+            return True
+        from answerkey.detect.abstention.model import declines  # its words are read from a file
+
+        text = (good.reply.text or "")[:MAX_CHARACTERS]
+        if text not in self._declined:
+            self._declined[text] = declines(turn.question, text)
+        return self._declined[text]
 
     @cached_property
     def _all_keywords(self) -> str:
@@ -254,90 +234,126 @@ def _with_text(reply: Reply, text: str) -> Reply:
 class _Subject:
     """One turn with its good reply."""
 
-    def __init__(self, turn: Question, good: GoodReply, *, seed: int) -> None:
+    def __init__(self, turn: Question, good: GoodReply, *, declines: bool, seed: int) -> None:
         self._turn, self._good, self._seed = turn, good.reply, seed
-        self._text = (good.reply.text or "")[:_MAX_CHARACTERS]
-        self._asked = {fact.key for fact in facts_of(turn.question)}
-        texts = list(_all_texts(turn))
-        self._key = {fact.key for text in texts for fact in facts_of(text)}
-        self._key_words = [text.casefold() for text in texts if any(map(str.isalpha, text))]
-        self._reference = {fact.key for fact in facts_of(turn.reference_answer or "")} - self._asked
+        self._text = (good.reply.text or "")[:MAX_CHARACTERS]
+        self._asked = asked_for(turn.question)
+        self._declines = declines
+        self._in_question = {fact.key for fact in facts_of(turn.question)}
+        self._question_words = set(Words(turn.question).keys)
+        texts = [text for keyword in turn.expected_keywords for text in key_texts(keyword)]
+        self._key_words = [text.casefold() for text in texts if len(text) >= _SHORTEST_NAME]
+        self._key = {fact.key for text in texts for fact in facts_of(text)} - self._in_question
+        self._reference = {fact.key for fact in facts_of(turn.reference_answer or "")} - self._in_question
         self._evidence = gather_evidence(turn, good.reply, ()) if good.origin == "run" else Evidence()
-        known = self._reference | (_evidence_keys(self._evidence) if good.origin == "run" else set())
-        stated = [
-            fact
-            for fact in facts_of(self._text)
-            if fact.key not in self._asked and not self._is_incidental(fact)
-        ]
-        in_key = [fact for fact in stated if self._is_in_key(fact)]
-        kinds = {fact.kind for fact in in_key}
-        # What the key checks, and beside it what the question asks for and the key does not check.
-        self._facts = in_key + [
-            fact
-            for fact in stated
-            if fact.key in known
-            and fact.kind not in kinds
-            and fact.kind in _ASKS
-            and _ASKS[fact.kind].search(turn.question)
-        ]
+        # What is asked for, wherever the reply states it; empty where that cannot be said.
+        self._facts = [] if self._declines or self._asked.is_yes_or_no else self._find_asked()
 
-    def _is_in_key(self, fact: Fact) -> bool:
-        if fact.kind != "name":
-            return fact.key in self._key
+    def _find_asked(self) -> list[Fact]:
+        stated = [fact for fact in facts_of(self._text) if fact.key not in self._in_question]
+        chosen = [fact for fact in stated if fact.kind in self._asked.kinds and not self._is_incidental(fact)]
+        known = self._key | self._reference or _evidence_keys(self._evidence)
+        for part in self._asked.parts or (EVERY_KIND,):
+            if not any(fact.kind in part and self._is_known(fact, known) for fact in chosen):
+                return []
+        if not self._asked.parts and self._is_answered_in_words():
+            return []
+        figures = [fact for fact in chosen if fact.kind == "figure"]
+        others = [fact for fact in chosen if fact.kind != "figure"]
+        for narrower in (self._has_unit, lambda fact: not _YEAR.fullmatch(self._text[fact.start : fact.end])):
+            figures = list(filter(narrower, figures)) or figures
+        return sorted([*figures, *others], key=lambda fact: fact.start)
+
+    def _is_answered_in_words(self) -> bool:
+        """Whether the answer, by the reference or the key, is more than the facts that it states."""
+        texts = [self._turn.reference_answer or ""]
+        if not texts[0].strip():
+            texts = [text for keyword in self._turn.expected_keywords for text in key_texts(keyword)]
+        words, count = set[str](), 0
+        for text in texts:
+            facts = facts_of(text)
+            covered = {offset for fact in facts for offset in range(fact.start, fact.end)}
+            found = Words(text)
+            words |= {
+                key for key, start in zip(found.keys, found.starts, strict=True) if start not in covered
+            }
+            count += len(facts)
+        return len(content_words(list(words)) - self._question_words) > count
+
+    def _is_known(self, fact: Fact, known: Container[Hashable]) -> bool:
+        """Whether the key, the reference answer or else the evidence states a fact."""
         text = self._text[fact.start : fact.end].casefold()
-        return any(text in word or word in text for word in self._key_words)
+        is_figure = fact.kind == "figure"
+        return fact.key in known or (
+            not is_figure and any(text in word or word in text for word in self._key_words)
+        )
+
+    def _has_unit(self, fact: Fact) -> bool:
+        """Whether a figure is written in the unit that the question asks for."""
+        before, after = self._text[max(0, fact.start - 4) : fact.start], self._text[fact.end : fact.end + 9]
+        is_money = bool(_CURRENCY.search(before) or _CURRENCY_AFTER.match(after))
+        is_percent = bool(_PERCENT_AFTER.match(after))
+        match self._asked.unit:
+            case "money":
+                return is_money
+            case "percent":
+                return is_percent
+            case "count":
+                return not is_money and not is_percent
+        return True
 
     def _is_incidental(self, fact: Fact) -> bool:
-        """Whether a fact belongs to an address, or counts what is listed, so that changing it may leave a right reply."""
+        """Whether a fact is part of a place or title, or counts what is listed, so that changing it may leave a right reply."""
         before, after = self._text[max(0, fact.start - 14) : fact.start], self._text[fact.end : fact.end + 60]
         digits = self._text[fact.start : fact.end]
         if fact.kind == "name":
-            return len(digits) < _SHORTEST_NAME or bool(
-                _AFTER_STREET_NUMBER.search(before) or _NUMBER_FOLLOWS.match(after)
+            words = fact.key[1] if isinstance(fact.key, tuple) else ()
+            return (
+                len(digits) < _SHORTEST_NAME
+                or self._question_words.issuperset(words)
+                or bool(_NUMBER_FOLLOWS.match(after))
             )
         if fact.kind != "figure":
             return False
-        if _STREET.match(after) or _ORDINAL.match(after) or _BEFORE_NUMBER_IN_ADDRESS.search(before):
+        if _ORDINAL.match(after) or _BEFORE_NUMBER_IN_ADDRESS.search(before):
             return True
         if _ZIP.fullmatch(digits) and before.rstrip(" ,")[-2:].isupper():
             return True
         value = fact.key[1] if isinstance(fact.key, tuple) else 0
-        is_small = isinstance(value, float) and value <= _LARGEST_COUNT
-        counts = is_small and after[:1] in " :" and before[-1:] not in "$€£"
-        return counts and fact.key not in self._key and not _ASKS_COUNT.search(self._turn.question)
+        counts = isinstance(value, float) and value <= _LARGEST_COUNT and after[:1] in " :"
+        is_asked = self._asked.parts and self._asked.unit in ("", "count")
+        return counts and not _CURRENCY.search(before) and not is_asked and fact.key not in self._key
 
     def wrong_facts(self, names: "_NamePool") -> Iterator[Mutant]:
         """The good reply with what was asked for changed."""
-        if not self._turn.answerable:
-            yield Mutant("fact", "made-up answer", _with_text(self._good, _MADE_UP))
+        if self._declines:
+            yield self._mutant("fact", "made-up answer", _MADE_UP)
             return
-        figures = [fact for fact in self._facts if fact.kind == "figure"]
-        if figures:
-            is_alone = len({fact.key for fact in figures}) == 1
-            # Which of several figures is asked for, only the key can say.
-            if is_alone or self._is_in_key(figures[0]):
-                yield from self._changed("asked figure", figures[:1], self._other_figure)
-                yield from self._another_row(figures[0])
-            if not is_alone:
-                yield from self._changed("all figures", figures, self._other_figure)
-        dates = [fact for fact in self._facts if fact.kind in ("date", "time")]
-        if dates:
-            yield from self._changed("date", dates, self._other_date)
-        ids = [fact for fact in self._facts if fact.kind == "id"]
-        if ids:
-            yield from self._changed("id", ids, self._other_figure)
-        yield from self._other_names(names)
+        change = partial(self._other, names)
+        alone = self._asked_figure()
+        if alone is not None:
+            yield from self._changed("asked figure", [alone], change)
+            yield from self._another_row(alone)
+        if len({fact.key for fact in self._facts}) > (alone is not None):
+            kinds = {_KIND_NAMES[fact.kind] for fact in self._facts}
+            yield from self._changed("every fact" if len(kinds) > 1 else kinds.pop(), self._facts, change)
 
-    def _other_names(self, names: "_NamePool") -> Iterator[Mutant]:
-        chosen = [fact for fact in self._facts if fact.kind == "name"]
-        if not any(map(self._is_in_key, chosen)):
-            chosen = [fact for fact in chosen if not fact.is_doubtful][:1]
-        if chosen:
-            excluded = self._asked | self._key | self._reference | {fact.key for fact in facts_of(self._text)}
-            yield from self._changed("name", chosen, lambda text: names.another(text, excluded, self._seed))
+    def _asked_figure(self) -> Fact | None:
+        """The figure that is asked for, where that is one: the only one, that of the key, or the first."""
+        figures = {fact.key: fact for fact in self._facts if fact.kind == "figure"}
+        if not figures or len(self._asked.parts) != 1 or len({fact.kind for fact in self._facts}) > 1:
+            return None
+        in_key = [fact for key, fact in figures.items() if key in self._key]
+        if len(figures) == 1 or len(in_key) == 1:
+            return in_key[0] if in_key else next(iter(figures.values()))
+        first = next(iter(figures.values()))
+        reference = (fact.key for fact in facts_of(self._turn.reference_answer or "") if fact.key in figures)
+        if _CONCLUDES.search(self._text[first.end :]) or next(reference, first.key) != first.key:
+            return None
+        return first if not in_key or first is in_key[0] else None
 
     def _changed(
-        self, operator: str, facts: Sequence[Fact], change: "Callable[[str], str | None]"
+        self, operator: str, facts: Sequence[Fact], change: Callable[[Fact, str], str | None]
     ) -> Iterator[Mutant]:
         """The text with the facts, wherever they are stated, changed; nothing if one cannot be changed."""
         keys = {fact.key for fact in facts}
@@ -346,19 +362,31 @@ class _Subject:
         for fact in facts_of(self._text):
             if fact.key not in keys or fact.start < position:
                 continue
-            other = change(self._text[fact.start : fact.end])
+            other = change(fact, self._text[fact.start : fact.end])
             if other is None:
                 return
             parts += self._text[position : fact.start], other
             position = fact.end
         if position:
-            text = "".join([*parts, self._text[position:]])
-            yield Mutant("fact", operator, _with_text(self._good, text))
+            yield self._mutant("fact", operator, "".join([*parts, self._text[position:]]))
+
+    def _mutant(self, family: Family, operator: str, text: str) -> Mutant:
+        return Mutant(family, operator, _with_text(self._good, text))
+
+    def _other(self, names: "_NamePool", fact: Fact, text: str) -> str | None:
+        """Another fact of the same kind, in the same form."""
+        if fact.kind in ("date", "time"):
+            return self._other_date(text)
+        if fact.kind != "name":
+            return self._other_figure(text)
+        stated = {one.key for one in facts_of(self._text)}
+        excluded = self._in_question | self._key | self._reference | stated
+        return names.another(text, excluded, self._seed + crc32(text.casefold().encode()))
 
     def _another_row(self, figure: Fact) -> Iterator[Mutant]:
         """The value of the same column in another row of a tool result."""
         value = figure.key[1] if isinstance(figure.key, tuple) else None
-        taken = {fact.key for fact in facts_of(self._text)} | self._key | self._asked | self._reference
+        taken = {fact.key for fact in facts_of(self._text)} | self._key | self._in_question | self._reference
         for cell in self._evidence.values:
             if not cell.is_cell or cell.number is None or abs(cell.number) != value:
                 continue
@@ -368,8 +396,8 @@ class _Subject:
                 if other.number is not None and ("figure", abs(other.number)) not in taken
             ]
             if others:
-                other = others[self._seed % len(others)]
-                yield from self._changed("another row", [figure], partial(_in_the_form_of, number=other))
+                change = partial(_in_the_form_of, others[self._seed % len(others)])
+                yield from self._changed("another row", [figure], change)
                 return
 
     def _other_figure(self, text: str) -> str | None:
@@ -392,7 +420,7 @@ class _Subject:
                 new = _value(other, offsets)
                 if (
                     abs(new - old) >= _MIN_CHANGE * max(old, new)
-                    and ("figure", float(new)) not in self._asked
+                    and ("figure", float(new)) not in self._in_question
                 ):
                     return other
         return None
@@ -415,42 +443,51 @@ class _Subject:
         return text[: short.start()] + other_part + text[short.end() :]
 
     def nothing(self) -> Iterator[Mutant]:
-        """Replies without an answer; for a question without an answer they are right."""
-        if not self._turn.answerable:
+        """Replies without an answer; where there is none, or none of what is asked for, they are right."""
+        if self._declines:
             return
-        yield Mutant("nothing", "nothing found", _with_text(self._good, NOTHING_FOUND))
-        echoed = f"There is nothing recorded for: {self._turn.question}"
-        yield Mutant("nothing", "nothing found, question repeated", _with_text(self._good, echoed))
-        yield Mutant("nothing", "empty talk", _with_text(self._good, EMPTY_TALK))
-        facts = [fact.start for fact in facts_of(self._text) if fact.key not in self._asked]
-        if facts and self._facts:
-            cut = self._text[: min(facts)].strip()
+        if not _SAYS_NONE.match(self._text):
+            yield self._mutant("nothing", "nothing found", NOTHING_FOUND)
+            echoed = f"There is nothing recorded for: {self._turn.question}"
+            yield self._mutant("nothing", "nothing found, question repeated", echoed)
+        yield self._mutant("nothing", "empty talk", EMPTY_TALK)
+        # Where the answer may be in words, nobody knows what is cut off.
+        if self._facts and self._asked.parts:
+            cut = self._text[
+                : min(fact.start for fact in facts_of(self._text) if fact.key not in self._in_question)
+            ].strip()
             if cut:
-                yield Mutant("nothing", "cut before the first fact", _with_text(self._good, cut))
+                yield self._mutant("nothing", "cut before the first fact", cut)
 
     def reported_apart(self, all_keywords: str) -> Iterator[Mutant]:
         """The right text without its tools, denied, and among everything else."""
         if self._turn.expected_tools:
-            yield Mutant(
-                "wrong_tool",
-                "right text without the tool",
-                msgspec.structs.replace(self._good, tool_calls=()),
-            )
+            without = msgspec.structs.replace(self._good, tool_calls=())
+            yield Mutant("wrong_tool", "right text without the tool", without)
         if self._turn.answerable:
-            yield Mutant(
-                "adversarial", "denied", _with_text(self._good, f"It is not true that: {self._text}")
-            )
-            yield Mutant("adversarial", "everything listed", _with_text(self._good, all_keywords))
+            yield self._mutant("adversarial", "denied", f"It is not true that: {self._text}")
+            yield self._mutant("adversarial", "everything listed", all_keywords)
 
-    def is_marked_right(self, text: str) -> bool:
-        """Whether a person marked a text as right."""
+    def is_right(self, text: str) -> bool:
+        """Whether the reply to another question answers this one too, or a person marked a text as right."""
         text = text.strip()
-        return text in self._turn.also_right or text == (self._turn.reference_answer or "").strip()
-
-    def states_answer(self, text: str) -> bool:
-        """Whether a text states every fact that was asked for."""
-        answer = {fact.key for fact in self._facts} or self._reference
+        if text in self._turn.also_right or text == (self._turn.reference_answer or "").strip():
+            return True
+        if self._asked.is_yes_or_no:
+            ours, theirs = _POLARITY.match(self._text), _POLARITY.match(text)
+            return bool(ours and theirs and ours[1].lower() == theirs[1].lower())
+        answer = {fact.key for fact in self._facts} & (self._key | self._reference) or self._reference
         return bool(answer) and answer <= {fact.key for fact in facts_of(text)}
+
+
+_KIND_NAMES = {
+    "figure": "all figures",
+    "date": "date",
+    "time": "date",
+    "id": "id",
+    "name": "name",
+    "address": "name",
+}
 
 
 class _NamePool:
@@ -459,7 +496,7 @@ class _NamePool:
     def __init__(self, good: Iterable[GoodReply]) -> None:
         names: dict[Hashable, str] = {}
         for one in good:
-            text = (one.reply.text or "")[:_MAX_CHARACTERS]
+            text = (one.reply.text or "")[:MAX_CHARACTERS]
             for fact in facts_of(text):
                 name = text[fact.start : fact.end]
                 if (
@@ -467,6 +504,7 @@ class _NamePool:
                     and not fact.is_doubtful
                     and len(name) >= _SHORTEST_NAME
                     and not name.isupper()
+                    and not _NUMBER_FOLLOWS.match(text[fact.end :])
                 ):
                     names.setdefault(fact.key, name)
         self._names = list(names.items())
@@ -478,51 +516,6 @@ class _NamePool:
         ordered = [self._names[(seed + offset) % count] for offset in range(min(count, 200))]
         fits = [name for key, name in ordered if key not in excluded and name.lower() not in text.lower()]
         return next((name for name in fits if len(name.split()) == size), fits[0] if fits else None)
-
-
-def _all_texts(turn: Question) -> Iterator[str]:
-    for keyword in turn.expected_keywords:
-        yield from key_texts(keyword)
-
-
-@lru_cache(maxsize=20_000)
-def facts_of(text: str) -> tuple[Fact, ...]:
-    """Every fact of a text.
-
-    >>> [fact.kind for fact in facts_of("Naomi Brandvold pays $1,420 from June 9, 2023.")]
-    ['name', 'figure', 'date']
-    """
-    text = text[:_MAX_CHARACTERS]
-    words = Words(text)
-    mentions = find_mentions(text, words, is_reply=True)
-    facts = [fact for mention in mentions if (fact := _fact(mention, text, words)) is not None]
-    facts += [
-        fact
-        for mention in find_names(text, words, mentions)
-        if (fact := _fact(mention, text, words)) is not None
-    ]
-    return tuple(sorted(facts, key=lambda fact: fact.start))
-
-
-def _fact(mention: Mention, text: str, words: Words) -> Fact | None:
-    span = mention.start, mention.end
-    reading = mention.readings[0] if mention.readings else None
-    match mention.kind:
-        case "figure" if isinstance(reading, Amount):
-            return Fact("figure", ("figure", float(reading.value)), *span)
-        case "date" if isinstance(reading, CalendarDate):
-            return Fact("date", ("date", reading.year, reading.month, reading.day), *span)
-        case "time" if isinstance(reading, TimeOfDay):
-            return Fact("time", ("time", reading.minutes), *span)
-        case "id":
-            return Fact("id", ("id", text[slice(*span)].casefold()), *span)
-        case "name":
-            keys = tuple(words.keys[index] for index in mention.words)
-            # The key of a month's name begins with a hash: it is part of a date.
-            if any(key.startswith("#") for key in keys):
-                return None
-            return Fact("name", ("name", keys), *span, is_doubtful=mention.is_doubtful)
-    return None
 
 
 def _evidence_keys(evidence: Evidence) -> set[Hashable]:
@@ -548,11 +541,12 @@ def _value(text: str, offsets: Sequence[int]) -> int:
     return int("".join([text[offset] for offset in offsets]) or 0)
 
 
-def _in_the_form_of(text: str, number: float) -> str:
+def _in_the_form_of(number: float, fact: Fact, text: str) -> str:
     """A number written like another one: with its separators and decimals.
 
-    >>> _in_the_form_of("16,144.00", 9209.5), _in_the_form_of("16144", 9209)
-    ('9,209.50', '9209')
+    >>> [fact] = facts_of("16,144.00")
+    >>> _in_the_form_of(9209.5, fact, "16,144.00")
+    '9,209.50'
     """
     decimals = len(text) - text.rindex(".") - 1 if re.search(r"\.\d{1,2}$", text) else 0
     if not decimals and number != int(number):

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from answerkey.datasets.expectations import expectation_value
-from answerkey.golden.mutants import Fact, Mutant, facts_of
+from answerkey.golden.facts import Fact, facts_of
+from answerkey.golden.mutants import Mutant
 from answerkey.model.expectation import (
     ComputedExpectation,
     DateExpectation,
