@@ -241,6 +241,8 @@ ADDRESS = {"question": "Where?", "expected_keywords": ["Montrose", "81401"], "ex
         (ADDRESS, "passes-without-answer"),
         ({"question": "How much?", "expected_keywords": ["310"], "reference_answer": "310 of 1,310"}, "number-inside-number"),
         ({"question": "How much?", "expected_keywords": ["5%"]}, "number-inside-number"),
+        ({"question": "How much is a coffee?", "expected_keywords": ["4.90"]}, "number-inside-number"),
+        ({"question": "What does it cost?", "expected_keywords": ["1200"]}, "number-inside-number"),
         ({"question": "When?", "expected_keywords": ["5:45"]}, "number-inside-number"),
         ({"question": "When?", "expected_dates": ["03/04/2025"]}, "ambiguous-date"),
         ({"question": "When?", "expected_keywords": ["03/04"]}, "ambiguous-date"),
@@ -259,6 +261,8 @@ def test_weak_keys_are_found(row: dict[str, Any], code: str) -> None:
         {**ADDRESS, "expected_keywords": ["Montrose", {"text": "81401", "must": True}]},
         {**ADDRESS, "expected_keywords": ["81401"]},
         {"question": "How much?", "expected_keywords": ["442300"], "reference_answer": "$442,300 in 2024"},
+        {"question": "What does it cost?", "expected_keywords": [{"number": 1200}, "442300"]},
+        {"question": "What is the number of the EIN?", "expected_keywords": ["900"]},
         {"question": "When?", "expected_dates": ["31/03/2025", "2025-03-04"]},
         {"question": "Who?", "expected_keywords": ["Vasquez"], "split": "test"},
     ],
@@ -272,6 +276,25 @@ def test_strong_keys_are_not(row: dict[str, Any]) -> None:
         "unscored-field",
     }
     assert not weak & set(codes_of(row))
+
+
+def test_with_whole_numbers_no_number_is_inside_another() -> None:
+    row = {"question": "What does it cost?", "expected_keywords": ["4.90", "1200", "12"], "id": "q1"}
+    questions = QuestionSet(questions=(parse_question(row),))
+    findings = lint_questions(questions)
+    assert {finding.code for finding in findings} == {"number-inside-number", "short-number"}
+    price, cost = [finding for finding in findings if finding.code == "number-inside-number"]
+    assert "such as 14.90" in price.message
+    assert price.remedy == 'write {"number": 4.9}, or set whole_numbers = true under [scoring]'
+    assert "such as 1200.50" in cost.message
+    assert lint_questions(questions, whole_numbers=True) == []
+
+
+def test_a_month_beside_the_essential_figure_is_no_echo() -> None:
+    question, month = "What was the rent in May?", {"text": "May", "must": True}
+    figure = {"number": 13069, "must": True}
+    assert "echo" in codes_of({"question": question, "expected_keywords": [month]})
+    assert "echo" not in codes_of({"question": question, "expected_keywords": [figure, month]})
 
 
 def test_a_code_of_most_questions_is_reported_once() -> None:

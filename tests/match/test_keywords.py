@@ -261,6 +261,40 @@ def test_numbers_ranges_dates_and_times_are_compared_by_value(
     assert smart.found == match.found
 
 
+@pytest.mark.parametrize(
+    ("number", "text", "expected"),
+    [
+        (4, "It is on 4th Street.", False),
+        (4, "It is on the fourth floor.", False),
+        (21, "They came 21st.", False),
+        (4, "There are four of them.", True),
+        (4000, "4 thousand", True),
+        (6, "6 months", True),
+    ],
+)
+def test_an_ordinal_is_not_the_number(number: float, text: str, expected: bool) -> None:
+    (match,) = find_keywords([NumberExpectation(number)], text)
+    assert match.found is expected
+    (rank,) = find_keywords(["4th"], "It is on 4th Street.")
+    assert rank.found
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text", "expected"),
+    [
+        ("4.90", "Der Kaffee kostet 4,90 €.", True),
+        ("4.90", "4,9", True),
+        ("4.90", "14,90 €", False),
+        ("4.90", "4,905", False),
+        ("1.25", "1,250", False),
+        ("4.5", "items 3,4,5", False),
+        ("-3.5", "-3,5 °C", True),
+    ],
+)
+def test_a_decimal_comma_is_read(keyword: str, text: str, expected: bool) -> None:
+    assert find_keywords([keyword], text)[0].found is expected
+
+
 def test_a_value_that_was_not_computed_is_never_found() -> None:
     (match,) = find_keywords([ComputedExpectation(method="sql", expression="SELECT 1")], "SELECT 1")
     assert not match.found

@@ -56,8 +56,12 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> A
 
     settings = load_settings()
     loaded = [load_golden_set(path, settings, fields) for path in questions or (None,)]
+    is_whole = settings.scoring.whole_numbers or settings.scoring.match == "smart"
     sets = [one.questions for one in loaded]
-    findings_by_set = [problem_findings(one.problems) + lint_questions(one.questions) for one in loaded]
+    findings_by_set = [
+        problem_findings(one.problems) + lint_questions(one.questions, whole_numbers=is_whole)
+        for one in loaded
+    ]
     # With several sets, each finding names its file.
     rows = [
         msgspec.to_builtins(finding) | ({"file": str(path)} if len(sets) > 1 else {})

@@ -334,7 +334,7 @@ def _check_golden_set(settings: Settings) -> tuple[str, str]:
     from answerkey.runs.context import golden_set
 
     questions = golden_set(None, settings)
-    findings = lint_questions(questions)
+    findings = lint_questions(questions, whole_numbers=settings.scoring.whole_numbers)
     name = questions.path if settings.questions else "bundled"
     text = f"{name}: {len(questions)} questions, {len(findings)} findings of `answerkey lint`"
     return ("wrong" if worst_severity(findings) == "error" else "ok"), text

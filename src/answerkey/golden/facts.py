@@ -123,7 +123,7 @@ _YES_OR_NO = re.compile(
 _SENTENCE = re.compile(r"[^.?!]+[.?!]*\s*")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AnswerShape(msgspec.Struct, frozen=True):
     """What a question asks for."""
 
     # Each part of the question: the kinds of facts of which one answers it. Empty: unknown, any fact may be asked for.
@@ -140,10 +140,10 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=20_000)
-def asked_for(question: str) -> Asked:
+def answer_shape(question: str) -> AnswerShape:
     """What a question asks for; English questions only, of others it is unknown.
 
-    >>> asked_for("How many leases end in May?").unit, asked_for("Did Ann sign?").is_yes_or_no
+    >>> answer_shape("How many leases end in May?").unit, answer_shape("Did Ann sign?").is_yes_or_no
     ('count', True)
     """
     sentences: list[str] = _SENTENCE.findall(question[-2_000:]) or [question]
@@ -157,9 +157,9 @@ def asked_for(question: str) -> Asked:
             continue
         found = list(_parts(sentence))
         if not found or None in found:
-            return Asked()
+            return AnswerShape()
         parts += [part for part in found if part is not None]
-    return Asked(parts=tuple(parts), is_yes_or_no=is_yes_or_no, unit=_unit(question, parts))
+    return AnswerShape(parts=tuple(parts), is_yes_or_no=is_yes_or_no, unit=_unit(question, parts))
 
 
 def _parts(sentence: str) -> Iterator[frozenset[FactKind] | None]:

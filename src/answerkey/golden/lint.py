@@ -10,6 +10,7 @@ from typing import Generic, Literal, TypeVar, get_args
 import msgspec
 
 from answerkey.errors import InputError
+from answerkey.golden.facts import answer_shape
 from answerkey.match.keywords import find_keywords
 from answerkey.model.expectation import (
     Alternatives,
@@ -25,6 +26,7 @@ from answerkey.model.expectation import (
 )
 from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
 from answerkey.text.normalise import one_line
+from answerkey.text.numbers import parse_number
 
 # The worst first. An error makes a question unfair or meaningless, a warning makes it weaker, info is worth a look.
 Severity = Literal["error", "warning", "info"]
@@ -55,14 +57,19 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str
 
 
-def lint_questions(questions: QuestionSet) -> list[Finding]:
-    """All findings in the order of the file, the worst first for each question."""
+def lint_questions(questions: QuestionSet, *, whole_numbers: bool = False) -> list[Finding]:
+    """All findings in the order of the file, the worst first for each question.
+
+    With `whole_numbers`, as in [scoring], numbers are not found inside other numbers.
+    """
     vocabulary = Vocabulary(questions)
     findings: list[Finding] = []
     for question in questions:
         for number, turn in enumerate(question.asks, start=1):
             prefix = f"turn {number}: " if question.turns else ""
             for turn_rule in TURN_RULES:
+                if whole_numbers and turn_rule.code in _INSIDE_NUMBERS:
+                    continue
                 for values in turn_rule.check(turn, vocabulary):
                     findings.append(turn_rule.finding(question, values, prefix))
     for set_rule in SET_RULES:
@@ -144,6 +151,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d[\d,]*")
 _MIN_DIGITS = 3  # of shorter numbers, `short-number` says it
 _SHORT_VALUE = re.compile(r"\d%|\d:\d\d")  # also found in 15% and 15:45
+_PRICE = re.compile(r"\d{1,3}\.\d+")
 _NUMERIC_DATE = re.compile(r"(\d{1,2})[/.](\d{1,2})(?:[/.](?:\d{4}|\d\d))?")
 # Names of notes that people give to what they expect.
 _EXPECTING_NAME = re.compile(
@@ -280,6 +288,9 @@ def _long_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
 
 def _echoes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     echoed = _contained(turn.expected_keywords, turn.question)
+    if any(is_essential(keyword) and keyword not in echoed for keyword in turn.expected_keywords):
+        # An essential word beside the essential answer (the month of the figure) earns nothing by itself.
+        echoed = [keyword for keyword in echoed if not is_essential(keyword)]
     if echoed:
         names = ", ".join(map(_quoted, echoed))
         subject, earned = f"the keywords {names} are", "them"
@@ -372,9 +383,23 @@ def _passes_without_answer(turn: Question, vocabulary: Vocabulary) -> Iterator[_
 
 def _numbers_inside_numbers(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     for text in map(str.strip, _keyword_texts(turn)):
-        longer = vocabulary.longer_number(text)
+        longer = vocabulary.longer_number(text) or _longer_amount(text, turn.question)
         if longer:
-            yield {"keyword": _quoted(text), "longer": longer}
+            typed = '{"date": …}' if ":" in text else f'{{"number": {_plain_number(text)}}}'
+            yield {"keyword": _quoted(text), "longer": longer, "typed": typed}
+
+
+def _longer_amount(text: str, question: str) -> str:
+    """An amount that a wrong reply may state and that contains a number keyword: $14.90, or $1200.50 where money is asked."""
+    if _PRICE.fullmatch(text):
+        return f"1{text}"
+    is_whole = text.isascii() and text.isdigit() and _MIN_DIGITS <= len(text) <= 4
+    return f"{text}.50" if is_whole and answer_shape(question).unit == "money" else ""
+
+
+def _plain_number(text: str) -> str:
+    number = parse_number(text)
+    return f'"{text}"' if number is None or text.endswith("%") else str(number)
 
 
 def _ambiguous_dates(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
@@ -582,6 +607,8 @@ TurnRule = _Rule[_TurnCheck]  # for a question, or for each turn of a conversati
 SetRule = _Rule[_SetCheck]  # for what only shows across questions
 
 
+# What [scoring] whole_numbers puts an end to.
+_INSIDE_NUMBERS = frozenset({"short-number", "number-inside-number"})
 _WHOLE_WORD = 'write {{"regex": "\\\\b{text}\\\\b"}}'
 TURN_RULES = (
     TurnRule("pattern-matches-anything", "error", _patterns_for_anything,
@@ -604,7 +631,7 @@ TURN_RULES = (
         "use what is specific to the answer, for example a name or an amount"),
     TurnRule("short-number", "warning", _weak_keywords("short-number"),
         "the number {keyword} is also found inside longer numbers, such as {text}0 or 20{text}",
-        f"{_WHOLE_WORD}, or add what it counts, as in “{{text}} units”"),
+        "write {{\"number\": {text}}}, set whole_numbers = true under [scoring], or add what it counts: “{text} units”"),
     TurnRule("inside-words", "warning", _weak_keywords("inside-words"),
         "the keyword {keyword} is also found inside other words, such as {words}",
         f"{_WHOLE_WORD} or use --match smart, which respects words"),
@@ -643,7 +670,7 @@ TURN_RULES = (
         "run it with --judge MODEL; without one, its checks are unscored"),
     TurnRule("number-inside-number", "warning", _numbers_inside_numbers,
         "the keyword {keyword} is also found inside other numbers, such as {longer}",
-        "write it as a number or a date, or set whole_numbers = true under [scoring]"),
+        "write {typed}, or set whole_numbers = true under [scoring]"),
     TurnRule("ambiguous-date", "info", _ambiguous_dates,
         "the date {keyword} is met with either number as the month",
         "write it as 2025-04-03 if only one of them is right"),

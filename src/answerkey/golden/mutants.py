@@ -21,7 +21,7 @@ import msgspec
 
 from answerkey.evidence.records import Evidence, EvidenceValue, Words, content_words, gather_evidence
 from answerkey.golden.baseline_bots import EMPTY_TALK, NOTHING_FOUND, key_texts
-from answerkey.golden.facts import EVERY_KIND, MAX_CHARACTERS, Fact, asked_for, facts_of
+from answerkey.golden.facts import EVERY_KIND, MAX_CHARACTERS, Fact, answer_shape, facts_of
 from answerkey.golden.similar import QuestionIndex
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence as Observation
@@ -29,7 +29,8 @@ from answerkey.model.reply import Reply, ToolCall
 
 Family = Literal["fact", "subject", "nothing", "wrong_tool", "adversarial"]
 COUNTED: tuple[Family, ...] = ("fact", "subject", "nothing")
-REPORTED: tuple[Family, ...] = (*COUNTED, "wrong_tool", "adversarial")
+# Reported apart from the strength.
+APART: tuple[Family, ...] = ("wrong_tool", "adversarial")
 
 _MADE_UP = "It is $4,217, as recorded on March 3."
 _SIMILAR = 3
@@ -237,7 +238,7 @@ class _Subject:
     def __init__(self, turn: Question, good: GoodReply, *, declines: bool, seed: int) -> None:
         self._turn, self._good, self._seed = turn, good.reply, seed
         self._text = (good.reply.text or "")[:MAX_CHARACTERS]
-        self._asked = asked_for(turn.question)
+        self._asked = answer_shape(turn.question)
         self._declines = declines
         self._in_question = {fact.key for fact in facts_of(turn.question)}
         self._question_words = set(Words(turn.question).keys)
@@ -451,7 +452,7 @@ class _Subject:
             echoed = f"There is nothing recorded for: {self._turn.question}"
             yield self._mutant("nothing", "nothing found, question repeated", echoed)
         yield self._mutant("nothing", "empty talk", EMPTY_TALK)
-        # Where the answer may be in words, nobody knows what is cut off.
+        # Where the answer may be in words, it may be in what is left.
         if self._facts and self._asked.parts:
             cut = self._text[
                 : min(fact.start for fact in facts_of(self._text) if fact.key not in self._in_question)

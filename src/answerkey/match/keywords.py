@@ -76,12 +76,32 @@ _NONE = re.compile(
 )
 
 
+_ORDINAL = re.compile(r"(?:\d(?:st|nd|rd|th)|[a-z]*(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
+
+
+def _is_ordinal(text: str, amount: numbers.Quantity) -> bool:
+    """Whether an amount is a rank or a day: 4th, fourth."""
+    at = amount.end - 1 if text[amount.end - 1].isdigit() else amount.start
+    return _ORDINAL.match(text, at) is not None
+
+
 @lru_cache(maxsize=65536)
 def _number_forms(keyword: str) -> tuple[str, str, str] | None:
     """A number's canonical value, its digits, and its usual spelling; None if the keyword is not a number."""
     # Nothing longer is a number that a person typed.
     value = numbers.parse_number(keyword) if len(keyword) <= 400 else None
     return None if value is None else (value, numbers.significant_digits(value), numbers.with_commas(value))
+
+
+@lru_cache(maxsize=4096)
+def _decimal_comma(value: str) -> re.Pattern[str] | None:
+    """A value with a decimal comma: 4,9 or 4,90; None for one whose comma would part thousands."""
+    whole, _, fraction = value.partition(".")
+    if not 0 < len(fraction) < 3:
+        return None
+    zero = "0?" if len(fraction) == 1 else ""
+    sign = "[-\u2212]" if whole.startswith("-") else ""
+    return re.compile(rf"(?<![\d.,]){sign}{whole.removeprefix('-')},{fraction}{zero}(?![\d,]|\.\d)")
 
 
 @lru_cache(maxsize=65536)
@@ -208,14 +228,23 @@ class ReplyText:
         end = numbers.whole_number_end(self.text, at, at + len(usual)) if at >= 0 else 0
         if end:
             return Match(True, "number", at, end, self.text[at:end], _EQUAL)
-        for number in self._numbers if digits in self._digits else ():
+        if digits not in self._digits:
+            return _NO_NUMBER
+        for number in self._numbers:
             if number.canonical == value:
                 return self._match("number", (number.start, number.end), _EQUAL)
-        return _NO_NUMBER
+        comma = _decimal_comma(value)
+        found = comma.search(self.text) if comma is not None and "," in self.text else None
+        return _NO_NUMBER if found is None else self._match("number", found.span(), _EQUAL)
 
     @cached_property
     def _amounts(self) -> list[numbers.Quantity]:
-        return [amount for amount in numbers.find_quantities(self.text) if amount.dimension != "clock"]
+        """The amounts of the reply. 4th is not 4: write an expected rank or day as a text or date."""
+        return [
+            amount
+            for amount in numbers.find_quantities(self.text)
+            if amount.dimension != "clock" and not _is_ordinal(self.text, amount)
+        ]
 
     def _near(self, keyword: NumberExpectation) -> Match:
         """The number nearest to the wanted one, if it is within the tolerance."""

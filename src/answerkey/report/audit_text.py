@@ -5,7 +5,7 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from answerkey.golden.mutants import Family
+from answerkey.golden.mutants import APART, COUNTED, Family
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import GateResult
 from answerkey.report.terminal import make_console
@@ -61,12 +61,18 @@ def _print_strength(key: KeyTest, console: Console) -> None:
             f"A chatbot with the right tools and every fact wrong would score {score_text(key.always_wrong_score)}.",
             soft_wrap=True,
         )
-    refused = [
-        f"{FAMILY_WORDS[family.name]} {percent(family.refused / family.mutants)}"
-        for family in key.families
-        if family.mutants
-    ]
-    console.print(Text(f"Refused: {' · '.join(refused)}.", style="dim"), "", sep="\n", soft_wrap=True)
+    for beginning, names in (("Refused", COUNTED), ("Not counted in the strength, refused", APART)):
+        refused = [
+            f"{FAMILY_WORDS[family.name]} {percent(family.refused / family.mutants)}"
+            for family in key.families
+            if family.mutants and family.name in names
+        ]
+        if refused:
+            console.print(Text(f"{beginning}: {' · '.join(refused)}.", style="dim"), soft_wrap=True)
+    if any(family.name == "adversarial" and family.refused < family.mutants for family in key.families):
+        note = "  No keyword sees that the right value is denied or hidden in a list; a judge does (--judge MODEL)."
+        console.print(Text(note, style="yellow"), soft_wrap=True)
+    console.print()
 
 
 def _print_floor(audit: Audit, total: int, console: Console) -> None:

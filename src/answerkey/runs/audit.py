@@ -15,7 +15,7 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.golden.baseline_bots import BOTS, BaselineBot, BaselineBots, baseline_reply
-from answerkey.golden.mutants import COUNTED, REPORTED, Family, Mutant, wrong_replies
+from answerkey.golden.mutants import APART, COUNTED, Family, Mutant, wrong_replies
 from answerkey.golden.proposals import Proposal, RightReplies, propose_changes
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet, group_of
@@ -318,6 +318,8 @@ def _reasons(question: Question, bot: BaselineBot, card: Scorecard) -> Iterable[
         yield "no tool is expected"
     if values.get("response_quality") and not any(turn.expected_keywords for turn in question.asks):
         yield "no keyword is expected"
+    if not all(turn.answerable for turn in question.asks) and bot.text == "nothing-found":
+        yield "the question has no answer"
     keywords = _found_keywords(card)
     if keywords:
         more = len(keywords) - _MOST_KEYWORDS
@@ -467,7 +469,7 @@ def _key_test(tested: Sequence[_Tried]) -> KeyTest:
     return KeyTest(
         strength=strength,
         always_wrong_score=round_score(fsum(wrong) / len(wrong)) if wrong else None,
-        families=tuple(_family(name, tested) for name in REPORTED),
+        families=tuple(_family(name, tested) for name in (*COUNTED, *APART)),
         questions=tuple(one.result for one in tested),
     )
 

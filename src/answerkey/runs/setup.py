@@ -316,8 +316,9 @@ _MOST_FACTS = 3
 
 _GOLDEN_HEAD = """\
 # The golden set: questions for the chatbot, and what a right answer must call and say.
-# A good keyword is the fact itself, as short as possible: "16144" or "Montrose", never a sentence. Numbers match in any
-# form ($16,144.00), and [a, b] means either. A keyword that is part of the question proves nothing. Check with: answerkey lint
+# A good keyword is the fact itself, as short as possible: "16144" or "Montrose", never a sentence. A number is
+# found however it is written ($16,144.00, 4,90 €), and [a, b] means either. A keyword that is part of the question proves
+# nothing. Check with: answerkey lint
 """
 _GUESSED = "  # proposed from the reply: keep only what is right and must be said\n"
 _OTHER_CASES = """
@@ -511,6 +512,10 @@ def _config(probe: Probe) -> str:
         f'target = "{TARGET_NAME}"',
         "# Gates: a run that fails one ends with exit code 1:",
         '# gates = ["score >= 0.85", "error_rate < 0.02"]',
+        "",
+        "[scoring]",
+        "# A number of the golden set is not found inside another: 310 is not in $1,310.",
+        "whole_numbers = true",
         "",
         f"[targets.{TARGET_NAME}]",
         *(f"{name} = {_toml(value)}" for name, value in plain.items()),

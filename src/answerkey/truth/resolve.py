@@ -22,6 +22,7 @@ from answerkey.model.expectation import (
 )
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.truth import ComputedKey, RunTruth, TruthSettings, TruthValue, WorldCheck, WorldCondition
+from answerkey.plugins import load_object
 from answerkey.truth.sources import TruthSource, open_source
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")
@@ -60,10 +61,15 @@ class TruthSources:
 
     def _source(self, name: str, method: str) -> TruthSource:
         if name not in self._opened:
-            if name not in self._settings:
+            settings = self._settings.get(name)
+            if settings is None and name == "demo":
+                # The bundled golden set is computed from the reference chatbot's own database.
+                database = load_object("answerkey_demo:database_path")()
+                settings = TruthSettings(url=f"sqlite:///{database}")
+            if settings is None:
                 known = ", ".join(self._settings) or "none"
                 raise TruthError(f"there is no [truth.{name}] in the configuration; sources: {known}")
-            self._opened[name] = open_source(name, self._settings[name], self._folder)
+            self._opened[name] = open_source(name, settings, self._folder)
         source = self._opened[name]
         if source.method != method:
             raise TruthError(f"[truth.{name}] computes {source.method!r}, not {method!r}")
