@@ -17,8 +17,7 @@ from answerkey.model.question import Question
 from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, lowest_score, round_score
-from answerkey.runs.causes import Grouping
-from answerkey.runs.stages import NOISE, cause_of_change
+from answerkey.runs.causes import NOISE, Grouping, cause_of_change
 from answerkey.runs.stored import load_stored_run
 from answerkey.stats.intervals import Repeats, chance_of_no_success
 

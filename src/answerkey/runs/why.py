@@ -13,7 +13,7 @@ from answerkey.comparison.run_comparison import (
     joint_units,
     pair,
 )
-from answerkey.comparison.slices import find_slices
+from answerkey.comparison.slices import Floats, find_slices
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question
@@ -30,11 +30,9 @@ from answerkey.model.why import (
     StagePoints,
     Why,
 )
-from answerkey.runs.causes import Grouping, slim_question
-from answerkey.runs.stages import cause_of_change
+from answerkey.runs.causes import Grouping, cause_of_change, slim_question
 from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference
-from answerkey.stats.slices import Floats
 
 # With more changed questions than this, both runs are read from start to end instead of question by question.
 _MOST_LOOKED_UP = 1_000
