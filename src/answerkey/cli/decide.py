@@ -254,28 +254,28 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
     """
     from answerkey.comparison.run_comparison import columns_from_store
     from answerkey.report.sheets import check_sheet_output, write_sheet
-    from answerkey.report.why_text import print_causes, print_why, why_sheet
+    from answerkey.report.terminal import make_console, print_sheet
+    from answerkey.report.why_text import causes_sheet, why_sheet
     from answerkey.runs.causes import causes
     from answerkey.runs.why import check_different, explain
 
     if len(runs) > 2:
         raise UsageError("why takes one run or two, e.g. answerkey why latest~1 latest")
-    if outputs and len(runs) == 1:
-        raise UsageError("-o needs two runs, e.g. answerkey why latest~1 latest -o why.md")
     for path in outputs:
         check_sheet_output(path)
     with opened_store(store) as opened:
         infos = [opened.find_run(reference) for reference in runs]
         if len(infos) == 1:
             found = causes(opened.load_run(infos[0]))
-            return Answer(found.to_dict(), lambda: print_causes(found))
-        base, candidate = infos
-        check_different(base, candidate)
-        first, second = columns_from_store(opened, infos)
-        result = explain(opened.load_run(base), opened.load_run(candidate), first, second)
+            document, sheet = found.to_dict(), causes_sheet(found)
+        else:
+            check_different(*infos)
+            base, candidate = map(opened.load_run, infos)
+            result = explain(base, candidate, *columns_from_store(opened, infos))
+            document, sheet = result.to_dict(), why_sheet(result)
     for path in outputs:
-        write_sheet(why_sheet(result), result.to_dict(), path)
-    return Answer(result.to_dict(), lambda: print_why(result))
+        write_sheet(sheet, document, path)
+    return Answer(document, lambda: print_sheet(sheet, make_console()))
 
 
 @dataclass(frozen=True, kw_only=True)

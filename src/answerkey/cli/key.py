@@ -245,8 +245,9 @@ def draft(
       answerkey draft sample-questions.md --json
       answerkey draft sqlite:///app.db --sql "SELECT query AS question, response FROM audit_log"
     """
-    from answerkey.report.draft_text import draft_document, print_drafts
     from answerkey.report.files import atomic_file, refuse_to_overwrite
+    from answerkey.report.terminal import make_console, print_sheet
+    from answerkey.report.why_text import draft_sheet
     from answerkey.runs.context import golden_set
     from answerkey.runs.draft import draft_cases
     from answerkey.runs.real_questions import QuestionSources
@@ -270,7 +271,7 @@ def draft(
         click.echo(
             for_terminal(f"note: {traffic.unreadable:,} rows cannot be read: {traffic.problems[0]}"), err=True
         )
-    return Answer(draft_document(found), lambda: print_drafts(found, golden))
+    return Answer(msgspec.to_builtins(found), lambda: print_sheet(draft_sheet(found, golden), make_console()))
 
 
 @click.command(name="import")

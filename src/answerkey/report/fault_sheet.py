@@ -4,21 +4,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from rich.console import Console
 from rich.text import Text
 
 from answerkey.errors import UsageError
 from answerkey.model.fault import OUTCOMES, OutcomeName
 from answerkey.report.files import atomic_file
 from answerkey.report.sheets import Sheet, SheetTable, write_sheet
-from answerkey.report.terminal import emit, make_console, plain_table
+from answerkey.report.terminal import emit, make_console, print_sheet
 from answerkey.report.wording import count, gate_words, percent, rate_range_text, score_text
 from answerkey.runs.fault_results import FaultCase, FaultGroup, FaultResult
 from answerkey.text.normalise import for_xml, one_line
 
 _ENDINGS = (".html", ".md", ".json", ".junit.xml")
-# Cases listed on the terminal, and in a report.
-_LISTED, _MOST_CASES = 10, 200
+# Cases listed in a report.
+_MOST_CASES = 200
 _REPLY = 400
 # Outcome → what the chatbot did.
 OUTCOME_WORDS: dict[OutcomeName, str] = {
@@ -125,19 +124,18 @@ def _not_landed(result: FaultResult) -> Iterator[str]:
 
 
 def _group_table(title: str, groups: Sequence[FaultGroup]) -> SheetTable:
-    shown = [name for name in OUTCOMES if any(group.outcomes[name] for group in groups)]
     rows = tuple(
         (
             one_line(group.name, 40),
-            "–"
-            if group.resilience is None
-            else f"{percent(group.resilience)}{rate_range_text(group.interval)}",
+            "–" if group.resilience is None else percent(group.resilience),
+            "" if group.interval is None else f"{percent(group.interval.low)}–{percent(group.interval.high)}",
             f"{group.landed:,}/{group.planned:,}",
-            *(f"{group.outcomes[name]:,}" if group.outcomes[name] else "·" for name in shown),
+            " · ".join(f"{number:,} {name}" for name, number in group.outcomes.items() if number),
         )
         for group in groups
     )
-    return SheetTable(title, (title.removeprefix("By "), "resilience", "landed", *shown), rows)
+    heads = (title.removeprefix("By "), "resilience", "95% interval", "landed", "outcomes")
+    return SheetTable(title, heads, rows)
 
 
 def _worst(result: FaultResult) -> list[FaultCase]:
@@ -150,16 +148,16 @@ def _case_table(result: FaultResult) -> SheetTable:
     more = f", {_MOST_CASES} of them here" if len(cases) > _MOST_CASES else ""
     rows = tuple(
         (
+            case.outcome or "",
             one_line(f"{case.id}: {case.question}", 120),
             _fault_words(case),
-            case.outcome or "",
             one_line(case.because + _confirmed(case), _REPLY),
             one_line(marked_reply(case), _REPLY),
             one_line(case.clean_reply or "", _REPLY),
         )
         for case in cases[:_MOST_CASES]
     )
-    heads = ("question", "fault", "outcome", "because", "reply with the fault", "clean reply")
+    heads = ("outcome", "question", "fault", "because", "reply with the fault", "clean reply")
     ids = tuple(case.id for case in cases[:_MOST_CASES])
     return SheetTable(f"Faults that were not handled: {len(cases):,}{more}", heads, rows, wordy=True, ids=ids)
 
@@ -240,72 +238,5 @@ def _attribute(text: str) -> str:
 def print_faults(result: FaultResult) -> None:
     """Print the result on the terminal."""
     console = make_console()
-    emit(console, "", Text(_headline(result), style="bold"))
-    emit(console, *(Text(line) for line in _lines(result)))
-    emit(
-        console,
-        *(
-            Text(f"! {one_line(line, 300)}", style="yellow")
-            for line in (*_not_landed(result), *result.warnings)
-        ),
-    )
-    if result.summary.landed:
-        _print_outcomes(result, console)
-        for title, groups in (("By tool", result.tools), ("By kind", result.kinds)):
-            _print_groups(title, groups, console)
-        _print_cases(result, console)
-    emit(console, "")
-    for gate in result.gates:
-        emit(console, Text(f"gate {'passed' if gate.passed else 'FAILED'}: {gate_words(gate)}"))
-
-
-def _print_outcomes(result: FaultResult, console: Console) -> None:
-    table = plain_table("", "", "", "", right=("", ""))
-    table.show_header = False
-    for name in OUTCOMES:
-        if number := result.outcomes[name]:
-            style = (
-                "green"
-                if name in ("recovered", "honest", "partial")
-                else "red"
-                if name in _SERIOUS[:5]
-                else ""
-            )
-            table.add_row(
-                Text(f"  {name}", style=style),
-                f"{number:,}",
-                percent(result.summary.share(name)),
-                OUTCOME_WORDS[name],
-            )
-    emit(console, "", table)
-
-
-def _print_groups(title: str, groups: Sequence[FaultGroup], console: Console) -> None:
-    table = plain_table(title, "resilience", "landed", "outcomes")
-    for group in groups:
-        outcomes = " · ".join(f"{number} {name}" for name, number in group.outcomes.items() if number)
-        value = (
-            "–"
-            if group.resilience is None
-            else f"{percent(group.resilience)}{rate_range_text(group.interval)}"
-        )
-        table.add_row(f"  {one_line(group.name, 30)}", value, f"{group.landed}/{group.planned}", outcomes)
-    table.columns[3].no_wrap = False
-    emit(console, "", table)
-
-
-def _print_cases(result: FaultResult, console: Console) -> None:
-    cases = _worst(result)
-    if not cases:
-        return
-    emit(console, "", Text(f"Not handled ({len(cases):,})", style="bold"))
-    for case in cases[:_LISTED]:
-        head = Text.assemble(
-            (f"  {case.outcome}", "bold red"),
-            f"  {one_line(case.id, 60)}: {_fault_words(case)}{_confirmed(case)}",
-        )
-        emit(console, head, Text(f"    {one_line(case.because, 200)}", style="dim"))
-        if case.reply:
-            emit(console, Text(f"    “{one_line(marked_reply(case), 160)}”"))
-    if len(cases) > _LISTED:
-        emit(console, Text(f"  and {len(cases) - _LISTED:,} more (--json lists all)", style="dim"))
+    print_sheet(fault_sheet(result), console)
+    emit(console, *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))

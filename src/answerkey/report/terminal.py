@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.columns import Columns
 from rich.console import Console, Group, JustifyMethod, RenderableType
@@ -42,10 +42,15 @@ from answerkey.report.wording import (
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
+if TYPE_CHECKING:
+    from answerkey.report.sheets import Sheet
+
+
 GRADE_COLOURS = {"A": "green", "B": "green", "C": "yellow", "D": "dark_orange", "F": "red"}
 _CATEGORIES_SHOWN = 20
 _SLICES_SHOWN = 8
 _TOOLS_SHOWN = 12
+_SHEET_ROWS = 12
 # Shares of a cell, for bars that are finer than the terminal's grid.
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -197,6 +202,30 @@ def _bar(share: float | None, width: int, console: Console) -> RenderableType:
     # The rest of the track, so that lengths can be compared.
     line.append("·" * (width - len(filled)), style="dim")
     return line
+
+
+def print_sheet(sheet: "Sheet", console: Console) -> None:
+    """Print a sheet; a row of sentences is an entry: two cells on its first line, one on each further line."""
+    emit(console, "", Text(sheet.title, style="bold"))
+    emit(console, *(Text(f"  {one_line(line, 400)}") for line in sheet.lines))
+    emit(console, *(Text(f"! {one_line(line, 400)}", style="yellow") for line in sheet.warnings))
+    for table in sheet.tables:
+        shown = table.rows[:_SHEET_ROWS]
+        emit(console, "", Text(table.title, style="bold"))
+        if table.wordy:
+            for first, second, *more in shown:
+                emit(console, Text.assemble((f"  {first}  ", "bold"), second))
+                emit(console, *(Padding(Text(cell, style="dim"), (0, 0, 0, 6)) for cell in more if cell))
+        else:
+            grid = plain_table(*table.heads)
+            for row in shown:
+                grid.add_row(f"  {row[0]}", *row[1:])
+            grid.columns[0].header = Text(f"  {table.heads[0]}")
+            emit(console, grid)
+        if len(table.rows) > len(shown):
+            rest = len(table.rows) - len(shown)
+            emit(console, Text(f"  … and {rest:,} more; --json lists all", style="dim"))
+    emit(console, "")
 
 
 def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
