@@ -1,6 +1,9 @@
 """How well `answerkey draft` finds what a golden set lacks: half of the bundled questions are hidden from it.
 
-    python benchmarks/drafting.py TRAFFIC.jsonl [--seeds N] [--variant basic]
+    python benchmarks/drafting.py TRAFFIC.jsonl [--seeds N] [--variant basic] [--half 0|1] [--bands]
+
+`--half` takes the half of the intents that a checksum chooses. What is fitted, with `--bands`, is fitted to half 0; half 1 is
+for counting only.
 
 A row of TRAFFIC has `text` and `intent`: the id of the bundled question that it paraphrases, "new:NAME" or "noise". The demo
 chatbot answers every text. An expectation is right if the demo's reply to the bundled question itself meets it; a reply is
@@ -13,17 +16,20 @@ import os
 import random
 import resource
 import tempfile
+from bisect import bisect
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 
 import answerkey
 from answerkey.config import load_settings
+from answerkey.golden.similar import BANDS, question_words
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.context import golden_set
-from answerkey.runs.draft import Drafts, draft_cases
+from answerkey.runs.draft import Drafts, Traffic, draft_cases
 from answerkey.runs.real_questions import RealQuestion
 from answerkey.runs.truth import with_truth
 from answerkey.scorers.plan import make_grader
@@ -53,12 +59,8 @@ class Evaluation:
 
     def run(self, seed: int) -> dict[str, object]:
         """Figures of one split."""
-        ids = sorted(case.id for case in self.bundled)
-        random.Random(seed).shuffle(ids)
-        visible = set(ids[: len(ids) // 2])
-        golden = QuestionSet(
-            questions=tuple(case for case in self.bundled if case.id in visible), name="half"
-        )
+        visible = self._visible(seed)
+        golden = self._golden(visible)
         drafts = draft_cases(self._asked(), golden, self.settings)
         covered = sum(row["intent"] in visible for row in self.traffic) / len(self.traffic)
         hidden = {row["intent"] for row in self.traffic if row["intent"] in self.cases} - visible
@@ -71,6 +73,23 @@ class Evaluation:
             "hidden found": f"{len(found)}/{len(hidden)}",
             **self._expectations(drafts),
         }
+
+    def _visible(self, seed: int) -> set[str]:
+        ids = sorted(case.id for case in self.bundled)
+        random.Random(seed).shuffle(ids)
+        return set(ids[: len(ids) // 2])
+
+    def _golden(self, visible: set[str]) -> QuestionSet:
+        return QuestionSet(questions=tuple(case for case in self.bundled if case.id in visible), name="half")
+
+    def similarities(self, seed: int, *, with_replies: bool) -> Iterator[tuple[float, bool]]:
+        """Of each question: how similar it is to its nearest case, and whether the golden set covers it."""
+        visible = self._visible(seed)
+        traffic = Traffic(self._golden(visible), self.grader)
+        for row in self.traffic:
+            reply = self.replies[row["text"]] if with_replies else None
+            nearest = traffic.nearest(question_words(row["text"]), reply)
+            yield (nearest[0].similarity if nearest else 0.0), row["intent"] in visible
 
     def _asked(self) -> Iterator[RealQuestion]:
         for number, row in enumerate(self.traffic, 1):
@@ -112,19 +131,40 @@ class Evaluation:
         return self.grader.grade(question, (reply,)).components["response_quality"].value == 1
 
 
+def print_bands(evaluation: Evaluation, seeds: range) -> None:
+    """How often covered questions, and others, have a similarity in each band; with and without replies."""
+    for covered in (True, False):
+        bands = [1] * (len(BANDS) + 1)
+        for seed in seeds:
+            for with_replies in (True, False):
+                for similarity, is_covered in evaluation.similarities(seed, with_replies=with_replies):
+                    bands[bisect(BANDS, similarity)] += is_covered == covered
+        print("covered" if covered else "others", [round(number / sum(bands), 3) for number in bands])
+
+
 def main() -> None:
     """Print the figures of some splits."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("traffic", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--variant", default="")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--half", type=int, choices=(0, 1))
     parser.add_argument("--misses", action="store_true")
+    parser.add_argument(
+        "--bands", action="store_true", help="print the shares that coverage is estimated with"
+    )
     options = parser.parse_args()
     traffic = [json.loads(line) for line in options.traffic.read_text().splitlines()]
+    if options.half is not None:
+        traffic = [row for row in traffic if crc32(row["intent"].encode()) % 2 == options.half]
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         evaluation = Evaluation(traffic, f"demo:{options.variant}" if options.variant else "demo")
-        for seed in range(options.seeds):
+        if options.bands:
+            print_bands(evaluation, seeds)
+        for seed in () if options.bands else seeds:
             figures = evaluation.run(seed)
             misses = figures.pop("misses")
             print(seed, msgspec.json.encode(figures).decode())

@@ -40,8 +40,11 @@ def test_covered_questions_count_and_others_are_drafted(draft: Callable[..., Any
     asked = [_row("rent of unit a please", "It is $1,200.")] * 3
     deposit = _row(DEPOSIT, "The deposit of unit B is $2,450.", [{"deposit": 2450}])
     document = draft(*asked, deposit, deposit)
-    assert document["coverage"]["value"] == 0.6
-    assert document["coverage"]["low"] < 0.6 < document["coverage"]["high"]
+    # Two different questions prove little, so the estimate is near the true 0.6 and its interval is wide.
+    coverage = document["coverage"]
+    assert 0.5 < coverage["value"] < 0.8
+    assert coverage["low"] < 0.6 < coverage["high"]
+    assert (coverage["questions"], coverage["distinct"]) == (5, 2)
     assert document["holes"] == [{"count": 2, "failures": 0, "examples": [DEPOSIT]}]
     [case] = document["drafts"]
     assert case["expected_tools"] == ["query_database"]
@@ -68,6 +71,24 @@ def test_another_unit_is_another_question(draft: Callable[..., Any]) -> None:
         (_row(DEPOSIT, "I have no record of the deposit of unit B.", [{"id": 7}]), "does not know"),
         (_row(DEPOSIT, "The roof was inspected, for $2,450.", [{"deposit": 2450}]), "no sentence"),
         ({"question": DEPOSIT}, "there is no reply"),
+        (
+            _row("Is the deposit of unit B high?", "The deposit of unit B is $2,450.", [{"d": 2450}]),
+            "no sentence",
+        ),
+        (
+            _row("When is the deposit of unit B due?", "The deposit of unit B is $2,450.", [{"d": 2450}]),
+            "no sentence",
+        ),
+        (
+            _row(
+                "deposit of unit B in 2023", "In 2024 the deposit of unit B was $2,450.", [{"deposit": 2450}]
+            ),
+            "no sentence",
+        ),
+        (
+            _row("What deposit did Ann Lee pay?", "The deposit of Bo Day, paid, is $2,450.", [{"d": 2450}]),
+            "no sentence",
+        ),
     ],
 )
 def test_a_doubtful_reply_gives_no_expectations(
@@ -75,8 +96,21 @@ def test_a_doubtful_reply_gives_no_expectations(
 ) -> None:
     [case] = draft(row)["drafts"]
     assert "expected_keywords" not in case
-    [warning] = case["warnings"]
+    [warning] = [one for one in case["warnings"] if not one.startswith("personal data")]
     assert reason in warning
+
+
+def test_only_the_kind_of_fact_that_is_asked_for_is_expected(draft: Callable[..., Any]) -> None:
+    result = [{"purchase_price": 298000, "acquired_on": "2023-06-09"}]
+    answer = "The duplex was bought on June 9, 2023 for $298,000."
+    for question, expected in (
+        ("When was the duplex bought?", [{"date": "June 9, 2023", "must": True}]),
+        ("How much was the duplex bought for?", [{"number": 298000.0, "must": True}]),
+        ("purchase price duplex", [{"number": 298000.0, "must": True}]),
+        ("bought duplex", None),
+    ):
+        [case] = draft(_row(question, answer, result))["drafts"]
+        assert case.get("expected_keywords") == expected, question
 
 
 def test_holes_are_ranked_by_traffic_and_failures(draft: Callable[..., Any]) -> None:

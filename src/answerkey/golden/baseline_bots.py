@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from answerkey.golden.similar import QuestionIndex
+from answerkey.golden.similar import SimilarTexts, question_words
 from answerkey.model.expectation import (
     Alternatives,
     ComputedExpectation,
@@ -80,11 +80,13 @@ class BaselineBots:
         self._parrot = _Parrot(questions)
         self._places = {id(turn): place for place, turn in enumerate(turns)}
         self._turns = turns
-        self._index = QuestionIndex([turn.question for turn in turns])
+        self._words = [question_words(turn.question) for turn in turns]
+        self._index = SimilarTexts(self._words)
 
     def calls(self, turn: Question) -> Mapping[str, tuple[ToolCall, ...]]:
         """Tool policy → the calls it makes."""
-        nearest = self._index.nearest(self._places[id(turn)], 1)
+        place = self._places[id(turn)]
+        nearest = self._index.others(place, self._words[place], 1)
         return {
             "no-tool": (),
             "every-tool": self._every,

@@ -22,7 +22,7 @@ import msgspec
 from answerkey.evidence.records import Evidence, EvidenceValue, Words, content_words, gather_evidence
 from answerkey.golden.baseline_bots import EMPTY_TALK, NOTHING_FOUND, key_texts
 from answerkey.golden.facts import EVERY_KIND, MAX_CHARACTERS, Fact, answer_shape, facts_of
-from answerkey.golden.similar import QuestionIndex
+from answerkey.golden.similar import SimilarTexts, question_words
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence as Observation
 from answerkey.model.reply import Reply, ToolCall
@@ -161,7 +161,8 @@ class _MutantMaker:
             (question.id, index): offset for offset, (question, index, _) in enumerate(self._turns)
         }
         self._good = good
-        self._index = QuestionIndex([turn.question for _, _, turn in self._turns])
+        self._words = [question_words(turn.question) for _, _, turn in self._turns]
+        self._index = SimilarTexts(self._words)
         self._names = _NamePool(good.values())
         # Good reply → whether it declines.
         self._declined: dict[str, bool] = {}
@@ -185,7 +186,8 @@ class _MutantMaker:
     def _of_similar_questions(
         self, question: Question, index: int, good: GoodReply, *, declines: bool
     ) -> Iterator[Mutant]:
-        for other in self._index.nearest(self._positions[question.id, index], _SIMILAR + len(question.asks)):
+        position = self._positions[question.id, index]
+        for other in self._index.others(position, self._words[position], _SIMILAR + len(question.asks)):
             other_question, other_index, other_turn = self._turns[other]
             reply = self._good.get((other_question.id, other_index))
             # The other turns of a conversation are about the same thing, and to decline is right here too.

@@ -17,17 +17,20 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.detect.abstention.model import declines
 from answerkey.errors import TruthError, UsageError
-from answerkey.golden.coverage import (
+from answerkey.golden.similar import (
     ANSWERED,
     LIKELY,
     NOT_ANSWERED,
     SURE,
     Coverage,
-    GoldenIndex,
     Nearest,
+    SimilarTexts,
     coverage_of,
     group_texts,
+    nearest_case,
+    question_facts,
     question_words,
+    years,
 )
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject, Link, Reply
@@ -50,18 +53,26 @@ _EVIDENCE_TEXT = 2_000
 _ANSWERS, _PASSAGE_ANSWERS = 0.6, 0.75
 # Where a link leads to a cell of a record, not into the text of a passage.
 _CELL_NAME = re.compile(r"\.(?!text$|content$|passage$|snippet$|body$|excerpt$)[A-Za-z_]\w*$|\]$")
-_ASKED_FOR = re.compile(
-    r"(?:(?P<date>when\b|by when|until when|since when|what date|on which)|(?P<figure>how (?:much|many|old|big|long|often)\b)"
-    r"|(?:who\b|whose|whom|which)\b)",
-    re.IGNORECASE,
+# What kind of fact a question asks for: by its words, and what these are looked for in.
+_ASKED_FOR = (
+    (re.compile(r"\b(?:when|what date|on which|which (?:date|day))\b", re.IGNORECASE), {"date"}),
+    (re.compile(r"\bhow (?:much|many|old|big|large|long|often|high)\b", re.IGNORECASE), {"figure"}),
+    (re.compile(r"\b(?:who|whose|whom|which)\b", re.IGNORECASE), {"name", "id", "figure", "date"}),
 )
-_DATES, _FIGURES, _NAMES = {"date"}, {"figure"}, {"name", "id", "figure", "date"}
+# Answered by yes, no, a list or a comparison: a figure of the reply alone is not the answer.
+_ASKS_MORE = re.compile(
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|show|list|compare)\b"
+    r"|.*(?:%|\b(?:percent(?:age)?|share|ratio|versus|vs|compared?|all|each|every|per|more|less|higher|lower|change[ds]?|most|least|highest|lowest|not|without|except)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 # How similar a question is to an earlier one of its conversation, if the user asked it again.
 _ASKED_AGAIN = 0.6
 # How similar a question is to a case for its reply to be graded by it.
 _WEIGHED = 0.2
 # Groups whose replies are searched for unlinked figures.
 _SEARCHED = 300
+# A capitalised word that does not begin the question.
+_NAME = re.compile(r"(?<=\S )[A-Z]\w+")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
 _PHONE = re.compile(r"(?<![\w.,-])\+?\(?\d{2,4}\)?(?:[ ./-]\d{2,4}){2,5}(?![\w-])")
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
@@ -108,7 +119,7 @@ class Drafts(msgspec.Struct, frozen=True, kw_only=True):
 
 def draft_cases(real: Iterable[RealQuestion], golden: QuestionSet, settings: Settings) -> Drafts:
     """Cover, group and draft."""
-    traffic = _Traffic(golden, make_grader(settings.scoring, settings))
+    traffic = Traffic(golden, make_grader(settings.scoring, settings))
     for one in real:
         traffic.add(one)
     entries = sorted(traffic.entries.values(), key=lambda entry: -entry.count)
@@ -148,7 +159,7 @@ def _rank(hole: Hole) -> tuple[float, str]:
     return -hole.count * (1 + hole.failures / hole.count), hole.examples[0]
 
 
-class _Traffic:
+class Traffic:
     """Counts questions by their words, and compares each with the golden set."""
 
     def __init__(self, golden: QuestionSet, grader: "Grader") -> None:
@@ -156,13 +167,13 @@ class _Traffic:
         turns = [(case, turn, text) for case in golden for turn, text in _turn_texts(case)]
         self.cases = [case for case, _, _ in turns]
         self._turns = [turn for _, turn, _ in turns]
-        self._index = GoldenIndex([text for _, _, text in turns])
+        self._index = SimilarTexts([question_words(text) for _, _, text in turns])
         self.entries: dict[tuple[str, ...], _Entry] = {}
         self._conversations: dict[str, frozenset[str]] = {}
 
     def nearest(self, words: tuple[str, ...], reply: Reply | None = None) -> list[Nearest]:
         """The most similar cases; a reply that is what a case expects makes the question more similar to it."""
-        found = self._index.nearest(words)
+        found = nearest_case(self._index, words)
         if reply is None or not reply.text:
             return found
         weighed = [
@@ -238,7 +249,7 @@ def _links(real: RealQuestion) -> tuple[Link, ...]:
 class _Drafter:
     """Makes cases of groups of questions."""
 
-    def __init__(self, traffic: _Traffic, settings: Settings) -> None:
+    def __init__(self, traffic: Traffic, settings: Settings) -> None:
         self._traffic, self._settings = traffic, settings
         self._sources: dict[str, TruthSource] | None = None
         self._known = folded_text(" ".join(turn for case in traffic.golden for _, turn in _turn_texts(case)))
@@ -355,31 +366,67 @@ def _unsupported(real: RealQuestion, links: Sequence[Link]) -> str:
 def _expected_links(real: RealQuestion, links: Sequence[Link]) -> list[Link]:
     """The facts of the sentence that says most of what the question asks, if it says enough of it.
 
-    A figure that is in a tool result may still be the answer to another question.
+    A figure that is in a tool result may still be the answer to another question: of another period, or of another kind.
     """
     from answerkey.evidence.records import sentence_edges
 
-    text = "" if real.reply is None else real.reply.text or ""
-    words = set(question_words(real.text))
+    reply = real.reply
+    text = "" if reply is None else reply.text or ""
+    if reply is None or _ASKS_MORE.match(real.text.strip()):
+        return []
+    asked = question_words(real.text)
     best: tuple[float, list[Link]] = (0.0, [])
     for start, end in pairwise([0, *sentence_edges(text), len(text)]):
         facts = [link for link in links if start <= link.start < end and _is_expectation(link, real.text)]
-        share = len(words.intersection(map(stem, folded_words(text[start:end])))) / max(len(words), 1)
+        if (
+            not facts
+            or declines(real.text, text[start:end])
+            or not _is_about(real.text, asked, text[start:end], facts, reply)
+        ):
+            continue
+        said = {
+            *map(stem, folded_words(text[start:end])),
+            *(word for link in facts for word in _cell_words(link)),
+        }
+        share = len(said.intersection(asked)) / max(len(asked), 1)
         # A passage that was found by its words has them without answering the question.
         needed = _ANSWERS if all(_CELL_NAME.search(link.where) for link in facts) else _PASSAGE_ANSWERS
-        if facts and share > max(best[0], needed):
+        if share > max(best[0], needed):
             best = share, facts
-    facts = list({link.text: link for link in best[1]}.values())
-    return facts if len(facts) <= _MOST_EXPECTATIONS and _is_asked_for(facts, real.text) else []
+    facts = _asked_facts(list({link.text: link for link in best[1]}.values()), real.text, asked)
+    return facts if len(facts) <= _MOST_EXPECTATIONS else []
 
 
-def _is_asked_for(facts: Sequence[Link], question: str) -> bool:
-    """Whether the facts are of the kind that the question asks for, where its words say that."""
-    real = _ASKED_FOR.match(question.strip())
-    kinds = {link.kind for link in facts}
-    if real is None:
-        return bool(kinds - {"name"})
-    return bool(kinds & (_DATES if real["date"] else _FIGURES if real["figure"] else _NAMES))
+def _is_about(
+    question: str, asked: Sequence[str], sentence: str, facts: Sequence[Link], reply: Reply
+) -> bool:
+    """Whether the figures, years, months and units of the question are those of the sentence or of the calls behind it."""
+    own = question_facts(asked)
+    named = {stem(word) for name in _NAME.findall(question) for word in folded_words(name)}
+    calls = {int(found[1]) for link in facts if (found := _RESULT.match(link.where))}
+    arguments = " ".join(repr(reply.tool_calls[number].arguments) for number in sorted(calls))
+    said = question_facts(question_words(sentence))
+    if not named.intersection(asked) <= {*map(stem, folded_words(f"{sentence} {arguments}"))}:
+        return False
+    return own <= said | question_facts(map(stem, folded_words(arguments))) and not (
+        years(own) and years(said) and not years(own) & years(said)
+    )
+
+
+def _cell_words(link: Link) -> list[str]:
+    """The words of a column's name, e.g. purchase and price of `rows[0].purchase_price`."""
+    name = _CELL_NAME.search(link.where)
+    return [] if name is None else [stem(word) for word in folded_words(name[0].replace("_", " "))]
+
+
+def _asked_facts(facts: Sequence[Link], question: str, asked: Sequence[str]) -> list[Link]:
+    """The facts of the kind that the question asks for; where its words do not say that, figures or dates alone."""
+    kinds: set[str] = next((kinds for pattern, kinds in _ASKED_FOR if pattern.search(question)), set())
+    if kinds:
+        return [link for link in facts if link.kind in kinds]
+    named = [link for link in facts if set(_cell_words(link)) & set(asked)]
+    stated = [link for link in named or facts if link.kind != "name"]
+    return stated if len({link.kind for link in stated}) == 1 else []
 
 
 def _disagreement(entry: _Entry) -> str:
@@ -442,7 +489,8 @@ def accepted_case(draft: Mapping[str, Any], golden: QuestionSet, author: str) ->
     if any(one.id == case.id for one in golden):
         raise UsageError(f"the golden set has a case with id {case.id!r} already")
     texts = [(one, text) for one in golden for _, text in _turn_texts(one)]
-    for near in GoldenIndex([text for _, text in texts]).nearest(question_words(case.question))[:1]:
+    index = SimilarTexts([question_words(text) for _, text in texts])
+    for near in nearest_case(index, question_words(case.question))[:1]:
         if near.similarity >= SURE:
             one, text = texts[near.index]
             raise UsageError(f"nearly the same as case {one.id!r}: {text}")
