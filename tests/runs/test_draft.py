@@ -83,7 +83,7 @@ def test_another_unit_is_another_question(draft: Callable[..., Any]) -> None:
             _row(
                 "deposit of unit B in 2023", "In 2024 the deposit of unit B was $2,450.", [{"deposit": 2450}]
             ),
-            "no sentence",
+            "2024' is in no tool result",
         ),
         (
             _row("What deposit did Ann Lee pay?", "The deposit of Bo Day, paid, is $2,450.", [{"d": 2450}]),
