@@ -17,6 +17,9 @@ from runs.planted_bot import PlantedBot, golden_set, make_database
 REPEAT = 5
 
 
+BASES: dict[tuple[float, bool, str], Run] = {}
+
+
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The bot's database, and one with other amounts."""
@@ -46,9 +49,7 @@ def run_bot(
     )
 
 
-def planted(
-    folder: Path, databases: tuple[Path, Path], change: str, flaky: float, **more: Any
-) -> tuple[Run, Run]:
+def planted(databases: tuple[Path, Path], change: str, flaky: float, **more: Any) -> tuple[Run, Run]:
     """A base and a candidate with one planted change."""
     books, changed = databases
     base: dict[str, Any] = {"database": books, "flaky": flaky, "seed": 1, **more}
@@ -61,7 +62,11 @@ def planted(
         candidate["edited"] = 11
     elif change == "truth":
         base["truth"], candidate["truth"] = books, changed
-    return run_bot(folder, **base), run_bot(folder, **candidate)
+    # The base is the same for most changes.
+    key = (flaky, change == "truth", repr(more))
+    if key not in BASES:
+        BASES[key] = run_bot(books.parent, **base)
+    return BASES[key], run_bot(books.parent, **candidate)
 
 
 STAGES = {
@@ -77,10 +82,8 @@ STAGES = {
 
 @pytest.mark.parametrize("flaky", [0.0, 0.3])
 @pytest.mark.parametrize("change", STAGES)
-def test_the_stage_of_a_planted_change(
-    tmp_path: Path, databases: tuple[Path, Path], change: str, flaky: float
-) -> None:
-    found = ak.why(*planted(tmp_path, databases, change, flaky))
+def test_the_stage_of_a_planted_change(databases: tuple[Path, Path], change: str, flaky: float) -> None:
+    found = ak.why(*planted(databases, change, flaky))
     stages = {case.id: case.stage for case in found.cases}
     payouts = [row["id"] for row in golden_set() if row["category"] == "payouts"]
     right = Counter(stages.get(identity) for identity in payouts)
@@ -102,7 +105,7 @@ def test_the_same_version_twice_is_noise(tmp_path: Path, databases: tuple[Path, 
 def test_points_of_the_stages_add_up_and_groups_say_what_and_about_what(
     tmp_path: Path, databases: tuple[Path, Path]
 ) -> None:
-    found = ak.why(*planted(tmp_path, databases, "tool_removed", 0.3))
+    found = ak.why(*planted(databases, "tool_removed", 0.3))
     mean = 100 * found.difference["mean"]
     assert sum(stage.points for stage in found.stages) == pytest.approx(mean, abs=1e-4)
     tools = next(stage for stage in found.stages if stage.stage == "tools")
@@ -155,7 +158,7 @@ def test_arguments_that_differ_without_losing_the_fact_are_no_cause(
 def test_what_was_not_observed_is_said_with_what_to_switch_on(
     tmp_path: Path, databases: tuple[Path, Path], shows: str, fault: str, unseen: str
 ) -> None:
-    found = ak.why(*planted(tmp_path, databases, fault, 0.0, shows=shows))
+    found = ak.why(*planted(databases, fault, 0.0, shows=shows))
     assert {case.stage for case in found.cases} == {"unobserved"}
     assert "--proxy or --traces" in found.cases[0].because
 
@@ -178,8 +181,8 @@ def test_at_most_six_groups_cover_what_the_demo_loses(tmp_path: Path, variant: s
 
 
 def test_the_command(tmp_path: Path, databases: tuple[Path, Path], command: Any) -> None:
-    store = tmp_path / "runs.db"
-    base, candidate = planted(tmp_path, databases, "wrong_sql", 0.0)
+    store = databases[0].parent / "runs.db"
+    base, candidate = planted(databases, "wrong_sql", 0.0)
     done = command("why", base.id, candidate.id, "--store", store)
     assert done.code == 0, done.err
     assert "query_database was called with other arguments (sql)" in " ".join(done.out.split())

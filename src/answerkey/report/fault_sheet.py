@@ -148,8 +148,8 @@ def _case_table(result: FaultResult) -> SheetTable:
     more = f", {_MOST_CASES} of them here" if len(cases) > _MOST_CASES else ""
     rows = tuple(
         (
-            case.outcome or "",
             one_line(f"{case.id}: {case.question}", 120),
+            case.outcome or "",
             _fault_words(case),
             one_line(case.because + _confirmed(case), _REPLY),
             one_line(marked_reply(case), _REPLY),
@@ -157,7 +157,7 @@ def _case_table(result: FaultResult) -> SheetTable:
         )
         for case in cases[:_MOST_CASES]
     )
-    heads = ("outcome", "question", "fault", "because", "reply with the fault", "clean reply")
+    heads = ("question", "outcome", "fault", "because", "reply with the fault", "clean reply")
     ids = tuple(case.id for case in cases[:_MOST_CASES])
     return SheetTable(f"Faults that were not handled: {len(cases):,}{more}", heads, rows, wordy=True, ids=ids)
 
