@@ -374,39 +374,39 @@ def _expected_links(real: RealQuestion, links: Sequence[Link]) -> list[Link]:
     text = "" if reply is None else reply.text or ""
     if reply is None or _ASKS_MORE.match(real.text.strip()):
         return []
-    asked = question_words(real.text)
+    words = question_words(real.text)
     best: tuple[float, list[Link]] = (0.0, [])
     for start, end in pairwise([0, *sentence_edges(text), len(text)]):
         facts = [link for link in links if start <= link.start < end and _is_expectation(link, real.text)]
         if (
             not facts
             or declines(real.text, text[start:end])
-            or not _is_about(real.text, asked, text[start:end], facts, reply)
+            or not _is_about(real.text, words, text[start:end], facts, reply)
         ):
             continue
         said = {
             *map(stem, folded_words(text[start:end])),
             *(word for link in facts for word in _cell_words(link)),
         }
-        share = len(said.intersection(asked)) / max(len(asked), 1)
+        share = len(said.intersection(words)) / max(len(words), 1)
         # A passage that was found by its words has them without answering the question.
         needed = _ANSWERS if all(_CELL_NAME.search(link.where) for link in facts) else _PASSAGE_ANSWERS
         if share > max(best[0], needed):
             best = share, facts
-    facts = _asked_facts(list({link.text: link for link in best[1]}.values()), real.text, asked)
+    facts = _asked_facts(list({link.text: link for link in best[1]}.values()), real.text, words)
     return facts if len(facts) <= _MOST_EXPECTATIONS else []
 
 
 def _is_about(
-    question: str, asked: Sequence[str], sentence: str, facts: Sequence[Link], reply: Reply
+    question: str, words: Sequence[str], sentence: str, facts: Sequence[Link], reply: Reply
 ) -> bool:
     """Whether the figures, years, months and units of the question are those of the sentence or of the calls behind it."""
-    own = question_facts(asked)
+    own = question_facts(words)
     named = {stem(word) for name in _NAME.findall(question) for word in folded_words(name)}
     calls = {int(found[1]) for link in facts if (found := _RESULT.match(link.where))}
     arguments = " ".join(repr(reply.tool_calls[number].arguments) for number in sorted(calls))
     said = question_facts(question_words(sentence))
-    if not named.intersection(asked) <= {*map(stem, folded_words(f"{sentence} {arguments}"))}:
+    if not named.intersection(words) <= {*map(stem, folded_words(f"{sentence} {arguments}"))}:
         return False
     return own <= said | question_facts(map(stem, folded_words(arguments))) and not (
         years(own) and years(said) and not years(own) & years(said)
@@ -419,12 +419,12 @@ def _cell_words(link: Link) -> list[str]:
     return [] if name is None else [stem(word) for word in folded_words(name[0].replace("_", " "))]
 
 
-def _asked_facts(facts: Sequence[Link], question: str, asked: Sequence[str]) -> list[Link]:
+def _asked_facts(facts: Sequence[Link], question: str, words: Sequence[str]) -> list[Link]:
     """The facts of the kind that the question asks for; where its words do not say that, figures or dates alone."""
     kinds: set[str] = next((kinds for pattern, kinds in _ASKED_FOR if pattern.search(question)), set())
     if kinds:
         return [link for link in facts if link.kind in kinds]
-    named = [link for link in facts if set(_cell_words(link)) & set(asked)]
+    named = [link for link in facts if set(_cell_words(link)) & set(words)]
     stated = [link for link in named or facts if link.kind != "name"]
     return stated if len({link.kind for link in stated}) == 1 else []
 
