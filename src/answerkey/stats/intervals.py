@@ -290,18 +290,22 @@ class FaultRates:
         ]
         top = max(weights)
         self._likely = [math.exp(weight - top) for weight in weights]
+        self._chances: dict[tuple[int, int, int, int], float] = {}
 
     def chance(self, faults: int, trials: int, before: int, trials_before: int) -> float:
         """Return how probable at least `faults` of `trials` are for a question that had `before` of `trials_before`."""
-        tails = (
-            math.fsum(
-                math.exp(_log_beta_binomial(count, trials, a + before, b + trials_before - before))
-                for count in range(faults, trials + 1)
+        asked = faults, trials, before, trials_before
+        if asked not in self._chances:
+            tails = (
+                math.fsum(
+                    math.exp(_log_beta_binomial(count, trials, a + before, b + trials_before - before))
+                    for count in range(faults, trials + 1)
+                )
+                for a, b in self._populations
             )
-            for a, b in self._populations
-        )
-        total = math.fsum(self._likely)
-        return min(1.0, math.fsum(w * tail for w, tail in zip(self._likely, tails, strict=True)) / total)
+            weighted = math.fsum(weight * tail for weight, tail in zip(self._likely, tails, strict=True))
+            self._chances[asked] = min(1.0, weighted / math.fsum(self._likely))
+        return self._chances[asked]
 
 
 def _log_beta_binomial(count: int, times: int, a: float, b: float) -> float:

@@ -17,13 +17,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import numpy as np
 
 from answerkey.stats.intervals import Interval
-from answerkey.stats.paired import Verdict, paired_difference, verdict_of
+from answerkey.stats.paired import Verdict, clear_sign, paired_difference
 
 # Each gambler spreads its stake evenly over these bets. Any choice is valid; a geometric one suits small and large
 # differences.
 _BETS = (0.06, 0.12, 0.25, 0.5, 0.98)
+# Sign of a shown difference → verdict.
+_VERDICTS: dict[int, Verdict] = {1: "better", 0: "no clear difference", -1: "worse"}
 
 
 class AnytimeTest:
@@ -56,11 +59,11 @@ class AnytimeTest:
             for index, bet in enumerate(_BETS):
                 self._up[index] += math.log1p(bet * difference)
                 self._down[index] += math.log1p(-bet * difference)
-            for verdict, logs in (("better", self._up), ("worse", self._down)):
+            for sign, logs in ((1, self._up), (-1, self._down)):
                 wealth = _log_mean(logs)
                 self._peak = max(self._peak, wealth)
                 if wealth >= self._goal:
-                    self.verdict = "better" if verdict == "better" else "worse"
+                    self.verdict = _VERDICTS[sign]
 
     @property
     def mean(self) -> float:
@@ -126,7 +129,8 @@ class PlannedLooks:
             return
         self._values.append(difference)
         if self.count in self._at:
-            self.verdict = verdict_of(paired_difference(self._values, level=self.level))
+            sign = clear_sign(np.array(self._values), level=self.level)
+            self.verdict = _VERDICTS[sign]
 
     @property
     def count(self) -> int:

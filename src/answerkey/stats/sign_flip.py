@@ -81,7 +81,10 @@ def rows_at_most_zero(rows: Floats) -> Floats:
     few = np.count_nonzero(rows, axis=1) <= _ENUMERATE_TO
     shares[few] = [at_most_zero(row) for row in rows[few]]
     if not few.all():
-        shares[~few] = _shares(rows[~few], np.ones(rows.shape[1]))
+        # Ties are left out as far as all rows have them.
+        many = np.sort(rows[~few], axis=1)
+        kept = many[:, np.any(many != 0.0, axis=0)]
+        shares[~few] = _shares(kept, np.ones(kept.shape[1]))
     return shares
 
 
@@ -160,20 +163,10 @@ def _shares(rows: Floats, counts: Floats) -> Floats:
     # If all signs agree, it is one choice of signs, half counted; near the middle the formula divides by zero.
     unanimous, middle = seen >= reach - _SAME, seen < 1e-3 * deviation
     t = seen / deviation**2
-    low, high = np.zeros(len(rows)), np.full(len(rows), np.inf)
+    curvature = np.ones(len(rows))
     with np.errstate(all="ignore"):
-        for _ in range(_STEPS):
-            tanh = np.tanh(t[:, None] * sizes)
-            slope, curvature = (sizes * tanh) @ counts, (sizes * sizes * (1.0 - tanh * tanh)) @ counts
-            low, high = np.where(slope < seen, t, low), np.where(slope < seen, high, t)
-            following = t + (seen - slope) / curvature
-            outside = ~((following > low) & (following < high))
-            bisected = np.where(np.isinf(high), 2.0 * t, (low + high) / 2.0)
-            following = np.where(outside, bisected, following)
-            done = unanimous | middle | (abs(following - t) <= 1e-9 * t)
-            if done.all():
-                break
-            t = np.where(done, t, following)
+        active = np.flatnonzero(~(unanimous | middle))
+        t[active], curvature[active] = _saddle_points(sizes[active], counts, seen[active], t[active])
         scaled = t[:, None] * sizes
         cumulant = (scaled + np.log1p(np.exp(-2.0 * scaled)) - math.log(2.0)) @ counts
         w, u = np.sqrt(2.0 * (t * seen - cumulant)), t * np.sqrt(curvature)
@@ -182,6 +175,30 @@ def _shares(rows: Floats, counts: Floats) -> Floats:
     tail = np.where(unanimous, least, np.clip(tail, least, 0.5))
     tail = np.where(side < 0.0, 1.0 - tail, tail)
     return np.where(middle, normal, tail)
+
+
+def _saddle_points(sizes: Floats, counts: Floats, seen: Floats, t: Floats) -> tuple[Floats, Floats]:
+    """Return, for each row, where the slope of the cumulant function is `seen`, and the curvature there."""
+    curvatures = np.ones(len(t))
+    t, active = t.copy(), np.arange(len(t))
+    low, high = np.zeros(len(t)), np.full(len(t), np.inf)
+    for _ in range(_STEPS):
+        tanh = np.tanh(t[active, None] * sizes)
+        slope, curvature = (sizes * tanh) @ counts, (sizes * sizes * (1.0 - tanh * tanh)) @ counts
+        here, below = t[active], slope < seen
+        low, high = np.where(below, here, low), np.where(below, high, here)
+        following = here + (seen - slope) / curvature
+        outside = ~((following > low) & (following < high))
+        bisected = np.where(np.isinf(high), 2.0 * here, (low + high) / 2.0)
+        following = np.where(outside, bisected, following)
+        curvatures[active] = curvature
+        left = abs(following - here) > 1e-9 * here
+        t[active[left]] = following[left]
+        if not left.all():
+            active, sizes, seen, low, high = active[left], sizes[left], seen[left], low[left], high[left]
+        if not len(active):
+            break
+    return t, curvatures
 
 
 def _normal_tail(scores: Floats) -> Floats:
