@@ -1,15 +1,19 @@
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
 import pytest
 
+from answerkey.cli.main import run_command
 from answerkey.judge.session import Judge, JudgingSession, open_judging
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
@@ -86,6 +90,38 @@ def judge_all(
 
 async def _one(session: JudgingSession, question: Question, reply: Reply) -> tuple[Score, ...]:
     return (await session.judge(question, (reply,)))[0]
+
+
+def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command of answerkey in this process; its output is what it wrote to the descriptors."""
+    with TemporaryFile() as out, TemporaryFile() as err:
+        saved = [(number, os.dup(number)) for number in (1, 2)]
+        try:
+            for (number, _), file in zip(saved, (out, err), strict=True):
+                os.dup2(file.fileno(), number)
+            with (
+                open(1, "w", encoding="utf-8", closefd=False) as stdout,
+                open(2, "w", encoding="utf-8", closefd=False) as stderr,
+                redirect_stdout(stdout),
+                redirect_stderr(stderr),
+            ):
+                code = run_command(list(arguments))
+        finally:
+            for number, copy in saved:
+                os.dup2(copy, number)
+                os.close(copy)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    assert not check or code == 0, texts
+    return subprocess.CompletedProcess(arguments, code, *texts)
+
+
+def run_document(*arguments: str) -> dict[str, Any]:
+    """The JSON document that a command prints."""
+    document: dict[str, Any] = json.loads(command(*arguments, "--json").stdout)
+    return document
 
 
 def judge_one(settings: JudgeSettings, reply: Reply = GOOD, question: Question = ADDRESS) -> Score:

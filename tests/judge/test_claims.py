@@ -16,10 +16,10 @@ from answerkey.model.scorecard import Score
 from answerkey.store import open_store
 from answerkey.store.feedback import SqlJudgements
 
-from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all
+from .judging import ADDRESS, GOOD, ScriptedJudge, command, judge_all, run_document
 from .scripted_judge import asks_for_claims
 from .test_prompt import ADVERSARIAL, as_sent
-from .test_runs import command, judged_by, run_document
+from .test_runs import judged_by
 
 INCOME = Question(id="income", question="What was our rental income?", reference_answer="It was $16,144.")
 EVIDENCE = (ToolCall(name="query_database", result=[{"tenant": "Porter", "amount": 16144}]),)

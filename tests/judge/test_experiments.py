@@ -7,11 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from .judging import ScriptedJudge
+from .judging import ScriptedJudge, command, run_document
 
 BOT = """
 import time
@@ -44,19 +43,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def ab(scripted: ScriptedJudge, *more: str, model: str = "good") -> list[str]:
     judge = ["--judge", model, "--judge-base-url", scripted.base_url]
     targets = ["--a", "bot.py:knows", "--b", "bot.py:guesses"]
-    return [sys.executable, "-m", "answerkey", "ab", "golden.jsonl", *targets, *judge, "--json", *more]
-
-
-def document(arguments: list[str]) -> dict[str, Any]:
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return ["ab", "golden.jsonl", *targets, *judge, *more]
 
 
 def test_the_judge_decides_an_experiment_whose_quality_it_is(project: Path, scripted: ScriptedJudge) -> None:
     (project / "answerkey.toml").write_text(JUDGED)
-    found = document(ab(scripted, "--early-stop", "--concurrency", "2"))
+    found = run_document(*ab(scripted, "--early-stop", "--concurrency", "2"))
     assert found["verdict"] == "worse"
     assert found["stopped_early"]
     assert found["asked"] < 120
@@ -65,14 +57,7 @@ def test_the_judge_decides_an_experiment_whose_quality_it_is(project: Path, scri
     assert quality["candidate"] < 0.5
     # The pairs were judged as well, once the asking had ended.
     assert found["judge"]["losses"] > found["judge"]["wins"] == 0
-    shown = json.loads(
-        subprocess.run(
-            [sys.executable, "-m", "answerkey", "show", found["b"]["run"], "--json"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    )
+    shown = run_document("show", found["b"]["run"])
     assert shown["judge"]["judged"] == shown["summary"]["replies"]
     assert shown["summary"]["metrics"]["judge"] == pytest.approx(
         found["comparison"]["metrics"]["judge"]["candidate"], abs=0.2
@@ -85,7 +70,10 @@ def test_an_interrupted_judged_experiment_goes_on_and_pays_nothing_twice(
     (project / "answerkey.toml").write_text(JUDGED)
     (project / "bot.py").write_text(BOT.replace("SLEEP = 0.0", "SLEEP = 0.1"))
     process = subprocess.Popen(
-        ab(scripted, "--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "answerkey", *ab(scripted, "--concurrency", "2")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     for _ in range(6000):
         if scripted.count > 30:
@@ -95,7 +83,7 @@ def test_an_interrupted_judged_experiment_goes_on_and_pays_nothing_twice(
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     run = errors.split("--resume ")[1].split()[0]
-    found = document([sys.executable, "-m", "answerkey", "ab", "--resume", run, "--json"])
+    found = run_document("ab", "--resume", run)
     assert (found["asked"], found["comparison"]["paired"]) == (120, 60)
     assert found["verdict"] == "worse"
     graded = [call["data"]["fields"] for call in scripted.calls if "reply" in call["data"]["fields"]]
@@ -109,34 +97,21 @@ def test_an_interrupted_judged_experiment_goes_on_and_pays_nothing_twice(
 
 
 def test_a_budget_is_shared_out(project: Path, scripted: ScriptedJudge) -> None:
-    found = document(ab(scripted, "--judge-price", "1000/1000", "--judge-budget", "30", "--sample", "20"))
+    found = run_document(
+        *ab(scripted, "--judge-price", "1000/1000", "--judge-budget", "30", "--sample", "20")
+    )
     costs = [found["judge"]["cost"]]
-    for arm in ("a", "b"):
-        done = subprocess.run(
-            [sys.executable, "-m", "answerkey", "show", found[arm]["run"], "--json"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        costs.append(json.loads(done.stdout)["judge"]["cost"])
+    costs += [run_document("show", found[arm]["run"])["judge"]["cost"] for arm in ("a", "b")]
     assert all(0 < cost <= 10 for cost in costs)
     assert sum(costs) <= 30
 
 
 def test_a_judge_that_cannot_be_asked_leaves_no_runs(project: Path, scripted: ScriptedJudge) -> None:
     arguments = ("ab", "golden.jsonl", "--a", "bot.py:knows", "--b", "bot.py:guesses", "--judge", "no-such")
-    ended = subprocess.run(
-        [sys.executable, "-m", "answerkey", *arguments, "--judge-base-url", scripted.base_url],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = command(*arguments, "--judge-base-url", scripted.base_url, check=False)
     assert ended.returncode == 2
     assert "nothing was judged or asked" in ended.stderr
-    listed = subprocess.run(
-        [sys.executable, "-m", "answerkey", "runs", "--json"], capture_output=True, text=True, check=True
-    )
-    assert json.loads(listed.stdout)["runs"] == []
+    assert run_document("runs")["runs"] == []
 
 
 def test_a_judge_that_failed_its_canaries_stops_every_way_of_refusing_a_worse_version(
@@ -144,19 +119,17 @@ def test_a_judge_that_failed_its_canaries_stops_every_way_of_refusing_a_worse_ve
 ) -> None:
     (project / "answerkey.toml").write_text(JUDGED)
     same = ["--b", "bot.py:knows", "--name", "gullible"]
-    failed = subprocess.run(
-        ab(scripted, *same, "--fail-on", "regression", model="gullible"), capture_output=True, timeout=300
-    )
+    arguments = ab(scripted, *same, "--fail-on", "regression", model="gullible")
+    failed = command(*arguments, "--json", check=False)
     assert failed.returncode == 1
     [gate] = json.loads(failed.stdout)["gates"]
     assert gate["value"] == "no clear difference"
     assert "the judge is not reliable" in gate["reason"]
-    found = document(ab(scripted, "--b", "bot.py:knows", "--name", "good", "--gate", "no regression"))
+    found = run_document(*ab(scripted, "--b", "bot.py:knows", "--name", "good", "--gate", "no regression"))
     assert [gate["passed"] for gate in found["gates"]] == [True]
 
     def compared(base: str, candidate: str, *more: str) -> str:
-        command = [sys.executable, "-m", "answerkey", "compare", base, candidate, *more]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
+        return command("compare", base, candidate, *more, check=False).stdout
 
     # The judge of either run is behind the difference; and with more than two, each run says why it fails.
     assert "FAILED: no regression" in compared("good-a", "gullible-a", "--fail-on", "regression")

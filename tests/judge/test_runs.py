@@ -19,7 +19,7 @@ from answerkey.model.reasons import details, reason
 from answerkey.store import open_store
 from answerkey.store.feedback import SqlJudgements
 
-from .judging import ScriptedJudge
+from .judging import ScriptedJudge, command, run_document
 
 BOT = """
 def answer(question):
@@ -60,21 +60,6 @@ def write_questions(folder: Path, count: int) -> None:
         for number in range(count)
     ]
     (folder / "golden.jsonl").write_text("\n".join(map(json.dumps, lines)))
-
-
-def command(*arguments: str, check: bool = True, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "answerkey", *arguments],
-        capture_output=True,
-        text=True,
-        check=check,
-        timeout=timeout,
-    )
-
-
-def run_document(*arguments: str, timeout: float = 120) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(command(*arguments, "--json", timeout=timeout).stdout)
-    return document
 
 
 def asked(scripted: ScriptedJudge, model: str = "good") -> list[str]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from .judging import ScriptedJudge
-from .test_runs import command, judged_by, run_document
+from .judging import ScriptedJudge, command, run_document
+from .test_runs import judged_by
 
 # The scripted judge calls a sentence supported if all its numbers and names stand in the evidence.
 ROWS = [
