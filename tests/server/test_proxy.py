@@ -1,89 +1,20 @@
 """Behind a real proxy with TLS, in a real browser: how a team deploys the dashboard."""
 
-import shutil
-import socket
 import ssl
-import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from answerkey.store import open_store
 from answerkey.store.users import Users
 from store.filling import add_run, golden, good_reply
 
-from .serving import serving
+from .proxied import MARKS, browser, proxied, sign_in
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# Debian keeps it off the path of those who are not root.
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-OPENSSL = shutil.which("openssl")
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install -y chromium"),
-    pytest.mark.skipif(NGINX is None, reason="no nginx on this machine: apt-get install -y nginx"),
-    pytest.mark.skipif(OPENSSL is None, reason="no openssl on this machine: apt-get install -y openssl"),
-]
-
-NAME = "dash.example.test"
-CONFIGURATION = """
-daemon off;
-worker_processes 1;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{ }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body;
-  proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi;
-  scgi_temp_path {folder}/scgi;
-  server {{
-    listen 127.0.0.1:{port} ssl;
-    server_name {name};
-    ssl_certificate {folder}/dash.pem;
-    ssl_certificate_key {folder}/dash.key;
-    location / {{
-      proxy_pass http://127.0.0.1:{behind};
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-      proxy_set_header X-Forwarded-Proto $scheme;
-    }}
-  }}
-}}
-"""
-
-# A busy machine may take its time over a page.
-expect.set_options(timeout=120_000)
-
-
-def make_certificate(folder: Path) -> None:
-    command = [OPENSSL, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
-    files = ["-keyout", str(folder / "dash.key"), "-out", str(folder / "dash.pem")]
-    subprocess.run(
-        [*command, "-addext", f"subjectAltName=DNS:{NAME}", *files], check=True, capture_output=True
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(process: subprocess.Popen, port: int, folder: Path) -> None:
-    while process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            continue
-        return
-    raise AssertionError((folder / "error.log").read_text())
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
@@ -96,29 +27,14 @@ def deployed(tmp_path_factory):
         add_run(store, "dddd4", questions=golden(20), day=0, name="to be deleted")
         add_run(store, "bbbb2", good_reply, questions=golden(20), day=1, name="after")
         tokens = {role: Users(store).add(role, role) for role in ("viewer", "reviewer", "admin")}
-    make_certificate(folder)
-    port = free_port()
-    public = f"https://{NAME}:{port}"
-    with serving(lambda: open_store(path), public_url=public, trust_proxy=("127.0.0.1",)) as client:
-        written = CONFIGURATION.format(folder=folder, port=port, name=NAME, behind=client.port)
-        (folder / "nginx.conf").write_text(written)
-        process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")])
-        try:
-            wait_for(process, port, folder)
-            yield public, tokens
-        finally:
-            process.terminate()
-            process.wait()
+    with proxied(folder, path) as public:
+        yield public, tokens
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
-    rules = f"--host-resolver-rules=MAP {NAME} 127.0.0.1"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*flags, rules])
-        yield browser
-        browser.close()
+    with browser() as running:
+        yield running
 
 
 @pytest.fixture
@@ -127,13 +43,6 @@ def page(chromium):
     context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()
-
-
-def sign_in(page, public: str, token: str, path: str = "/") -> None:
-    page.goto(public + path)
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(public + path)
 
 
 def test_sign_in_filter_compare_review_and_sign_out(page, deployed):
