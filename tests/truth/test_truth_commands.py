@@ -457,3 +457,20 @@ def test_a_twin_needs_data(command: Callable[..., Any], project: Path) -> None:
     assert refused.code == 2
     assert "needs a source under [truth]" in refused.err
     assert not (project / "twin").exists()
+
+
+def test_a_missing_value_is_said_to_be_computed(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "facts.json").write_text('{"rent": 1420.5}')
+    (tmp_path / "golden.jsonl").write_text(
+        '{"id": "rent", "question": "Rent?", "expected_keywords": [{"fact": "rent", "must": true}]}\n'
+    )
+    (tmp_path / "bot.py").write_text("def answer(question):\n    return 'It is $9.'\n")
+    (tmp_path / "answerkey.toml").write_text(
+        'questions = "golden.jsonl"\ntarget = "bot.py:answer"\n[truth.facts]\ndocument = "facts.json"\n'
+    )
+    done = command("run", "--json")
+    [result] = done.document["results"]
+    quality = result["components"]["response_quality"]
+    assert quality["reason"] == "missing 1420.50 (computed), which is essential"
+    assert quality["expected"][0]["computed"]
+    assert "missing keywords: 1420.50 (computed)" in command("show", "--failures").out

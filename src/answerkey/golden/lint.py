@@ -250,15 +250,26 @@ def _weak_kind(text: str) -> str:
     return "inside-words" if text.isalpha() and len(text) <= _SHORT_KEYWORD else ""
 
 
-def _weak_keywords(kind: str) -> "_TurnCheck":
+def _each_text(find: "Callable[[str, Question, Vocabulary], _Values | None]") -> "_TurnCheck":
+    """A check of every keyword that is a text, with its spaces."""
+
     def check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-        for text in map(str.strip, _keyword_texts(turn)):
-            if _weak_kind(text) == kind:
-                words = vocabulary.words_with(text.lower()) if kind == "inside-words" else [text]
-                if words:
-                    yield {"keyword": _quoted(text), "text": text, "words": ", ".join(words)}
+        for text in _keyword_texts(turn):
+            values = find(text, turn, vocabulary)
+            if values is not None:
+                yield {"keyword": _quoted(text.strip()), "text": text.strip(), **values}
 
     return check
+
+
+def _weak_keywords(kind: str) -> "_TurnCheck":
+    def find(text: str, turn: Question, vocabulary: Vocabulary) -> _Values | None:
+        if _weak_kind(text.strip()) != kind:
+            return None
+        words = vocabulary.words_with(text.strip().lower()) if kind == "inside-words" else [text]
+        return {"words": ", ".join(words)} if words else None
+
+    return _each_text(find)
 
 
 def _patterns_for_anything(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
@@ -268,22 +279,19 @@ def _patterns_for_anything(turn: Question, vocabulary: Vocabulary) -> Iterator[_
                 yield {"keyword": _quoted(option)}
 
 
-def _keywords_with_spaces(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    for text in _keyword_texts(turn):
-        if text != text.strip():
-            yield {"shown": one_line(text.replace(" ", "␣"), 60)}
+def _with_spaces(text: str, turn: Question, vocabulary: Vocabulary) -> _Values | None:
+    return {"shown": one_line(text.replace(" ", "␣"), 60)} if text != text.strip() else None
 
 
-def _keywords_in_typographic_quotes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    for text in map(str.strip, _keyword_texts(turn)):
-        if len(text) > 2 and text[0] in "“”„«»‘’‚" and text[-1] in "“”„«»‘’":
-            yield {"keyword": text, "plain": text[1:-1]}
+def _in_typographic_quotes(text: str, turn: Question, vocabulary: Vocabulary) -> _Values | None:
+    text = text.strip()
+    is_quoted = len(text) > 2 and text[0] in "“”„«»‘’‚" and text[-1] in "“”„«»‘’"
+    return {"plain": text[1:-1]} if is_quoted else None
 
 
-def _long_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    for text in map(str.strip, _keyword_texts(turn)):
-        if len(text.split()) > _MAX_KEYWORD_WORDS or len(text) > _MAX_KEYWORD_LENGTH:
-            yield {"keyword": _quoted(text)}
+def _is_long(text: str, turn: Question, vocabulary: Vocabulary) -> _Values | None:
+    text = text.strip()
+    return {} if len(text.split()) > _MAX_KEYWORD_WORDS or len(text) > _MAX_KEYWORD_LENGTH else None
 
 
 def _echoes(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
@@ -320,21 +328,20 @@ def _contained_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Val
                 break
 
 
-def _missing_in_reference(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    if turn.reference_answer:
-        for keyword in _contained(turn.expected_keywords, turn.reference_answer, contained=False):
+def _found_in(
+    place: Literal["question", "reference_answer"],
+    field: Literal["expected_keywords", "forbidden_keywords"],
+    *,
+    contained: bool = True,
+) -> "_TurnCheck":
+    """Keywords that the question or the reference answer contains, or does not."""
+
+    def check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+        text = getattr(turn, place)
+        for keyword in _contained(getattr(turn, field), text, contained=contained) if text else ():
             yield {"keyword": _quoted(keyword)}
 
-
-def _forbidden_in_reference(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    if turn.reference_answer:
-        for keyword in _contained(turn.forbidden_keywords, turn.reference_answer):
-            yield {"keyword": _quoted(keyword)}
-
-
-def _forbidden_in_question(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    for keyword in _contained(turn.forbidden_keywords, turn.question):
-        yield {"keyword": _quoted(keyword)}
+    return check
 
 
 def _contradictions(*, whole: bool) -> "_TurnCheck":
@@ -381,12 +388,14 @@ def _passes_without_answer(turn: Question, vocabulary: Vocabulary) -> Iterator[_
         yield {"figures": ", ".join(map(_quoted, figures[:_WORDS_SHOWN])), "figure": _quoted(figures[0])}
 
 
-def _numbers_inside_numbers(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-    for text in map(str.strip, _keyword_texts(turn)):
-        longer = vocabulary.longer_number(text) or _longer_amount(text, turn.question)
-        if longer:
-            typed = '{"date": …}' if ":" in text else f'{{"number": {_plain_number(text)}}}'
-            yield {"keyword": _quoted(text), "longer": longer, "typed": typed}
+def _inside_number(text: str, turn: Question, vocabulary: Vocabulary) -> _Values | None:
+    text = text.strip()
+    longer = vocabulary.longer_number(text) or _longer_amount(text, turn.question)
+    number = parse_number(text)
+    typed = f'{{"number": "{text}"}}' if text.endswith("%") else f'{{"number": {number}}}'
+    if number is None:
+        typed = f'{{"date": "{text}"}}'
+    return {"longer": longer, "typed": typed} if longer else None
 
 
 def _longer_amount(text: str, question: str) -> str:
@@ -395,11 +404,6 @@ def _longer_amount(text: str, question: str) -> str:
         return f"1{text}"
     is_whole = text.isascii() and text.isdigit() and _MIN_DIGITS <= len(text) <= 4
     return f"{text}.50" if is_whole and answer_shape(question).unit == "money" else ""
-
-
-def _plain_number(text: str) -> str:
-    number = parse_number(text)
-    return f'"{text}"' if number is None or text.endswith("%") else str(number)
 
 
 def _ambiguous_dates(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
@@ -614,11 +618,11 @@ TURN_RULES = (
     TurnRule("pattern-matches-anything", "error", _patterns_for_anything,
         "the regular expression {keyword} matches even an empty text",
         "make it require something, or remove it"),
-    TurnRule("keyword-spaces", "warning", _keywords_with_spaces,
+    TurnRule("keyword-spaces", "warning", _each_text(_with_spaces),
         "the keyword “{shown}” begins or ends with a space, which the reply must then contain",
         "remove the spaces"),
-    TurnRule("smart-quotes", "warning", _keywords_in_typographic_quotes,
-        "the quotes around {keyword} are typographic, so that they are part of the keyword",
+    TurnRule("smart-quotes", "warning", _each_text(_in_typographic_quotes),
+        "the quotes around {text} are typographic, so that they are part of the keyword",
         "write {plain} without them, or with straight quotes"),
     TurnRule("one-letter", "warning", _weak_keywords("one-letter"),
         "the keyword {keyword} is a single character, which almost every reply contains",
@@ -635,7 +639,7 @@ TURN_RULES = (
     TurnRule("inside-words", "warning", _weak_keywords("inside-words"),
         "the keyword {keyword} is also found inside other words, such as {words}",
         f"{_WHOLE_WORD} or use --match smart, which respects words"),
-    TurnRule("long-keyword", "warning", _long_keywords,
+    TurnRule("long-keyword", "warning", _each_text(_is_long),
         "the keyword {keyword} is a sentence, which a right answer in other words does not contain",
         "split it into the facts that matter, or move it to reference_answer"),
     TurnRule("echo", "warning", _echoes,
@@ -647,10 +651,10 @@ TURN_RULES = (
     TurnRule("contained-keyword", "info", _contained_keywords,
         "the keyword {keyword} is part of {longer}: both are found or missed together",
         "keep the longer one, or write them as a list of alternatives"),
-    TurnRule("not-in-reference", "warning", _missing_in_reference,
+    TurnRule("not-in-reference", "warning", _found_in("reference_answer", "expected_keywords", contained=False),
         "the keyword {keyword} is not in the question's own reference answer",
         "correct one of them: a reply that is the reference answer would lose points"),
-    TurnRule("forbidden-in-reference", "error", _forbidden_in_reference,
+    TurnRule("forbidden-in-reference", "error", _found_in("reference_answer", "forbidden_keywords"),
         "the forbidden keyword {keyword} is in the question's own reference answer",
         "remove it from one of them"),
     TurnRule("forbidden-expected", "error", _contradictions(whole=True),
@@ -659,7 +663,7 @@ TURN_RULES = (
     TurnRule("forbidden-alternative", "warning", _contradictions(whole=False),
         "the alternative {keyword} contains the forbidden keyword {forbidden}",
         "remove the alternative or the forbidden keyword"),
-    TurnRule("forbidden-in-question", "info", _forbidden_in_question,
+    TurnRule("forbidden-in-question", "info", _found_in("question", "forbidden_keywords"),
         "the forbidden keyword {keyword} is in the question: a reply that quotes the question fails",
         "make the forbidden keyword more specific"),
     TurnRule("forbidden-tool-expected", "error", _forbidden_expected_tools,
@@ -668,7 +672,7 @@ TURN_RULES = (
     TurnRule("rubric-needs-judge", "info", _rubrics,
         "has a check with a rubric, which only a judge can decide",
         "run it with --judge MODEL; without one, its checks are unscored"),
-    TurnRule("number-inside-number", "warning", _numbers_inside_numbers,
+    TurnRule("number-inside-number", "warning", _each_text(_inside_number),
         "the keyword {keyword} is also found inside other numbers, such as {longer}",
         "write {typed}, or set whole_numbers = true under [scoring]"),
     TurnRule("ambiguous-date", "info", _ambiguous_dates,

@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
+# A computed number is met by what it rounds to at two decimals, as money is written.
+ROUNDING = 0.005
+
 
 class _Expectation(
     msgspec.Struct,
@@ -151,6 +154,8 @@ def describe_expectation(expectation: Expectation) -> str:
         case TextExpectation(text=text):
             return text
         case NumberExpectation(number=number, tolerance=tolerance):
+            if expectation.computed and tolerance == ROUNDING:
+                return f"{number:.2f}"
             name = f"{number:.12g}{'%' if expectation.percent else ''}"
             shown = tolerance if isinstance(tolerance, str) else f"{tolerance:g}"
             return f"{name} ± {shown}" if tolerance else name

@@ -133,13 +133,19 @@ def _keyword_reason(facts: KeywordFacts) -> str:
     essential = [note.keyword for note in facts.notes if note.must and note.keyword in facts.missing]
     if essential:
         verb = "is" if len(essential) == 1 else "are"
-        return f"missing {_names(essential)}, which {verb} essential"
+        return f"missing {_names(marked_computed(essential, facts))}, which {verb} essential"
     return _found_words(facts)
 
 
 def _found_words(facts: KeywordFacts) -> str:
     words = f"{len(facts.found)} of {len(facts.found) + len(facts.missing)} keywords found"
-    return f"{words}; missing {_names(facts.missing)}" if facts.missing else words
+    return f"{words}; missing {_names(marked_computed(facts.missing, facts))}" if facts.missing else words
+
+
+def marked_computed(names: Iterable[str], facts: KeywordFacts) -> list[str]:
+    """Names of expectations, those with a computed value marked: "3960 (computed)"."""
+    computed = {note.keyword for note in facts.notes if note.expression}
+    return [f"{name} (computed)" if name in computed else name for name in names]
 
 
 def _quality_details(facts: KeywordFacts, convert: Callable[[Any], Any]) -> dict[str, Any]:

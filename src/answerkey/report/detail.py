@@ -68,7 +68,9 @@ def _words(name: str, score: Score, card: Scorecard) -> str:
         if listed.get("forbidden"):
             return f"said forbidden text: {first_names(listed['forbidden'], _LISTED)}"
         if listed.get("missing"):
-            return f"missing keywords: {first_names(listed['missing'], _LISTED)}"
+            computed = {one["keyword"] for one in listed.get("expected", ()) if one.get("computed")}
+            missing = [f"{one} (computed)" if one in computed else one for one in listed["missing"]]
+            return f"missing keywords: {first_names(missing, _LISTED)}"
     if name == "error_handling" and card.error is not None:
         message = one_line(card.error.message, _MESSAGE_WIDTH)
         if message and message.lower() != card.error.kind:

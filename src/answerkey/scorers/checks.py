@@ -218,7 +218,7 @@ class Checks(BaseScorer):
             made = make_scorer(check.kind, arguments=check.expected, registry=self._registry)
         if made.direction == "lower":
             raise UsageError(
-                f"of the scorer {made.name!r} less is better, and a check must be better when higher"
+                f"the scorer {made.name!r} is lower-is-better; checks must be higher-is-better (return 1 - value)"
             )
         return made
 

@@ -4,6 +4,7 @@ import datetime
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import msgspec
 
 from answerkey.errors import ConfigError, TruthError
 from answerkey.model.expectation import (
+    ROUNDING,
     Alternatives,
     ComputedExpectation,
     DateExpectation,
@@ -27,8 +29,7 @@ from answerkey.truth.sources import TruthSource, open_source
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 _EXPECT = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
-# A computed number is met by what it rounds to at two decimals, as money is written.
-_ROUNDING = 0.005
+_COMPARE = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 _HTTP_SECONDS = 10.0
 _MOST_BYTES = 10_000_000
 
@@ -235,7 +236,7 @@ def _expectation(value: TruthValue, computed: ComputedExpectation) -> SingleExpe
     if isinstance(value, int | float):
         tolerance = computed.tolerance
         if not tolerance and value != int(value):
-            tolerance = _ROUNDING
+            tolerance = ROUNDING
         return NumberExpectation(float(value), tolerance=tolerance, must=must, expression=expression)
     if isinstance(value, datetime.datetime):
         return DateExpectation(value.isoformat(" ", "minutes"), must=must, expression=expression)
@@ -347,13 +348,6 @@ def _comparison(condition: WorldCondition) -> Any:
             number = float(value)
         except (TypeError, ValueError):
             return False
-        return {
-            ">": number > wanted,
-            ">=": number >= wanted,
-            "<": number < wanted,
-            "<=": number <= wanted,
-            "==": number == wanted,
-            "!=": number != wanted,
-        }[operator]
+        return bool(_COMPARE[operator](number, wanted))
 
     return compare
