@@ -502,3 +502,20 @@ def test_a_log_can_be_kept_as_a_run(command: Any, write_rows: Any) -> None:
     assert len(shown["results"]) == 20
     command("score", "log.jsonl", "--name", "december")
     assert command("compare", "november", "december", "--json").document["verdict"] == "no clear difference"
+
+
+def test_seconds_are_mapped_as_seconds(write_rows: Callable[..., Path], command: Any) -> None:
+    write_rows(
+        "log.jsonl",
+        {"query": "Where?", "resp": "In Montrose.", "secs": 1.5, "expected_keywords": ["Montrose"]},
+    )
+    flags = ("score", "log.jsonl", "--map", "question=query", "--map", "answer=resp", "--json")
+    assert command(*flags, "--map", "latency_s=secs").document["summary"]["latency_ms"]["mean"] == 1500
+    refused = command(*flags, "--map", "latency_ms=secs")
+    assert refused.code == 2
+    assert "for seconds write --map latency_s=secs" in refused.err
+
+
+def test_a_proposed_map_can_be_pasted_into_a_shell(write_rows: Callable[..., Path], command: Any) -> None:
+    write_rows("log.jsonl", {"user question": "Where?", "bot text": "In Montrose, I think."})
+    assert '--map question="user question" --map answer="bot text"' in command("score", "log.jsonl").err

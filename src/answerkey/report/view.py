@@ -281,9 +281,8 @@ def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
 def failures_of(run: Run) -> Iterator[QuestionView]:
     """The failed questions, in the order of the set."""
     for position, trials in enumerate(run.by_question()):
-        question = _question(position, trials, run.info.pass_mark)
-        if not question.passed:
-            yield question
+        if not passes(_mean_score(trials), run.info.pass_mark):
+            yield _question(position, trials, run.info.pass_mark)
 
 
 def only_failures(run: Run) -> Run:

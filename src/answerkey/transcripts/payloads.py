@@ -42,14 +42,14 @@ SOURCE_NAMES = (
 )
 _PASSAGES = frozenset({"contexts", "retrieved_contexts"})
 _SOURCE_NAMES = frozenset(SOURCE_NAMES)
-_TIMINGS = frozenset({"latency_ms", "latencyMs", "first_byte_ms", "ttft_ms"})
+_TIMINGS = frozenset({"latency_ms", "latencyMs", "latency_s", "first_byte_ms", "ttft_ms"})
 _USAGES = ("usage", "tokens", "tokenUsage", "token_usage", "usage_metadata")
 _COSTS = frozenset({*_USAGES, "cost"})
 # Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
 _OWN_NAMES = frozenset(
     {
         *("answer", "response", "text", "tools_used", "tool_calls", "intermediate_steps", *SOURCE_NAMES),
-        *("error", "usage", "cost", "latency_ms", "latencyMs", "first_byte_ms", "ttft_ms"),
+        *("error", "usage", "cost", *_TIMINGS),
         *("conversation_id", "response_id", "trace_id"),
     }
 )
@@ -169,6 +169,8 @@ def _usage(payload: JsonObject) -> Usage | None:
 def _timings(payload: JsonObject, base: Timings) -> Timings:
     """The timings in the payload; others are those of `base`."""
     latency = payload.get("latency_ms", payload.get("latencyMs"))
+    if latency is None and (seconds := read_duration(payload.get("latency_s"))) is not None:
+        latency = 1000 * seconds
     first = payload.get("first_byte_ms", payload.get("ttft_ms"))
     if latency is None and first is None:
         return base

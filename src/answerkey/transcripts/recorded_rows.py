@@ -39,6 +39,7 @@ _BESIDE = frozenset(
         *(
             "latency_ms",
             "latencyMs",
+            "latency_s",
             "first_byte_ms",
             "ttft_ms",
             "conversation_id",
@@ -139,11 +140,16 @@ def propose_maps(row: Mapping[str, Json]) -> str:
     if row.keys().isdisjoint(("id", "question", "turns")):
         texts = [name for name, value in row.items() if isinstance(value, str) and value.strip()]
         asked = next((name for name in texts if _LIKE_A_QUESTION.search(name.lower())), "FIELD")
-        maps.append(f"--map question={asked}")
+        maps.append(f"--map question={_quoted(asked)}")
     if row.keys().isdisjoint(_TEXT_HOLDERS) or not maps:
-        others = {name: value for name, value in row.items() if f"--map question={name}" not in maps}
+        others = {name: value for name, value in row.items() if f"--map question={_quoted(name)}" not in maps}
         maps.append(f"--map answer={_text(others, question_in_row(row) or '') or 'FIELD'}")
     return f"write for example {' '.join(maps)}"
+
+
+def _quoted(name: str) -> str:
+    """A column's name as a shell takes it."""
+    return f'"{name}"' if " " in name else name
 
 
 def _is_reply(part: object) -> bool:

@@ -51,6 +51,8 @@ ROWS = "rows"
 _FIELDS = (*FIELDS_OF["replies"], ROWS)
 # Names under which answerkey itself would read something.
 _READ = NAMES_READ.union(_FIELDS, TEXT_NAMES)
+# How columns of seconds are called.
+_SECONDS = re.compile(r"(?:^|[._])(?:s|secs?|seconds)$", re.IGNORECASE)
 # A field that none of this many first rows has is not there.
 _ENOUGH = 1000
 
@@ -64,6 +66,10 @@ def read_map(texts: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"--map {text!r}: write FIELD=JMESPATH, as answer=response.text")
         if field in expressions:
             raise UsageError(f"--map {field} is given twice; keep one")
+        if field == "latency_ms" and _SECONDS.search(expression):
+            raise UsageError(
+                f"--map {text}: latency_ms is in milliseconds; for seconds write --map latency_s={expression}"
+            )
         expressions[field] = expression
     return expressions
 
