@@ -19,7 +19,9 @@ def write_parquet(run: Run, file: BinaryIO) -> None:
     """Write a run's results."""
     metrics = tuple(run.summary.metrics)
     schema = _schema(tuple(run.info.weights), metrics)
-    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+    with pyarrow.parquet.ParquetWriter(
+        file, schema, compression="zstd", memory_pool=pyarrow.system_memory_pool()
+    ) as writer:
         for lines in _batches(run):
             writer.write_table(_table(lines, schema))
 
@@ -42,7 +44,11 @@ def _table(lines: bytes, schema: Any) -> Any:
     wanted = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     # One block and one thread: other processes are scoring.
     reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
-    table = pyarrow.json.read_json(BytesIO(lines), read_options=reading, parse_options=wanted)
+    # pyarrow's own pool keeps the memory of the largest batch and more.
+    pool = pyarrow.system_memory_pool()
+    table = pyarrow.json.read_json(
+        BytesIO(lines), read_options=reading, parse_options=wanted, memory_pool=pool
+    )
     return table.select(schema.names).cast(schema)
 
 
