@@ -31,7 +31,7 @@ def main(sizes: list[int]) -> None:
         "| shape | rows | CPU s | CPU µs a row | wall s | memory of all processes, MB |\n|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory() as folder:
-        for shape in ("few", "own"):
+        for shape in ("varied", "asked"):
             for rows in sizes:
                 log = f"{folder}/log.jsonl"
                 subprocess.run([sys.executable, MAKE, shape, str(rows), log], check=True)

@@ -1,4 +1,4 @@
-"""`answerkey score` beside the same job by hand, in alternation, as rows per CPU second and as ratios.
+"""`answerkey score` beside the same job by hand, in alternation, as CPU microseconds a row and as ratios with their spread.
 
 python benchmarks/logs/compare_logs.py [ROWS] [ROUNDS]
 
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SHAPES = ("few", "new", "own")
+SHAPES = ("varied", "asked")
 
 
 def measured(*command: str) -> tuple[float, float, float]:
@@ -42,32 +42,45 @@ def peers(folder: str) -> dict[str, tuple[str, str]]:
 def main(rows: int, rounds: int) -> None:
     python = sys.executable
     with tempfile.TemporaryDirectory() as folder:
+        # No journal of an earlier scoring shortens a later one.
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
         out, others = f"{folder}/out.jsonl", peers(folder)
-        print(f"| {rows:,} rows | rows a CPU second | times the plain loop | wall s |")
-        print("|---|---|---|---|")
+        print(f"load of the machine before: {os.getloadavg()[0]:.1f}; rounds: {rounds}\n")
+        print(f"| {rows:,} rows | CPU µs a row | times the light loop | times the heavy loop | wall s |")
+        print("|---|---|---|---|---|")
         for shape in SHAPES:
             log = f"{folder}/{shape}.jsonl"
             subprocess.run([python, HERE / "make_log.py", shape, str(rows), log], check=True)
             score = (python, "-m", "answerkey", "score", log, "--processes")
             commands = {
-                "plain loop": (python, str(HERE / "plain_loop.py"), log, out),
+                "light loop": (python, str(HERE / "light_loop.py"), log, out),
+                "heavy loop": (python, str(HERE / "plain_loop.py"), log, out),
                 "typed loop": (python, str(HERE / "msgspec_loop.py"), log),
-                "wc -l": ("wc", "-l", log),
                 **{name: (*command, log) for name, command in others.items()},
                 "score, 1 process": (*score, "1"),
                 "score, 2 processes": (*score, "2"),
+                "score -o jsonl, 1": (*score, "1", "-o", out),
                 "score -o jsonl, 2": (*score, "2", "-o", out),
                 "score -o parquet, 2": (*score, "2", "-o", f"{folder}/out.parquet"),
-                "score --json, 2": (*score, "2", "--json"),
             }
             found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
             for _ in range(rounds):
                 for name, command in commands.items():
                     found[name].append(measured(*command))
-            plain = statistics.median(run[0] for run in found["plain loop"])
             for name, runs in found.items():
                 used, wall = (statistics.median(run[part] for run in runs) for part in (0, 1))
-                print(f"| {shape}: {name} | {rows / used:,.0f} | {plain / used:.2f} | {wall:.1f} |")
+                light, heavy = (ratios(runs, found[loop]) for loop in ("light loop", "heavy loop"))
+                print(
+                    f"| {shape}: {name} | {1e6 * used / rows:.1f} | {light} | {heavy} | {wall:.1f} |",
+                    flush=True,
+                )
+        print(f"\nload of the machine after: {os.getloadavg()[0]:.1f}")
+
+
+def ratios(runs: list[tuple[float, float, float]], loop: list[tuple[float, float, float]]) -> str:
+    """CPU of a command as a multiple of a loop's, round by round: the median, and the lowest and highest."""
+    found = sorted(run[0] / other[0] for run, other in zip(runs, loop, strict=True))
+    return f"{statistics.median(found):.2f} ({found[0]:.2f} to {found[-1]:.2f})"
 
 
 if __name__ == "__main__":

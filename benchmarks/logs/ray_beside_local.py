@@ -35,7 +35,9 @@ def main(rows: int) -> None:
         logs = {}
         for part in (rows // 4, rows):
             logs[part] = f"{name}/{part}.jsonl"
-            subprocess.run([sys.executable, HERE / "make_log.py", "own", str(part), logs[part]], check=True)
+            subprocess.run(
+                [sys.executable, HERE / "make_log.py", "varied", str(part), logs[part]], check=True
+            )
         ways = {
             "two processes": ("--processes", "2"),
             "Ray, two nodes": ("--engine", "ray", "--ray-address", cluster.address),

@@ -19,10 +19,12 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+import varied
 from environments import ANSWERKEY, HERE, PEERS, ROOT, Environment, Peer, install
 
 sys.path.insert(0, str(HERE.parent))
-from varied import question  # beside the folder of this script
 
 CONCURRENCY = 50
 STARTS = 3
@@ -76,8 +78,9 @@ def mean_score(said: bytes) -> float:
 
 
 def golden(path: Path, count: int) -> Path:
-    """Questions of which no two are alike, nor their replies."""
-    path.write_text("".join(json.dumps(question(number)) + "\n" for number in range(count)))
+    """Questions of which no two are alike."""
+    with path.open("w") as file:
+        file.writelines(json.dumps(varied.question(number)) + "\n" for number in range(count))
     return path
 
 
@@ -133,9 +136,10 @@ def own_row(own: Environment, found: list[Rounds]) -> str:
 
 def compare(peers: Sequence[Peer], questions: int, rounds: int, place: Path) -> int:
     """Print the table; 1 if a mean score differs."""
+    load = os.getloadavg()[0]
     own = install(ANSWERKEY, place)
     bot = subprocess.Popen(
-        [sys.executable, str(HERE.parent / "bot.py"), "0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(HERE.parent / "bot.py"), "0", "varied"], stdout=subprocess.PIPE, text=True
     )
     rows: list[str] = []
     found: list[Rounds] = []
@@ -157,7 +161,8 @@ def compare(peers: Sequence[Peer], questions: int, rounds: int, place: Path) -> 
     finally:
         bot.kill()
     print(
-        f"{questions:,} questions, {CONCURRENCY} at once, a chatbot that answers at once; rounds: {rounds}.\n"
+        f"{questions:,} questions, {CONCURRENCY} at once, a chatbot that never says the same twice; rounds: {rounds}; "
+        f"load of the machine {load:.1f} to {os.getloadavg()[0]:.1f}.\n"
     )
     print("\n".join([HEAD, own_row(own, found), *rows] if found else [HEAD, *rows]))
     return int(any("DIFFERS" in one for one in rows))

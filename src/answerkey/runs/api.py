@@ -94,11 +94,7 @@ async def evaluate_async(
     chosen = make_options(settings, options, changes)
     # Whatever is wrong is reported before the first question is asked.
     context = make_context(chosen, settings, scorers=scorers, progress=progress)
-    golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
-    context.grader.check_questions(golden)
-    golden, truth = with_truth(golden, settings)
-    context.grader.set_questions(golden)
-    context = msgspec.structs.replace(context, truth=truth)
+    golden, context = _with_questions(context, questions, chosen)
     baseline = find_baseline(settings, chosen)
     if chosen.baseline is not None:
         found = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
@@ -149,12 +145,7 @@ def resume(
     settings = settings or load_settings()
     opened_store = open_configured_store(settings, store, create=False)
     info = opened_store.find_run(run)
-    options = msgspec.structs.replace(
-        info.options,
-        judge=_changed_judge(judge, info.options.judge),
-        budget=info.options.budget if budget is None else budget,
-        prices=settings.prices or info.options.prices,
-    )
+    options = _continued(info.options, settings, judge, budget)
     context = make_context(options, settings, scorers=scorers, progress=progress)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
 
@@ -240,13 +231,7 @@ def ab(
     if resume is not None:
         store = open_configured_store(settings, chosen.store, create=False)
         info = store.find_run(resume)
-        own = info.options
-        continued = msgspec.structs.replace(
-            own,
-            judge=_changed_judge(judge, own.judge),
-            budget=own.budget if chosen.budget is None else chosen.budget,
-            prices=settings.prices or own.prices,
-        )
+        continued = _continued(info.options, settings, judge, chosen.budget)
         context = make_context(continued, settings, scorers=scorers, progress=progress)
         parsed = _experiment_gates(context, gates)
         return wait_for(resume_experiment(context, info, store)).with_gates(parsed)
@@ -257,11 +242,7 @@ def ab(
         msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers, progress=progress
     )
     parsed = _experiment_gates(context, gates)
-    golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
-    context.grader.check_questions(golden)
-    golden, truth = with_truth(golden, settings)
-    context.grader.set_questions(golden)
-    context = msgspec.structs.replace(context, truth=truth)
+    golden, context = _with_questions(context, questions, chosen)
     experiment = run_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
     return wait_for(experiment).with_gates(parsed)
 
@@ -312,13 +293,7 @@ def faults(
     if resume is not None:
         store = open_configured_store(settings, chosen.store, create=False)
         info = store.find_run(resume)
-        own = info.options
-        continued = msgspec.structs.replace(
-            own,
-            judge=_changed_judge(judge, own.judge),
-            budget=own.budget if chosen.budget is None else chosen.budget,
-            prices=settings.prices or own.prices,
-        )
+        continued = _continued(info.options, settings, judge, chosen.budget)
         context = make_context(
             continued, settings, scorers=[*scorers, fault_scorer(continued, settings)], progress=progress
         )
@@ -329,11 +304,7 @@ def faults(
     context = make_context(
         chosen, settings, scorers=[*scorers, fault_scorer(chosen, settings)], progress=progress
     )
-    golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
-    context.grader.check_questions(golden)
-    golden, truth = with_truth(golden, settings)
-    context.grader.set_questions(golden)
-    context = msgspec.structs.replace(context, truth=truth)
+    golden, context = _with_questions(context, questions, chosen)
     target = choose_target(target, settings, questions=questions, options=chosen)
     return finish_faults(wait_for(run_faults(context, golden, target, planned, confirm=confirm)), gates)
 
@@ -497,6 +468,27 @@ def _reading_notes(golden: QuestionSet) -> Iterator[str]:
         yield f"{len(golden.notes) - _MOST_READ_NOTES} more values like these: run answerkey lint"
     if golden.unknown_fields:
         yield f"fields of the golden set that are treated as notes: {', '.join(golden.unknown_fields)}"
+
+
+def _with_questions(
+    context: RunContext, questions: QuestionsLike | None, chosen: Options
+) -> tuple[QuestionSet, RunContext]:
+    """The chosen questions of the golden set, checked and with their computed expectations."""
+    golden = select_questions(golden_set(questions, context.settings, chosen.map), chosen)
+    context.grader.check_questions(golden)
+    golden, truth = with_truth(golden, context.settings)
+    context.grader.set_questions(golden)
+    return golden, msgspec.structs.replace(context, truth=truth)
+
+
+def _continued(own: Options, settings: Settings, judge: JudgeChange | None, budget: float | None) -> Options:
+    """The options of a run that is continued: its own, with another judge or budget, and the prices of today."""
+    return msgspec.structs.replace(
+        own,
+        judge=_changed_judge(judge, own.judge),
+        budget=own.budget if budget is None else budget,
+        prices=settings.prices or own.prices,
+    )
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:
