@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["openai-agents==0.24.0", "aiohttp"]
 # ///
-"""Faults in the OpenAI Agents SDK: chat and Responses."""
+"""Faults in the OpenAI Agents SDK: chat, Responses, and streamed."""
 
 import sys
 from pathlib import Path
@@ -34,5 +34,13 @@ async def responses(base: str, question: str) -> object:
     return (await Runner.run(Agent(name="r", model=model, tools=[TOOL]), question)).final_output
 
 
+async def streamed(base: str, question: str) -> object:
+    model = OpenAIChatCompletionsModel("m", AsyncOpenAI(base_url=f"{base}/v1", api_key="none"))
+    run = Runner.run_streamed(Agent(name="s", model=model, tools=[TOOL]), question)
+    async for _ in run.stream_events():
+        pass
+    return run.final_output
+
+
 if __name__ == "__main__":
-    run_faulted("openai-agents", "openai", {"chat": chat, "responses": responses})
+    run_faulted("openai-agents", "openai", {"chat": chat, "responses": responses, "streamed": streamed})

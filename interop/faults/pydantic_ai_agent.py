@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["pydantic-ai-slim[openai]==2.66.0", "aiohttp"]
 # ///
-"""Faults in Pydantic AI."""
+"""Faults in Pydantic AI, whole and streamed."""
 
 import sys
 from pathlib import Path
@@ -20,5 +20,11 @@ async def agent(base: str, question: str) -> object:
     return (await Agent(model, tools=[get_balance]).run(question)).output
 
 
+async def streamed(base: str, question: str) -> object:
+    model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=f"{base}/v1", api_key="none"))
+    async with Agent(model, tools=[get_balance]).run_stream(question) as result:
+        return await result.get_output()
+
+
 if __name__ == "__main__":
-    run_faulted("pydantic-ai-slim", "openai", {"agent": agent})
+    run_faulted("pydantic-ai-slim", "openai", {"agent": agent, "streamed": streamed})

@@ -20,6 +20,9 @@ from tests_balances import BALANCES
 
 def get_balance(account: str) -> dict:
     return {"account": account, "balance": BALANCES.get(account, 0)}
+
+def get_owner(account: str) -> dict:
+    return {"owner": "Ann Lee of " + account}
 """
 QUESTIONS = [
     {
@@ -59,7 +62,7 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def settings_for(tmp_path: Path, wire: str, port: int) -> Settings:
+def settings_for(tmp_path: Path, wire: str, port: int, *, stream: bool = False) -> Settings:
     """A model with a tool that answerkey runs, asked through the proxy."""
     (tmp_path / "tests_balances.py").write_text(f"BALANCES = {BALANCES!r}")
     (tmp_path / "my_tools.py").write_text(TOOLS)
@@ -68,19 +71,25 @@ def settings_for(tmp_path: Path, wire: str, port: int) -> Settings:
         kind: "m",
         "base_url": f"http://127.0.0.1:{port}{path}",
         "max_turns": 6,
-        "tools": [{"name": "get_balance", "python": f"{tmp_path}/my_tools.py:get_balance"}],
+        "tools": [
+            {"name": name, "python": f"{tmp_path}/my_tools.py:{name}"}
+            for name in ("get_balance", "get_owner")
+        ],
+        "stream": stream,
         **more,
     }
     return Settings(targets={"bot": target})
 
 
-def run(tmp_path: Path, wire: str, questions: list[dict[str, Any]], **more: Any) -> tuple[FaultResult, Seen]:
+def run(
+    tmp_path: Path, wire: str, questions: list[dict[str, Any]], *, stream: bool = False, **more: Any
+) -> tuple[FaultResult, Seen]:
     port = free_port()
     with serve_scripted() as (address, seen):
         result = faults(
             questions,
             "bot",
-            settings=settings_for(tmp_path, wire, port),
+            settings=settings_for(tmp_path, wire, port, stream=stream),
             proxy=port,
             upstreams=dict.fromkeys(("openai", "anthropic", "gemini", "ollama"), address),
             store=f"sqlite:///{tmp_path}/a.db",
@@ -93,18 +102,45 @@ def run(tmp_path: Path, wire: str, questions: list[dict[str, Any]], **more: Any)
 def test_outcomes_of_eight_behaviours(tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     result, _ = run(tmp_path, wire, QUESTIONS, per_question=len(FAULT_KINDS), concurrency=4)
-    cases = [case for case in result.cases if case.id != "plain"]
     # The first question alone has no other record to be given.
-    assert {case.fault.kind for case in cases if case.fault} == set(FAULT_KINDS)
+    assert {case.fault.kind for case in result.cases if case.id != "plain" and case.fault} == set(FAULT_KINDS)
+    check_outcomes(result)
+    assert result.summary.landed == result.summary.planned == len(BEHAVIOURS) * len(FAULT_KINDS)
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+def test_outcomes_of_streamed_steps_with_parallel_calls(
+    tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    questions = [
+        {**row, "question": row["question"].replace("of the", "and owner of both")} for row in QUESTIONS
+    ]
+    kinds = ["error", "wrong_record", "injection"]
+    result, _ = run(
+        tmp_path, wire, questions, stream=True, kinds=kinds, tools=["get_balance"], per_question=len(kinds)
+    )
+    check_outcomes(result)
+    assert result.summary.landed == result.summary.planned == len(BEHAVIOURS) * len(kinds)
+    replies = {(one.question.id, one.number): one.replies for one in result.faulted.results}
+    for case in result.cases:
+        [reply] = replies[case.id, case.trial]
+        # The other call of the step got its true result.
+        owner = next(call for call in reply.tool_calls if call.name == "get_owner")
+        assert not owner.injected
+        assert "Ann Lee" in str(owner.result)
+
+
+def check_outcomes(result: FaultResult) -> None:
+    """Every fault landed, and what came of it is what the behaviour must give."""
     wrong = []
-    for case in cases:
+    for case in (case for case in result.cases if case.id != "plain"):
         assert case.fault is not None
         assert case.landed, (case.id, case.fault.kind, case.because)
         group = 0 if case.fault.kind in ERRORS else 1 if case.fault.kind in RECORDS else 2
         if case.outcome != EXPECTED[case.id][group]:
             wrong.append((case.id, case.fault.kind, case.outcome, case.because, case.reply))
     assert not wrong
-    assert result.summary.landed == result.summary.planned == len(BEHAVIOURS) * len(FAULT_KINDS)
 
 
 def test_no_fault_reaches_another_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
