@@ -1,7 +1,7 @@
 """The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, Self, TypeAlias, runtime_checkable
@@ -14,7 +14,6 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Score, ScoreBatch, Trial
-from answerkey.model.summary import Summary
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -361,96 +360,11 @@ EngineFactory: TypeAlias = Callable[[Options], Engine]
 
 # A store from a plug-in is registered in `plugins.stores` or under the entry point group `answerkey.stores` as a function
 # `open(address, folder=None, create=True)` that returns an SqlStore over its own Database (`store/database.py`).
-class Store(Protocol):
-    """Where runs are stored, as live runs, logs, rescoring and comparisons use it."""
-
-    @property
-    def address(self) -> str:
-        """The store's address, without a password."""
-        ...
-
-    # Writing
-
-    def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
-        """Create a run with the questions it will ask."""
-        ...
-
-    def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
-        """Replace a run's description and, if given, its questions."""
-        ...
-
-    def finish_run(self, info: RunInfo, summary: Summary) -> None:
-        """Store a run's summary and final status."""
-        ...
-
-    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
-        """Store replies and scorecards in one durable transaction; stored replies are never replaced."""
-        ...
-
-    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
-        """Store replies that are scored later, in one durable transaction."""
-        ...
-
-    def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
-        """Copy another run's replies, as far as target, questions and repeats are the same."""
-        ...
-
-    def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
-        """Delete the scorecards under the run's scoring except those of these (position, trial) pairs."""
-        ...
-
-    def delete_run(self, run_id: str) -> int:
-        """Delete a run with its replies, scorecards and feedback; returns the number of verdicts."""
-        ...
-
-    # Reading
-
-    def find_run(self, reference: str) -> RunInfo:
-        """The run with this id, unique prefix, baseline name or name, or `latest`, `latest~1`, …"""
-        ...
-
-    def list_infos(self, *, limit: int | None = None, offset: int = 0) -> list[RunInfo]:
-        """Runs, newest first."""
-        ...
-
-    def load_run(self, info: RunInfo) -> Run:
-        """A run with its summary; results are read when they are used."""
-        ...
-
-    def summary_of(self, run_id: str) -> Summary | None:
-        """A run's summary; None until it is finished."""
-        ...
-
-    def summarise(self, info: RunInfo, results: Iterable[Trial]) -> Summary:
-        """The summary of a run's results, which must be grouped by question."""
-        ...
-
-    def baselines(self) -> Mapping[str, str]:
-        """Baseline name → run id."""
-        ...
+class ScoreSource(Protocol):
+    """What a comparison reads of a store, as columns; every SqlStore is one."""
 
     def questions(self, set_hash: str) -> Iterator[Question]:
         """A stored question set, in order."""
-        ...
-
-    def count_questions(self, set_hash: str) -> int:
-        """The number of questions of a stored set."""
-        ...
-
-    def reply_keys(self, info: RunInfo) -> Set[tuple[str, int]]:
-        """The (ask hash, trial) pairs that have a reply from the run's target."""
-        ...
-
-    def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
-        """The stored trials of one question."""
-        ...
-
-    def results(self, info: RunInfo) -> Iterator[Trial]:
-        """The run's results in the set's order, trial by trial."""
-        ...
-
-    def results_of(self, info: RunInfo, question_id: str, *, most: int = 20) -> list[Trial]:
-        """The trials of one question; raises UnknownNameError if there are none."""
         ...
 
     def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:

@@ -27,7 +27,7 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import GROUP_FIELDS, Question, group_of
 from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.scorecard import ScoreBatch, Trial, lowest_score, round_score
-from answerkey.protocols import Direction, Store
+from answerkey.protocols import Direction, ScoreSource
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
 from answerkey.stats.sequential import SequentialResult
@@ -104,7 +104,7 @@ class Columns(NamedTuple):
 
 
 def columns_from_store(
-    store: Store, infos: Iterable[RunInfo], *, group_fields: tuple[str, ...] = GROUP_FIELDS
+    store: ScoreSource, infos: Iterable[RunInfo], *, group_fields: tuple[str, ...] = GROUP_FIELDS
 ) -> list[Columns]:
     """Read the columns of stored runs."""
     # By golden set: runs may share one.

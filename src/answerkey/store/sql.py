@@ -14,7 +14,6 @@ from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import RowOrigin, ScoreBatch, Trial, letter_grade, round_score
 from answerkey.model.summary import Latency, Summary
 from answerkey.model.tally import summarise, summarise_log
-from answerkey.protocols import Store
 from answerkey.stats.intervals import Interval
 from answerkey.store.database import (
     Connection,
@@ -95,7 +94,7 @@ class _Grouped(msgspec.Struct):
 _decode_grouped = msgspec.json.Decoder(_Grouped).decode
 
 
-class SqlStore(RunWriter, Store):
+class SqlStore(RunWriter):
     """A store in an SQL database; RunWriter has the methods that write runs."""
 
     def __init__(self, database: Database) -> None:

@@ -19,10 +19,8 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
-from answerkey.targets import python_frames as frames
 from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.conversations import PerConversation
-from answerkey.targets.python_frames import Begin
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import settings_hash
 from answerkey.text.normalise import clean_text
@@ -37,12 +35,107 @@ _MEGABYTE = 1024 * 1024
 
 _BLOCKED = Failure("timeout", "the chatbot's event loop was blocked by another question")
 
-_decode = msgspec.json.Decoder(frames.FromBot).decode
+
+# Messages between answerkey and the process of a chatbot: length-prefixed JSON over a socket.
+
+
+LENGTH_BYTES = 4
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The first frame to the process: what to load and how to ask it."""
+
+    # "module:callable" or "file.py:callable".
+    reference: str
+    # Where relative paths and modules are searched.
+    folder: str | None
+    # Python's search path of answerkey's process.
+    path: list[str]
+    mapping: ReplyMapping | None
+    # Maximum concurrent questions.
+    concurrency: int
+    max_reply_mb: float
+    # An event loop that is blocked for longer is reported.
+    blocked_after_s: float
+    # Also send what the chatbot returned, before it is read.
+    with_raw: bool = False
+
+
+class Question(msgspec.Struct, frozen=True, tag=True):
+    """Ask the chatbot."""
+
+    number: int
+    ask: Ask
+
+
+class Cancel(msgspec.Struct, frozen=True, tag=True):
+    """Stop a question: its reply is not needed any more."""
+
+    number: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The chatbot is loaded."""
+
+    # Whether a running question can be stopped without ending the process.
+    is_async: bool
+    # Whether it gets the conversation id, so that it may remember earlier turns.
+    remembers: bool
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """Why the chatbot cannot be loaded."""
+
+    message: str
+
+
+class Answered(msgspec.Struct, frozen=True, tag=True):
+    """A reply."""
+
+    number: int
+    reply: Reply
+    # What it was read from, if requested.
+    raw: str | None = None
+
+
+class Retry(msgspec.Struct, frozen=True, tag=True):
+    """The question may be asked again: a RetryableError."""
+
+    number: int
+    failure: Failure
+    retry_after: float | None
+
+
+class Stopped(msgspec.Struct, frozen=True, tag=True):
+    """A question that was cancelled has ended."""
+
+    number: int
+
+
+class Blocked(msgspec.Struct, frozen=True, tag=True):
+    """The event loop is blocked, by this question if that is known."""
+
+    number: int | None
+
+
+ToBot = Begin | Question | Cancel
+FromBot = Ready | Refused | Answered | Retry | Stopped | Blocked
+
+
+def encode_frame(message: ToBot | FromBot) -> bytes:
+    """A message, preceded by its length."""
+    content = _encode(message)
+    return len(content).to_bytes(LENGTH_BYTES, "big") + content
+
+
+_decode = msgspec.json.Decoder(FromBot).decode
 
 
 class _Waiting(NamedTuple):
     ask: Ask
-    answer: "asyncio.Future[frames.Answered]"
+    answer: "asyncio.Future[Answered]"
     # For a reply that never comes; others are timed in the process.
     watch: Stopwatch
 
@@ -55,7 +148,7 @@ class PythonProcess:
         process: asyncio.subprocess.Process,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        begin: frames.Begin,
+        begin: Begin,
     ) -> None:
         self._process = process
         self._reader = reader
@@ -67,7 +160,7 @@ class PythonProcess:
         self._cancelled: set[int] = set()
         self._number = 0
         self._listening: asyncio.Task[None] | None = None
-        self.ready = frames.Ready(is_async=False, remembers=True)
+        self.ready = Ready(is_async=False, remembers=True)
         # Why it ended; None while it runs.
         self.ending: Failure | None = None
         # It gets no new conversations, and is ended when its questions are done.
@@ -103,9 +196,9 @@ class PythonProcess:
         except (OSError, EOFError, ValueError):
             ended = await self._why()
             raise UsageError(f"importing {self.begin.reference} ended the process: {ended.message}") from None
-        if isinstance(message, frames.Refused):
+        if isinstance(message, Refused):
             raise UsageError(message.message)
-        if isinstance(message, frames.Ready):
+        if isinstance(message, Ready):
             self.ready = message
         self._listening = asyncio.create_task(self._listen())
 
@@ -113,9 +206,9 @@ class PythonProcess:
         """Ask once; if the task is cancelled, the question is stopped or the process retired."""
         self._number += 1
         number = self._number
-        answer: asyncio.Future[frames.Answered] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         self._waiting[number] = _Waiting(ask, answer, Stopwatch())
-        self._send(frames.Question(number, _writable(ask)))
+        self._send(Question(number, _writable(ask)))
         try:
             answered = await answer
             if (raw := answered.raw) is not None:
@@ -133,7 +226,7 @@ class PythonProcess:
         for one, waiting in list(self._waiting.items()):
             if one != number and not waiting.ask.turn and not waiting.answer.done():
                 self._cancelled.add(one)
-                self._send(frames.Cancel(one))
+                self._send(Cancel(one))
                 waiting.answer.set_exception(AskAgainError(_BLOCKED))
 
     async def close(self) -> None:
@@ -155,7 +248,7 @@ class PythonProcess:
         if self.ending is not None:
             return
         self._cancelled.add(number)
-        self._send(frames.Cancel(number))
+        self._send(Cancel(number))
         # An async function ends at its next await, a thread only when it returns.
         wait = _GRACE_S if self.ready.is_async else 0.0
         asyncio.get_running_loop().call_later(wait, self._check_stopped, number)
@@ -187,37 +280,37 @@ class PythonProcess:
                 continue
             if suspects == 1 or waiting.ask.turn:
                 waiting.answer.set_result(
-                    frames.Answered(0, Reply(failure=failure, timings=waiting.watch.timings()))
+                    Answered(0, Reply(failure=failure, timings=waiting.watch.timings()))
                 )
             else:
                 waiting.answer.set_exception(AskAgainError(failure))
         self.on_room()
 
-    def _dispatch(self, message: frames.FromBot) -> None:
-        if isinstance(message, frames.Blocked):
+    def _dispatch(self, message: FromBot) -> None:
+        if isinstance(message, Blocked):
             self.on_blocked(self)
             self.release_others(message.number)
-        elif isinstance(message, frames.Answered | frames.Retry | frames.Stopped):
+        elif isinstance(message, Answered | Retry | Stopped):
             self._cancelled.discard(message.number)
             waiting = self._waiting.get(message.number)
             if waiting is None or waiting.answer.done():
                 return
-            if isinstance(message, frames.Answered):
+            if isinstance(message, Answered):
                 waiting.answer.set_result(message)
-            elif isinstance(message, frames.Retry):
+            elif isinstance(message, Retry):
                 waiting.answer.set_exception(RetryableError(message.failure, message.retry_after))
 
-    async def _receive(self) -> frames.FromBot:
-        length = int.from_bytes(await self._reader.readexactly(frames.LENGTH_BYTES), "big")
+    async def _receive(self) -> FromBot:
+        length = int.from_bytes(await self._reader.readexactly(LENGTH_BYTES), "big")
         if length > self._most_bytes:
             raise ValueError(f"{length} bytes")
-        message: frames.FromBot = _decode(await self._reader.readexactly(length))
+        message: FromBot = _decode(await self._reader.readexactly(length))
         return message
 
-    def _send(self, message: frames.ToBot) -> None:
+    def _send(self, message: ToBot) -> None:
         # The end of the process is noticed by `_listen`.
         if not self._writer.is_closing():
-            self._writer.write(frames.encode_frame(message))
+            self._writer.write(encode_frame(message))
 
     async def _why(self) -> Failure:
         """Why the process ended; one that only closed its socket is killed."""
@@ -240,7 +333,7 @@ def _writable(ask: Ask) -> Ask:
     return msgspec.structs.replace(ask, question=clean_text(ask.question), context=context)
 
 
-async def start_python_process(begin: frames.Begin) -> PythonProcess:
+async def start_python_process(begin: Begin) -> PythonProcess:
     """Start a process and load the chatbot; raises UsageError if that fails."""
     ours, theirs = socket.socketpair()
     try:

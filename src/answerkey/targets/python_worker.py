@@ -19,7 +19,7 @@ import msgspec
 from answerkey.errors import AnswerkeyError
 from answerkey.model.reply import Reply
 from answerkey.protocols import RetryableError
-from answerkey.targets import python_frames as frames
+from answerkey.targets import isolated_target as frames
 from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.payloads import watch_raw
