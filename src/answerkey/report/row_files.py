@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from math import fsum
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO
-from xml.sax.saxutils import escape, quoteattr
 
 from answerkey.model.reply import SYSTEM_ERRORS
 from answerkey.model.result_rows import encode, suspected_words
@@ -109,10 +108,14 @@ class _Tally:
 
 def _attribute(text: str) -> str:
     """A quoted attribute; line breaks and tabs become spaces."""
+    from xml.sax.saxutils import quoteattr  # slow to load, and only for JUnit
+
     return quoteattr(" ".join(for_xml(text).split()))
 
 
 def _content(text: str) -> str:
+    from xml.sax.saxutils import escape  # slow to load, and only for JUnit
+
     return escape(for_xml(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …"))
 
 

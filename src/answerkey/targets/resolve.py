@@ -6,7 +6,6 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -161,6 +160,8 @@ class DemoTarget(BaseTarget):
     """The target `demo` and `demo:VARIANT`: the embedded reference chatbot, with the same contract as over HTTP."""
 
     def __init__(self, variant: str | None = None, *, name: str | None = None) -> None:
+        from importlib.metadata import version  # slow to load
+
         self._variant = variant
         self.name = name or (f"demo:{variant}" if variant else "demo")
         self.fingerprint = settings_hash("demo", [variant, version("answerkey")])

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html
 import json
 import os
 import re
@@ -125,6 +124,8 @@ def _forms_of(value: str) -> set[str]:
     """A value as it is, and as addresses, JSON, HTML and base64 write it."""
     quoted = {quote(value, safe=""), quote(value), quote_plus(value)}
     lower = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), form) for form in quoted}
+    import html  # slow to load, and most targets have no secret
+
     escaped = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], html.escape(value)}
     return {value, *quoted, *lower, *escaped, *_base64_forms(value.encode("utf-8", "surrogateescape"))}
 
