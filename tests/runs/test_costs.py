@@ -80,6 +80,13 @@ def test_a_budget_that_cannot_be_kept_stops_after_the_first_replies(chatbot: Any
     assert any("cannot be enforced, because the cost of a reply is unknown" in line for line in run.warnings)
 
 
+def test_a_negative_cost_is_no_cost_and_keeps_no_budget_open(chatbot: Any, write_rows: Any) -> None:
+    bot = chatbot(lambda body: {"answer": "yes", "cost": -5.0})
+    run = ak.evaluate(write_rows("g.jsonl", *ROWS), bot.url, budget=1.0, concurrency=1)
+    assert run.summary.replies == 1
+    assert any("cannot be enforced, because the cost of a reply is unknown" in line for line in run.warnings)
+
+
 def test_configured_prices_are_read_strictly(command: Any, write_rows: Any, tmp_path: Any) -> None:
     questions = write_rows("g.jsonl", *ROWS)
     (tmp_path / "answerkey.toml").write_text('[prices]\n"my-bot" = {inputs = 1.0}\n')

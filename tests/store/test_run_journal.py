@@ -11,6 +11,8 @@ from answerkey.errors import StoreFullError
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
+from answerkey.store import open_store
+from answerkey.store.maintenance import check_store
 from answerkey.store.ownership import JournalHead, RunJournal, read_journal
 
 from .filling import golden, good_reply
@@ -89,6 +91,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from store.test_run_journal import INFO, TRIALS
 from answerkey.errors import StoreFullError
+from answerkey.store import open_store
+from answerkey.store.maintenance import check_store
 from answerkey.store.ownership import RunJournal
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 journal = RunJournal(Path(sys.argv[1]), INFO)
@@ -116,3 +120,14 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFullError, match=r"^journal .*: (file exists|not a directory); "):
         RunJournal(tmp_path / "file" / "r1.journal", INFO)
+
+
+def test_a_check_names_the_journal_of_a_run_that_the_store_lost(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "runs.db")) as store:
+        path = store.database.journal_path("r1")
+        assert path is not None
+        assert check_store(store).lost_journals == []
+        journal = RunJournal(path, INFO)
+        journal.append(TRIALS[0])
+        journal.close()
+        assert check_store(store).lost_journals == [str(path)]
