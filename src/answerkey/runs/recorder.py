@@ -36,8 +36,8 @@ _MOST_UNWRITTEN = 4_000
 _DEFER_SECONDS = 2.0
 # Minimum number of replies that may wait for the judge; asking pauses beyond it.
 _LEAST_UNJUDGED = 100
-# Runs up to these sizes are summed up and reported from memory.
-_MOST_IN_MEMORY = 10_000
+# Runs of at most this many trials and characters are summed up and reported from memory.
+MOST_IN_MEMORY = 10_000
 _MOST_CHARACTERS_IN_MEMORY = 20_000_000
 
 
@@ -241,7 +241,7 @@ class Recorder:
             self._in_memory.append(scored)
             for reply in trial.replies:
                 self._characters += len(reply.text or "")
-            if len(self._in_memory) > _MOST_IN_MEMORY or self._characters > _MOST_CHARACTERS_IN_MEMORY:
+            if self._characters > _MOST_CHARACTERS_IN_MEMORY:
                 self._in_memory = None
         self._running.add(card)
         self._progress.advance(self._running)

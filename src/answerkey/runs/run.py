@@ -31,7 +31,7 @@ from answerkey.runs.context import RunContext
 from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer
 from answerkey.runs.key_quality import with_key_quality
 from answerkey.runs.progress import RunningScore
-from answerkey.runs.recorder import Recorder, open_judge, store_executor
+from answerkey.runs.recorder import MOST_IN_MEMORY, Recorder, open_judge, store_executor
 from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stored_trials
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
@@ -356,7 +356,7 @@ class _Session:
                     judging=judging,
                     executor=executor,
                     on_scored=partial(self._order.add_score, index) if len(self._arms) > 1 else None,
-                    keep_in_memory=arm.is_new,
+                    keep_in_memory=arm.is_new and sum(self._planned) <= MOST_IN_MEMORY,
                     defer_until_judge_ok=arm.is_new,
                     most_unjudged=self._order.most_unjudged,
                 )
