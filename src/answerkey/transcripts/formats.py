@@ -22,7 +22,6 @@ from answerkey.model.reply import (
     ToolCall,
 )
 from answerkey.transcripts.conversation import (
-    KEYED_PARTS,
     QuestionContext,
     reply_of,
     response_of,
@@ -45,7 +44,12 @@ from answerkey.transcripts.json_values import (
     safe_text,
     spoken_text,
 )
-from answerkey.transcripts.message_reading import looks_like_messages, read_message, read_messages
+from answerkey.transcripts.message_reading import (
+    KEYED_PARTS,
+    looks_like_messages,
+    read_message,
+    read_messages,
+)
 from answerkey.transcripts.streams import SEVERAL_RESPONSES
 
 __all__ = ["Format", "Mark", "is_marked"]

@@ -13,8 +13,20 @@ import msgspec
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.text.normalise import clean_text
 
+_Meaning = TypeVar("_Meaning")
+
 # Some thirty thousand years.
 LONGEST_MS = 1e15
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, in which long tables are easier to read."""
+    return tuple(text.split())
+
+
+def by_word(table: Mapping[_Meaning, str]) -> dict[str, _Meaning]:
+    """Word → meaning, from meaning → words."""
+    return {word: meaning for meaning, text in table.items() for word in text.split()}
 
 
 def as_dict(value: object) -> JsonObject:

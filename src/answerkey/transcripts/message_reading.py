@@ -1,17 +1,10 @@
 """Messages and parts of every format, read by their own type names."""
 
+from typing import Literal
+
 import msgspec
 
 from answerkey.model.reply import Json, JsonObject, Message, Part, Role, Source, ToolCall, Usage
-from answerkey.transcripts.conversation import (
-    ITEMS,
-    KEYED_PARTS,
-    MESSAGE_TYPES,
-    PARTS,
-    ROLES,
-    PartWord,
-    part_word,
-)
 from answerkey.transcripts.fields import (
     ranked,
     read_call,
@@ -21,7 +14,111 @@ from answerkey.transcripts.fields import (
     read_sources,
     read_usage,
 )
-from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, as_str, pick, safe_text, spoken_text
+from answerkey.transcripts.json_values import (
+    as_dict,
+    as_dicts,
+    as_list,
+    as_str,
+    by_word,
+    pick,
+    safe_text,
+    spoken_text,
+)
+
+# A new format is a word or two in these tables. No word means two things, so that a message is read by its own fields, without
+# guessing first which format it is in.
+
+
+# How a part is read.
+PartWord = Literal["text", "call", "result", "hosted", "ui-call", "source", "step", "thought", "aside"]
+
+# The values of `role`.
+_ROLES: dict[str, Role] = by_word(
+    {
+        "user": "user human ROLE_USER USER HUMAN",
+        "assistant": "assistant model ai bot agent ROLE_AGENT ASSISTANT chatbot CHATBOT tool-call MODEL AI",
+        "tool": "tool function TOOL tool-response ipython",
+        "system": "system developer SYSTEM activity",
+    }
+)
+# The values of `type`, of `kind`, and the classes of messages that have no role: of LangChain, the Claude Agent SDK (as
+# objects and as lines), Pydantic AI and AutoGen, where the source of a TextMessage names the speaker.
+_MESSAGE_TYPES: dict[str, Role] = by_word(
+    {
+        "user": """
+            human HumanMessage HumanMessageChunk  UserMessage user  request ModelRequest""",
+        "assistant": """
+            ai AIMessage AIMessageChunk  AssistantMessage assistant ResultMessage result  response ModelResponse
+            TextMessage MultiModalMessage ToolCallSummaryMessage HandoffMessage ToolCallRequestEvent""",
+        "tool": """
+            tool ToolMessage ToolMessageChunk function FunctionMessage  ToolCallExecutionEvent""",
+        "system": """
+            system SystemMessage SystemMessageChunk remove RemoveMessage
+            StreamEvent stream_event RateLimitEvent rate_limit_event
+            TaskStartedMessage TaskProgressMessage TaskNotificationMessage
+            ThoughtEvent MemoryQueryEvent ModelClientStreamingChunkEvent StopMessage
+            SelectSpeakerEvent SelectorEvent UserInputRequestedEvent""",
+    }
+)
+# How the items of a message's content are read where they do not say it themselves.
+_ITEMS: dict[str, PartWord] = {"ToolCallRequestEvent": "call", "ToolCallExecutionEvent": "result"}
+
+# The values of a part's `type`, `kind`, `part_kind` or `block_type`, and the classes of parts. Asides are what is shown or sent
+# along, and what is arranged between a model and its host.
+_PARTS: dict[str, PartWord] = by_word(
+    {
+        "text": "text output_text input_text refusal TextBlock user-prompt",
+        "call": """
+            tool_use server_tool_use mcp_tool_use ToolUseBlock ServerToolUseBlock tool_call tool-call builtin-tool-call
+            server_tool_call function_call custom_tool_call mcp_call FunctionCall tool_call_block invalid_tool_call""",
+        "result": """
+            tool_result tool-result tool-error ToolResultBlock ServerToolResultBlock tool_call_response
+            server_tool_call_response tool-return builtin-tool-return retry-prompt
+            FunctionExecutionResult function_call_output custom_tool_call_output""",
+        "ui-call": "tool-invocation dynamic-tool",
+        "source": "source source-url source-document search_result",
+        "step": "step-start",
+        "thought": """
+            reasoning thinking redacted_thinking ThinkingBlock thought reasoning_text summary_text""",
+        "aside": """
+            image image_url input_image image_file input_file file audio input_audio output_audio video document media blob
+            uri container_upload image-url binary custom-source resource_link
+            system-prompt instruction item_reference mcp_list_tools compaction reasoning-file
+            mcp_approval_request mcp_approval_response input_json_delta
+            tool-approval-request tool-approval-response tool_call_chunk""",
+    }
+)
+# Parts that have no type: the field that they hold says what they are (Gemini, Bedrock, A2A, Haystack). In this order.
+KEYED_PARTS: dict[str, PartWord] = by_word(
+    {
+        "call": "functionCall function_call toolUse toolCall tool_call executableCode executable_code",
+        "result": """
+            functionResponse function_response toolResult toolResponse tool_response codeExecutionResult
+            code_execution_result tool_call_result""",
+        "text": "text",
+        "thought": "reasoningContent",
+        "aside": """
+            inlineData inline_data fileData file_data image document video cachePoint guardContent thought
+            thoughtSignature thought_signature file raw url""",
+    }
+)
+
+
+def part_word(kind: str) -> PartWord | None:
+    """How a part that calls itself `kind` is read; None if it is unknown."""
+    word = _PARTS.get(kind)
+    if word is not None:
+        return word
+    if kind.endswith(("_tool_result", "_call_output")):
+        return "result"
+    if kind.endswith("_call"):
+        # A hosted tool of the Responses API: the item is called after it.
+        return "hosted"
+    if kind.startswith("tool-"):
+        # The AI SDK's UI messages: the part is called after the tool.
+        return "ui-call"
+    return "aside" if kind.startswith("data-") else None
+
 
 _CONTENTS = ("content", "parts", "blocks", "tool_calls", "toolCalls", "toolInvocations", "function_call")
 _KINDS = ("type", "part_kind", "kind", "block_type", "$type")
@@ -56,7 +153,7 @@ def is_message(item: JsonObject) -> bool:
         return not item.keys().isdisjoint(_CONTENTS)
     item = unwrap_message(item)
     kind = _kind(item)
-    if kind in MESSAGE_TYPES:
+    if kind in _MESSAGE_TYPES:
         return not item.keys().isdisjoint(_CONTENTS) or "role" in item or "total_cost_usd" in item
     return kind is not None and part_word(kind) in ("call", "result", "hosted") and "function" not in item
 
@@ -77,7 +174,7 @@ def read_message(item: JsonObject) -> Message:
 
 def _role(item: JsonObject) -> Role | None:
     given = item.get("role")
-    return ROLES.get(given) if type(given) is str else None
+    return _ROLES.get(given) if type(given) is str else None
 
 
 def _by_role(item: JsonObject, role: Role, items: PartWord | None) -> Message:
@@ -112,13 +209,13 @@ def _kind(item: JsonObject) -> str | None:
 def _by_type(item: JsonObject) -> Message:
     """A message that has no role, or an unusual one."""
     given, kind = item.get("role"), _kind(item)
-    known = MESSAGE_TYPES.get(kind or "")
+    known = _MESSAGE_TYPES.get(kind or "")
     if kind is not None and known is not None:
         if kind in ("ResultMessage", "result"):
             # The last of Claude's: what was said last, and what all of it used.
             said = as_str(item.get("result"))
             return Message("assistant", (Part("text", text=safe_text(said)),) if said else ())
-        return _by_role(item, "user" if item.get("source") == "user" else known, ITEMS.get(kind))
+        return _by_role(item, "user" if item.get("source") == "user" else known, _ITEMS.get(kind))
     if kind is not None and "role" not in item:
         part = read_part(item)
         return Message("tool" if part.kind == "result" else "assistant", (part,), None, None)
@@ -218,7 +315,7 @@ def _tool_message(item: JsonObject, items: PartWord | None) -> Message:
 def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
     """One part, by its type or by the field that it holds; `otherwise` for one that says neither."""
     kind = _kind(item)
-    if kind is None or (kind not in PARTS and kind == item.get("$type")):
+    if kind is None or (kind not in _PARTS and kind == item.get("$type")):
         name = next((key for key in KEYED_PARTS if item.get(key) is not None), None)
         if name is not None:
             return _keyed_part(name, item)
