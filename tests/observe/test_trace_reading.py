@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import Observation, join_observations
-from answerkey.observe.receiver import Receiver, TraceBook, read_json_traces
+from answerkey.observe.receiver import Receiver, TraceBook, read_export
 
 from .spans import ASKED, TRACEPARENT, as_json, as_protobuf, model_span, span, tool_span
 
@@ -166,7 +166,7 @@ def test_ids_in_base64_are_the_same_ids() -> None:
     one = span("01" * 8)
     one["traceId"] = base64.b64encode(bytes.fromhex(one["traceId"])).decode()
     one["spanId"] = base64.b64encode(bytes.fromhex(one["spanId"])).decode()
-    item = read_json_traces(as_json(one)).items[0]
+    item = read_export("traces", as_json(one), is_json=True).items[0]
     assert (item.trace_id, item.span_id) == (TRACEPARENT.split("-")[1], "01" * 8)
 
 

@@ -51,8 +51,8 @@ class Unread(NamedTuple):
     span_id: str
     parent_id: str
     scope: str
-    # Bytes of protobuf, or an object of JSON.
-    encoded: bytes | dict[str, Any]
+    # In protobuf.
+    encoded: bytes
     # A log record of the span with this id.
     is_log: bool
     # Approximate memory in bytes.

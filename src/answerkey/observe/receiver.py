@@ -1,6 +1,6 @@
 """The OTLP/HTTP receiver: reads spans and log records, in JSON or protobuf, and holds them until their question is graded.
 
-Ids in JSON are hexadecimal, unlike in protobuf's own mapping to JSON; exporters that use that are read too.
+JSON is read as protobuf's own mapping has it, once its ids are in base64: OTLP has them in hexadecimal, some exporters do not.
 """
 
 import asyncio
@@ -27,249 +27,148 @@ from answerkey.observe.merging import (
     read_traceparent,
 )
 from answerkey.observe.trace_reading import ReadTrace, read_trace
-from answerkey.transcripts.json_values import as_dict, as_dicts, decode_strict_json
+from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 
 _DEEPEST = 40
-_STATUS = {"STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
-# Objects take several times the memory of their text.
-_BLOW_UP = 6
-
-
-def read_json_traces(data: bytes) -> Export:
-    """The spans of an export request."""
-    export = _export(_records(data, "resourceSpans", "scopeSpans", "spans"), len(data), is_log=False)
-    if export.without_span:
-        raise MalformedError("a span without a traceId of 32 and a spanId of 16 hexadecimal digits")
-    return export
-
-
-def read_json_logs(data: bytes) -> Export:
-    """The log records of an export request that belong to a span."""
-    return _export(_records(data, "resourceLogs", "scopeLogs", "logRecords"), len(data), is_log=True)
-
-
-def _export(records: list[tuple[str, dict[str, Any]]], length: int, *, is_log: bool) -> Export:
-    size = _BLOW_UP * length // max(1, len(records))
-    items = []
-    for scope, record in records:
-        trace_id, span_id, parent_id = _ids(record)
-        if trace_id and span_id:
-            items.append(Unread(trace_id, span_id, parent_id, scope, record, is_log, size))
-    return Export(items, len(records) - len(items))
-
-
-def _ids(record: dict[str, Any]) -> tuple[str, str, str]:
-    parent_id = _id(record.get("parentSpanId"), 8)
-    return _id(record.get("traceId"), 16), _id(record.get("spanId"), 8), parent_id
-
-
-def _records(data: bytes, outer: str, middle: str, inner: str) -> list[tuple[str, dict[str, Any]]]:
-    try:
-        request = decode_strict_json(data)
-    except ValueError as error:
-        raise MalformedError(f"it is not JSON: {error}") from None
-    if not isinstance(request, dict) or not isinstance(request.get(outer, []), list):
-        raise MalformedError(f"there is no list {outer}")
-    return [
-        (str(as_dict(part.get("scope")).get("name") or ""), record)
-        for resource in as_dicts(request.get(outer))
-        for part in as_dicts(resource.get(middle))
-        for record in as_dicts(part.get(inner))
-    ]
-
-
-def _id(value: object, length: int) -> str:
-    """An id in hexadecimal; empty if it is not valid."""
-    if not isinstance(value, str):
-        return ""
-    try:
-        is_hex = len(value) == 2 * length
-        decoded = bytes.fromhex(value) if is_hex else base64.b64decode(value, validate=True)
-    except ValueError:
-        return ""
-    return decoded.hex() if len(decoded) == length else ""
-
-
-def read_json_span(span: dict[str, Any], scope: str) -> Span:
-    """One span in full."""
-    status = as_dict(span.get("status"))
-    code = status.get("code", 0)
-    trace_id, span_id, parent_id = _ids(span)
-    return Span(
-        trace_id=trace_id,
-        span_id=span_id,
-        parent_id=parent_id,
-        name=str(span.get("name") or ""),
-        scope=scope,
-        start_ns=_whole(span.get("startTimeUnixNano")),
-        end_ns=_whole(span.get("endTimeUnixNano")),
-        attributes=_attributes(span.get("attributes")),
-        events=[
-            Event(str(event.get("name") or ""), _attributes(event.get("attributes")))
-            for event in as_dicts(span.get("events"))
-        ],
-        status=code if isinstance(code, int) else _STATUS.get(str(code), 0),
-        status_message=str(status.get("message") or ""),
-        links=tuple(_id(link.get("traceId"), 16) for link in as_dicts(span.get("links"))),
-    )
-
-
-def record_as_json_event(record: dict[str, Any]) -> Event:
-    """A log record in full, as an event of the span that it names."""
-    attributes = _attributes(record.get("attributes"))
-    name = record.get("eventName") or attributes.get("event.name") or ""
-    return Event(str(name), attributes, _value(record.get("body"), 0))
-
-
-def _whole(value: object) -> int:
-    try:
-        return int(value) if isinstance(value, (int, str)) else 0
-    except ValueError:
-        return 0
-
-
-def _attributes(value: object, depth: int = 0) -> dict[str, Any]:
-    return {str(pair.get("key")): _value(pair.get("value"), depth) for pair in as_dicts(value)}
-
-
-def _value(value: object, depth: int) -> Any:
-    if depth > _DEEPEST:
-        raise MalformedError("a value is nested too deeply")
-    for kind, inner in as_dict(value).items():
-        if kind == "intValue":
-            return _whole(inner)
-        if kind == "arrayValue":
-            return [_value(one, depth + 1) for one in as_dicts(as_dict(inner).get("values"))]
-        if kind == "kvlistValue":
-            return _attributes(as_dict(inner).get("values"), depth + 1)
-        if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
-            return inner
-    return None
-
-
-# OTLP in protobuf, decoded by opentelemetry-proto. A span is kept encoded until its question is graded: a decoded one would
-# keep the memory of its whole request.
-
-
 # What a span costs in memory beside its bytes.
 _OVERHEAD = 300
+_ID_FIELDS = ("traceId", "spanId", "parentSpanId")
+# Digits of a span id and of a trace id in hexadecimal; in base64 they have other lengths.
+_HEX_DIGITS = (16, 32)
 
 
 @cache
 def load_messages() -> "_Messages":
     """The generated messages; loaded before the first question, since importing them takes 0.2 CPU s."""
     try:
-        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # its stubs are a package
+        from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]  # its stubs are a package
         from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
         from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
         from opentelemetry.proto.trace.v1.trace_pb2 import Span as OtlpSpan
     except ImportError:
-        raise MissingExtraError("reading OTLP in protobuf", "observe") from None
-    return _Messages(ExportTraceServiceRequest, ExportLogsServiceRequest, OtlpSpan, LogRecord, DecodeError)
+        raise MissingExtraError("reading OTLP", "observe") from None
+    return _Messages(ExportTraceServiceRequest, ExportLogsServiceRequest, OtlpSpan, LogRecord, ParseDict)
 
 
 class _Messages(NamedTuple):
-    """Classes of opentelemetry-proto, and the error that decoding raises."""
+    """Classes of opentelemetry-proto, and the reader of their JSON."""
 
     traces: Any
     logs: Any
     span: Any
     log_record: Any
-    error: type[Exception]
+    parse_json: Callable[..., None]
 
 
-def _decode(message: Any, data: bytes) -> Any:
+def read_export(signal: str, data: bytes, *, is_json: bool) -> Export:
+    """The spans of an export request, or its log records that belong to a span; each is decoded when its question is graded.
+
+    Decoded, they would keep the memory of the whole request.
+    """
+    messages = load_messages()
+    request = (messages.traces if signal == "traces" else messages.logs)()
     try:
-        return message.FromString(data)
-    except load_messages().error as error:
+        if is_json:
+            content = decode_strict_json(data)
+            if not isinstance(content, dict):
+                raise MalformedError("expected an object")
+            messages.parse_json(_with_base64_ids(content), request, ignore_unknown_fields=True)
+        else:
+            request.ParseFromString(data)
+    except Exception as error:  # noqa: BLE001  # protobuf's own errors have no common base
         raise MalformedError(str(error)) from None
-
-
-def read_traces(data: bytes) -> Export:
-    """The spans of an ExportTraceServiceRequest."""
+    if signal == "traces":
+        found = [
+            (part.scope.name, span)
+            for one in request.resource_spans
+            for part in one.scope_spans
+            for span in part.spans
+        ]
+    else:
+        found = [
+            (part.scope.name, record)
+            for one in request.resource_logs
+            for part in one.scope_logs
+            for record in part.log_records
+        ]
     items = []
-    for resource in _decode(load_messages().traces, data).resource_spans:
-        for part in resource.scope_spans:
-            for span in part.spans:
-                if len(span.trace_id) != 16 or len(span.span_id) != 8:
-                    raise MalformedError("a span without a trace id of 16 bytes and a span id of 8")
-                items.append(_unread(span, part.scope.name, span.parent_span_id.hex(), is_log=False))
-    return Export(items)
+    for scope, message in found:
+        if len(message.trace_id) == 16 and len(message.span_id) == 8:
+            items.append(_unread(message, scope, is_log=signal == "logs"))
+        elif signal == "traces":
+            raise MalformedError("a span without a trace id of 16 bytes and a span id of 8")
+    return Export(items, len(found) - len(items))
 
 
-def read_logs(data: bytes) -> Export:
-    """The records of an ExportLogsServiceRequest that belong to a span."""
-    items, without_span = [], 0
-    for resource in _decode(load_messages().logs, data).resource_logs:
-        for part in resource.scope_logs:
-            for record in part.log_records:
-                if record.trace_id and record.span_id:
-                    items.append(_unread(record, part.scope.name, "", is_log=True))
-                else:
-                    without_span += 1
-    return Export(items, without_span)
+def _with_base64_ids(value: Any) -> Any:
+    """OTLP's JSON, whose ids are hexadecimal, with ids as protobuf's JSON has them."""
+    if isinstance(value, list):
+        return [_with_base64_ids(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {name: _with_base64_ids(part) for name, part in value.items()}
+    for name in _ID_FIELDS:
+        identity = changed.get(name)
+        if isinstance(identity, str) and len(identity) in _HEX_DIGITS:
+            changed[name] = base64.b64encode(bytes.fromhex(identity)).decode()
+    return changed
 
 
-def _unread(message: Any, scope: str, parent_id: str, *, is_log: bool) -> Unread:
+def _unread(message: Any, scope: str, *, is_log: bool) -> Unread:
     encoded = message.SerializeToString()
+    parent_id = "" if is_log else message.parent_span_id.hex()
     size = len(encoded) + _OVERHEAD
     return Unread(message.trace_id.hex(), message.span_id.hex(), parent_id, scope, encoded, is_log, size)
 
 
-def read_span(data: bytes, scope: str) -> Span:
+def _read_span(item: Unread) -> Span:
     """One span in full."""
-    span = _decode(load_messages().span, data)
+    span = load_messages().span.FromString(item.encoded)
     return Span(
         trace_id=span.trace_id.hex(),
         span_id=span.span_id.hex(),
         parent_id=span.parent_span_id.hex(),
         name=span.name,
-        scope=scope,
+        scope=item.scope,
         start_ns=span.start_time_unix_nano,
         end_ns=span.end_time_unix_nano,
-        attributes=_decoded_pairs(span.attributes),
-        events=[Event(event.name, _decoded_pairs(event.attributes)) for event in span.events],
+        attributes=_attributes(span.attributes),
+        events=[Event(event.name, _attributes(event.attributes)) for event in span.events],
         status=span.status.code,
         status_message=span.status.message,
         links=tuple(link.trace_id.hex() for link in span.links),
     )
 
 
-def read_log_record(data: bytes) -> Event:
+def _read_log_record(item: Unread) -> Event:
     """A log record in full, as an event of the span that it names."""
-    record = _decode(load_messages().log_record, data)
-    attributes = _decoded_pairs(record.attributes)
+    record = load_messages().log_record.FromString(item.encoded)
+    attributes = _attributes(record.attributes)
     name = record.event_name or str(attributes.get("event.name", ""))
-    return Event(name, attributes, _decoded_value(record.body))
+    return Event(name, attributes, _value(record.body))
 
 
-def _decoded_pairs(pairs: Any, depth: int = 0) -> dict[str, Any]:
-    return {pair.key: _decoded_value(pair.value, depth) for pair in pairs}
+def _attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
+    return {pair.key: _value(pair.value, depth) for pair in pairs}
 
 
-def _decoded_value(value: Any, depth: int = 0) -> Any:
+def _value(value: Any, depth: int = 0) -> Any:
     """An AnyValue: text, a truth value, a number, a list, an object, or bytes in hexadecimal."""
+    if depth > _DEEPEST:
+        raise MalformedError("a value is nested too deeply")
     kind = value.WhichOneof("value")
     if kind is None:
         return None
     if kind == "array_value":
-        return [_decoded_value(one, _deeper(depth)) for one in value.array_value.values]
+        return [_value(one, depth + 1) for one in value.array_value.values]
     if kind == "kvlist_value":
-        return _decoded_pairs(value.kvlist_value.values, _deeper(depth))
-    if kind == "bytes_value":
-        return value.bytes_value.hex()
-    return getattr(value, kind)
-
-
-def _deeper(depth: int) -> int:
-    if depth >= _DEEPEST:
-        raise MalformedError("a value is nested too deeply")
-    return depth + 1
+        return _attributes(value.kvlist_value.values, depth + 1)
+    return value.bytes_value.hex() if kind == "bytes_value" else getattr(value, kind)
 
 
 _MEGABYTE = 1024 * 1024
@@ -335,9 +234,9 @@ class HeldTrace:
         for item in (*self.spans.values(), *self.logs):
             try:
                 if not item.is_log:
-                    spans[item.span_id] = _span(item)
+                    spans[item.span_id] = _read_span(item)
                 elif item.span_id in spans:
-                    spans[item.span_id].events.append(_event(item))
+                    spans[item.span_id].events.append(_read_log_record(item))
             except MalformedError:
                 broken += 1
         lacks = [*missing, *([f"{broken} spans could not be read"] if broken else [])]
@@ -348,16 +247,6 @@ class HeldTrace:
         skewed = not 0 <= begun - self.asked_ns <= time.time_ns() - self.asked_ns
         gaps = [Gap(text, is_lost_span=True) for text in lacks]
         return read_trace(spans.values(), zero_ns=begun if skewed else self.asked_ns, gaps=gaps)
-
-
-def _span(item: Unread) -> Span:
-    held, scope = item.encoded, item.scope
-    return read_span(held, scope) if isinstance(held, bytes) else read_json_span(held, scope)
-
-
-def _event(item: Unread) -> Event:
-    held = item.encoded
-    return read_log_record(held) if isinstance(held, bytes) else record_as_json_event(held)
 
 
 class TraceBook:
@@ -417,11 +306,9 @@ class TraceBook:
         """The open trace that a span of another trace is linked to: some gateways start a new trace and link the caller's."""
         if item.is_log:
             return None
-        if isinstance(item.encoded, bytes):
-            has_links = any(raw in item.encoded for raw in self._raw_ids)
-        else:
-            has_links = bool(item.encoded.get("links"))
-        found = [self._open[link] for link in _span(item).links if link in self._open] if has_links else []
+        if not any(raw in item.encoded for raw in self._raw_ids):
+            return None
+        found = [self._open[link] for link in _read_span(item).links if link in self._open]
         return found[0] if len(found) == 1 else None
 
     async def settle(self, traceparent: str | None) -> None:
@@ -481,12 +368,6 @@ MOST_BYTES = 32 * 1024 * 1024
 _MOST_READING = 4 * MOST_BYTES
 # Path → signal; metrics are accepted and not used, since exporters send everything to one address.
 PATHS = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
-_READERS = {
-    ("traces", False): read_traces,
-    ("logs", False): read_logs,
-    ("traces", True): read_json_traces,
-    ("logs", True): read_json_logs,
-}
 
 
 class Taker(Protocol):
@@ -538,7 +419,7 @@ class Receiver:
                     413, f"at most {MOST_BYTES} bytes, unpacked too; send smaller batches", is_json=is_json
                 )
             if signal != "metrics":
-                items, without_span = _READERS[signal, is_json](plain)
+                items, without_span = read_export(signal, plain, is_json=is_json)
                 self._taker.take(items, without_span)
         except MalformedError as error:
             if self._on_malformed is not None:
