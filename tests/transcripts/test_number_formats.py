@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.transcripts.number_formats import displayed_number
+from answerkey.transcripts.workbooks import displayed_number
 
 ACCOUNTING = '_("$"* #,##0_);_("$"* (#,##0);_("$"* "-"??_);_(@_)'
 
