@@ -76,5 +76,5 @@ def test_no_two_rows_of_the_table_claim_the_same_payload_equally() -> None:
 
 
 def test_the_first_mark_of_every_format_is_known_to_the_short_way() -> None:
-    first = {next(iter(row.marks)) for row in FORMATS}
+    first = {next(iter(row.marks)).partition("/")[0] for row in FORMATS}
     assert first - set(TEXT_NAMES) - {"type"} <= FORMAT_MARKS

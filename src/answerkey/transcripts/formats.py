@@ -1,6 +1,6 @@
 """Formats that are recognised without configuration: the marks of a payload, and the function that reads it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import reduce
@@ -52,8 +52,6 @@ from answerkey.transcripts.message_reading import (
 )
 from answerkey.transcripts.streams import SEVERAL_RESPONSES
 
-__all__ = ["Format", "Mark", "is_marked"]
-
 # A type that the field has, a text that it equals, or a test that it passes.
 Mark: TypeAlias = type | str | Callable[[Json], bool]
 
@@ -62,7 +60,7 @@ class Format(NamedTuple):
     """One shape that a payload may have."""
 
     name: str
-    # Field → its mark; all must be there. The first is the one that others have least.
+    # Field, or a path to one → its mark; all must be there. The first is the one that others have least.
     marks: dict[str, Mark]
     read: Callable[[JsonObject, QuestionContext], Reply]
 
@@ -70,15 +68,29 @@ class Format(NamedTuple):
 def is_marked(payload: JsonObject, marks: dict[str, Mark]) -> bool:
     """Whether a payload has all the marks."""
     for name, mark in marks.items():
-        if name not in payload:
+        outer, *path = name.split("/")
+        if outer not in payload:
             return False
-        value = payload[name]
+        value = at(payload[outer], *path) if path else payload[outer]
         if isinstance(mark, type):
             if not isinstance(value, mark):
                 return False
         elif value != mark if isinstance(mark, str) else not mark(value):
             return False
     return True
+
+
+def _having(*names: str) -> Callable[[Json], bool]:
+    """The mark of a list in which some object has one of the fields."""
+    return lambda value: any(not item.keys().isdisjoint(names) for item in as_dicts(value))
+
+
+def _all_having(names: Iterable[str]) -> Callable[[Json], bool]:
+    """The mark of a list in which every object has one of the fields."""
+    chosen = frozenset(names)
+    return lambda value: (
+        bool(as_dicts(value)) and all(not chosen.isdisjoint(item) for item in as_dicts(value))
+    )
 
 
 # Single responses: of the APIs of OpenAI, Anthropic, Gemini, Ollama and Bedrock, messages alone, and results of MCP tools.
@@ -259,27 +271,11 @@ def _response(
     )
 
 
-def _are_parts(value: Json) -> bool:
-    parts = as_dicts(value)
-    return bool(parts) and all(not part.keys().isdisjoint(_PART_MARKS) for part in parts)
-
-
-def _is_assistant(value: Json) -> bool:
-    return value in ("ai", "AIMessage", "AIMessageChunk")
-
-
-def _has_message(value: Json) -> bool:
-    message = as_dict(as_dict(value).get("message"))
-    return isinstance(message.get("content"), list) and "role" in message
-
-
-def _has_content(value: Json) -> bool:
-    return "content" in as_dict(value)
-
-
 def _is_given(value: Json) -> bool:
     return value is not None
 
+
+_ASSISTANTS = ("ai", "AIMessage", "AIMessageChunk")
 
 MODEL_API_FORMATS = (
     Format("OpenAI chat", {"choices": list}, _chat),
@@ -292,14 +288,20 @@ MODEL_API_FORMATS = (
     Format("Gemini SDK, blocked", {"prompt_feedback": dict, "candidates": type(None)}, _gemini),
     Format("Ollama chat", {"done": bool, "message": dict}, _ollama),
     Format("Ollama generate", {"done": bool, "response": str}, _ollama),
-    Format("Bedrock Converse", {"output": _has_message}, _bedrock),
-    Format(
-        "LangChain message", {"response_metadata": dict, "type": _is_assistant, "content": object}, _message
+    Format("Bedrock Converse", {"output/message/content": list, "output/message/role": object}, _bedrock),
+    *(
+        Format("LangChain message", {"type": kind, "response_metadata": dict, "content": object}, _message)
+        for kind in _ASSISTANTS
     ),
-    Format("LangChain message, short", {"type": _is_assistant, "content": _is_given}, _message),
-    Format("LangChain constructor", {"lc": int, "kwargs": _has_content}, _message),
-    Format("LangChain dict", {"type": _is_assistant, "data": dict}, _message),
-    Format("Message of parts", {"parts": _are_parts}, _of_parts),
+    *(
+        Format("LangChain message, short", {"type": kind, "content": _is_given}, _message)
+        for kind in _ASSISTANTS
+    ),
+    Format(
+        "LangChain constructor", {"lc": int, "kwargs": lambda value: "content" in as_dict(value)}, _message
+    ),
+    *(Format("LangChain dict", {"type": kind, "data": dict}, _message) for kind in _ASSISTANTS),
+    Format("Message of parts", {"parts": _all_having(_PART_MARKS)}, _of_parts),
     Format("AI SDK 4 message", {"toolInvocations": list}, _of_parts),
     Format("MCP result", {"isError": bool, "content": list}, _mcp),
     Format("MCP result, without a flag", {"structuredContent": object, "content": list}, _mcp),
@@ -445,32 +447,19 @@ def _are_sdk_steps(value: Json) -> bool:
     return any(not step.keys().isdisjoint(_STEP) and "step_number" not in step for step in as_dicts(value))
 
 
-def _are_smolagents_steps(value: Json) -> bool:
-    return any("step_number" in step for step in as_dicts(value))
-
-
-def _all_turns(value: Json) -> bool:
-    turns = as_dicts(value)
-    return bool(turns) and all(not turn.keys().isdisjoint(_TURN) for turn in turns)
-
-
 def _one_case(value: Json) -> bool:
-    return _all_turns(at(value, 0, "conversation")) and len(as_dicts(value)) == 1
-
-
-def _has_blocks(value: Json) -> bool:
-    return "blocks" in as_dict(value)
+    return len(as_dicts(value)) == 1 and _all_having(_TURN)(at(value, 0, "conversation"))
 
 
 AGENT_FORMATS = (
     Format("AI SDK result", {"steps": _are_sdk_steps}, _sdk_result),
     Format("AI SDK step", {"finishReason": str, "toolCalls": list}, _sdk_result),
-    Format("smolagents", {"steps": _are_smolagents_steps}, _smolagents),
+    Format("smolagents", {"steps": _having("step_number")}, _smolagents),
     Format("CrewAI", {"tasks_output": list, "raw": str}, _crew),
-    Format("LlamaIndex agent", {"response": _has_blocks, "tool_calls": list}, _llama_index),
+    Format("LlamaIndex agent", {"response/blocks": object, "tool_calls": list}, _llama_index),
     *(Format("A2A task", {name: str, "status": dict}, _a2a_task) for name in ("contextId", "context_id")),
     *(Format("ADK invocation", {name: dict}, _adk) for name in sorted(_TURN)),
-    Format("ADK eval case", {"conversation": _all_turns}, _adk),
+    Format("ADK eval case", {"conversation": _all_having(_TURN)}, _adk),
     *(Format("ADK eval set", {name: _one_case}, _adk) for name in ("eval_cases", "evalCases")),
 )
 
@@ -499,14 +488,6 @@ def _sample(payload: JsonObject, context: QuestionContext) -> Reply:
     )
 
 
-def _log(payload: JsonObject, context: QuestionContext) -> Reply:
-    return _sample(as_dicts(payload["samples"])[0], context)
-
-
-def _is_one_sample(value: Json) -> bool:
-    return len(as_dicts(value)) == 1 and isinstance(at(value, 0, "messages"), list)
-
-
 def _event(event: JsonObject) -> ToolCall:
     error = event.get("error") or event.get("failed") is True
     return read_call({**event, "error": error, "duration_ms": _from_seconds(event.get("working_time"))})
@@ -517,11 +498,7 @@ def _from_seconds(value: object) -> float | None:
     return None if seconds is None else seconds * 1000
 
 
-def read_langsmith(
-    payload: JsonObject,
-    context: QuestionContext,
-    read_document: Callable[[JsonObject, QuestionContext], Reply | None],
-) -> Reply:
+def _langsmith(payload: JsonObject, context: QuestionContext) -> Reply:
     """The root run's output in any known format; its child runs are calls and sources."""
     outputs = payload.get("outputs")
     inner = read_document(outputs, context) if isinstance(outputs, dict) else None
@@ -590,7 +567,11 @@ def _elapsed_ms(run: JsonObject) -> float | None:
 RUN_LOG_FORMATS = (
     Format("Inspect sample", {"messages": list, "epoch": int}, _sample),
     Format("Inspect sample, without an epoch", {"messages": list, "model_usage": dict}, _sample),
-    Format("Inspect log of one sample", {"samples": _is_one_sample}, _log),
+    Format(
+        "Inspect log of one sample",
+        {"samples": lambda value: len(as_dicts(value)) == 1 and isinstance(at(value, 0, "messages"), list)},
+        lambda payload, context: _sample(as_dicts(payload["samples"])[0], context),
+    ),
 )
 
 
@@ -665,10 +646,6 @@ def _messages_at(*path: str) -> Callable[[JsonObject, QuestionContext], Reply]:
     return lambda payload, context: read_transcript(at(payload, *path), context) or Reply()
 
 
-def _are_state(value: Json) -> bool:
-    return looks_like_messages(as_dict(value).get("messages"))
-
-
 def _otel(payload: JsonObject, context: QuestionContext) -> Reply:
     """The messages of a span, often JSON in a string; the input has the earlier texts and calls."""
     items: list[Json] = []
@@ -692,10 +669,6 @@ def _rpc(payload: JsonObject, context: QuestionContext) -> Reply:
         return reply
     names = ", ".join(list(result)[:8])
     return Reply(failure=Failure("malformed", f"the JSON-RPC result is in no known format (it has: {names})"))
-
-
-def _langsmith(payload: JsonObject, context: QuestionContext) -> Reply:
-    return read_langsmith(payload, context, read_document)
 
 
 def _several(payload: JsonObject, context: QuestionContext) -> Reply:
@@ -731,12 +704,14 @@ FORMATS: tuple[Format, ...] = (
     *(Format("LangSmith run", {"run_type": str, name: object}, _langsmith) for name in ("inputs", "outputs")),
     Format("transcript", {"messages": looks_like_messages}, _messages_at("messages")),
     Format("Gemini history", {"contents": looks_like_messages}, _messages_at("contents")),
-    Format("LangGraph state", {"values": _are_state}, _messages_at("values", "messages")),
-    Format("AI SDK response", {"response": _are_state}, _messages_at("response", "messages")),
+    Format("LangGraph state", {"values/messages": looks_like_messages}, _messages_at("values", "messages")),
+    Format(
+        "AI SDK response", {"response/messages": looks_like_messages}, _messages_at("response", "messages")
+    ),
     Format("AI SDK 7", {"responseMessages": looks_like_messages}, _messages_at("responseMessages")),
     Format("several responses", {"object": SEVERAL_RESPONSES, "responses": list}, _several),
     *(Format("OpenTelemetry messages", {name: object}, _otel) for name in _OTEL),
 )
 _BY_MARK: dict[str, list[Format]] = {}
 for _row in FORMATS:
-    _BY_MARK.setdefault(next(iter(_row.marks)), []).append(_row)
+    _BY_MARK.setdefault(next(iter(_row.marks)).partition("/")[0], []).append(_row)

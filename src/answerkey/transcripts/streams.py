@@ -4,7 +4,7 @@ import codecs
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise, zip_longest
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.fields import CALL_NAMES
@@ -14,6 +14,7 @@ from answerkey.transcripts.json_values import (
     as_list,
     as_str,
     at,
+    by_word,
     decode_strict_json,
     pick,
 )
@@ -162,45 +163,68 @@ class EventReader:
 # The protocol of a stream, recognised by the shape of its events, and the assembled document.
 
 
-Assembler = Callable[[list[JsonObject]], tuple[JsonObject, bool]]
+class _Protocol(NamedTuple):
+    """One protocol: how its events are recognised, and put together into a document."""
 
-_PROTOCOLS: dict[str, Assembler] = {
-    "openai chat": openai_chat,
-    "openai responses": openai_responses,
-    "anthropic": anthropic,
-    "bedrock": bedrock,
-    "gemini": gemini,
-    "ollama": ollama,
-    "ai sdk": ai_sdk,
-    "ag-ui": ag_ui,
-    "messages": message_stream,
-    "openai agents": openai_agents,
-    "pydantic ai": pydantic_ai,
-    "smolagents": smolagents,
-    "adk": adk,
-    "llamaindex": llama_index,
+    assemble: Callable[[list[JsonObject]], tuple[JsonObject, bool]]
+    # Values of an event's `type`, and fields, that only this protocol's events have.
+    types: str = ""
+    fields: str = ""
+    # Of model APIs: whether an event ends a response, and whether one after that begins the next.
+    ends: Callable[[JsonObject], bool] = lambda event: False
+    begins: Callable[[JsonObject], bool] = lambda event: True
+
+
+def _has_chat_content(event: JsonObject) -> bool:
+    # The usage after the end may come with an empty delta.
+    deltas = [as_dict(choice.get("delta")) for choice in first_choice(event)]
+    return any(delta.get(name) for delta in deltas for name in (*CHAT_TEXTS, "tool_calls"))
+
+
+_PROTOCOLS: dict[str, _Protocol] = {
+    "openai chat": _Protocol(
+        openai_chat,
+        fields="choices",
+        ends=lambda event: any(choice.get("finish_reason") for choice in first_choice(event)),
+        begins=_has_chat_content,
+    ),
+    "openai responses": _Protocol(
+        openai_responses,
+        ends=lambda event: event.get("type") in RESPONSE_ENDS,
+        begins=lambda event: event.get("type") not in RESPONSE_ENDS,
+    ),
+    "anthropic": _Protocol(
+        anthropic,
+        "message_start content_block_start content_block_delta content_block_stop message_delta message_stop",
+        ends=lambda event: event.get("type") == "message_stop",
+        begins=lambda event: event.get("type") == "message_start",
+    ),
+    "bedrock": _Protocol(
+        bedrock,
+        fields="messageStart contentBlockStart contentBlockDelta messageStop",
+        ends=lambda event: "messageStop" in event,
+        begins=lambda event: "messageStart" in event,
+    ),
+    "gemini": _Protocol(gemini, fields="candidates"),
+    "ollama": _Protocol(ollama, ends=lambda event: event.get("done") is True),
+    "ai sdk": _Protocol(
+        ai_sdk,
+        """start start-step finish-step finish abort text-start text-delta text-end tool-input-start tool-input-delta
+        tool-input-available tool-output-available tool-output-error tool-call tool-result tool-error
+        source-url source-document""",
+    ),
+    "ag-ui": _Protocol(ag_ui),
+    "messages": _Protocol(message_stream),
+    "openai agents": _Protocol(
+        openai_agents, "run_item_stream_event raw_response_event agent_updated_stream_event"
+    ),
+    "pydantic ai": _Protocol(pydantic_ai, fields="event_kind"),
+    "smolagents": _Protocol(smolagents, fields="step_number"),
+    "adk": _Protocol(adk, fields="invocation_id invocationId"),
+    "llamaindex": _Protocol(llama_index, fields="current_agent_name tool_kwargs"),
 }
-# The values of an event's `type`, each of which only one protocol has.
-_TYPES: dict[str, str] = {
-    **dict.fromkeys(("message_start", "content_block_start", "content_block_delta"), "anthropic"),
-    **dict.fromkeys(("content_block_stop", "message_delta", "message_stop"), "anthropic"),
-    **dict.fromkeys(("start", "start-step", "finish-step", "finish", "abort", "text-start"), "ai sdk"),
-    **dict.fromkeys(("text-delta", "text-end", "tool-input-start", "tool-input-delta"), "ai sdk"),
-    **dict.fromkeys(("tool-input-available", "tool-output-available", "tool-output-error"), "ai sdk"),
-    **dict.fromkeys(("tool-call", "tool-result", "tool-error", "source-url", "source-document"), "ai sdk"),
-    **dict.fromkeys(("run_item_stream_event", "raw_response_event"), "openai agents"),
-    "agent_updated_stream_event": "openai agents",
-}
-# Fields that only one protocol's events have.
-_FIELDS: dict[str, str] = {
-    "choices": "openai chat",
-    "candidates": "gemini",
-    "event_kind": "pydantic ai",
-    "step_number": "smolagents",
-    **dict.fromkeys(("invocation_id", "invocationId"), "adk"),
-    **dict.fromkeys(("current_agent_name", "tool_kwargs"), "llamaindex"),
-    **dict.fromkeys(("messageStart", "contentBlockStart", "contentBlockDelta", "messageStop"), "bedrock"),
-}
+_TYPES = by_word({name: protocol.types for name, protocol in _PROTOCOLS.items()})
+_FIELDS = by_word({name: protocol.fields for name, protocol in _PROTOCOLS.items()})
 _AG_UI = ("RUN_", "TEXT_MESSAGE_", "TOOL_CALL_", "STATE_", "STEP_", "MESSAGES_SNAPSHOT")
 
 
@@ -238,45 +262,16 @@ SEVERAL_RESPONSES = "several responses"
 
 def split_responses(protocol: str, events: list[JsonObject]) -> list[list[JsonObject]]:
     """The events of each response of a model: the next one begins with the first content after the end of the last."""
+    row = _PROTOCOLS[protocol]
     found: list[list[JsonObject]] = [[]]
     ended = False
     for event in events:
-        if ended and _has_content(protocol, event):
+        if ended and row.begins(event):
             found.append([])
             ended = False
         found[-1].append(event)
-        ended = ended or _is_end(protocol, event)
+        ended = ended or row.ends(event)
     return found
-
-
-def _is_end(protocol: str, event: JsonObject) -> bool:
-    match protocol:
-        case "openai responses":
-            return event.get("type") in RESPONSE_ENDS
-        case "anthropic":
-            return event.get("type") == "message_stop"
-        case "openai chat":
-            return any(choice.get("finish_reason") for choice in first_choice(event))
-        case "bedrock":
-            return "messageStop" in event
-        case "ollama":
-            return event.get("done") is True
-    return False
-
-
-def _has_content(protocol: str, event: JsonObject) -> bool:
-    match protocol:
-        case "openai responses":
-            return event.get("type") not in RESPONSE_ENDS
-        case "anthropic":
-            return event.get("type") == "message_start"
-        case "openai chat":
-            # The usage after the end may come with an empty delta.
-            deltas = [as_dict(choice.get("delta")) for choice in first_choice(event)]
-            return any(delta.get(name) for delta in deltas for name in (*CHAT_TEXTS, "tool_calls"))
-        case "bedrock":
-            return "messageStart" in event
-    return True
 
 
 def assemble(
@@ -302,7 +297,7 @@ def assemble_events(
                 return last, True
             return langgraph(events)
         found = split_responses(protocol, [event for event in events if isinstance(event, dict)])
-        documents = [_PROTOCOLS[protocol](response) for response in found]
+        documents = [_PROTOCOLS[protocol].assemble(response) for response in found]
         if len(documents) == 1:
             payload, whole = documents[0]
             return payload, whole or done
