@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
@@ -82,6 +83,8 @@ def write(package: str, version: str, name: str, seen: Seen, streams: bool, payl
         "payload": payload,
     }
     line = json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
+    # The machine's folders are private.
+    line = re.sub(r'(?<=File \\")[^"\\]+', "file.py", line)
     keep(_FOLDER / f"{package}-{name}.json", line.encode(), heading)
 
 
@@ -106,7 +109,8 @@ def problem_with(reply: Reply, seen: Seen) -> str | None:
     """What is wrong with how a case was read; None if nothing is."""
     if reply.failure is not None:
         return f"failed: {reply.failure.message}"
-    calls = [(call.name, call.arguments) for call in reply.tool_calls]
+    # Semantic Kernel puts the plug-in before a tool's name.
+    calls = [(call.name.removeprefix("Books-"), call.arguments) for call in reply.tool_calls]
     expected: list[tuple[str, Any]] = [
         ("query_database", {"sql": "SELECT total"}),
         ("search_document_content", {"query": "lease"}),

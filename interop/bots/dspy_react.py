@@ -23,5 +23,21 @@ async def result(question: str) -> Any:
     return {"answer": (await agent.acall(question=question)).answer}
 
 
+def react(question: str) -> Any:
+    return dspy.ReAct("question -> answer", tools=[query_database, search_document_content]).acall(
+        question=question
+    )
+
+
+@case("everything")
+async def prediction(question: str) -> Any:
+    return await react(question)
+
+
+@case("everything")
+async def prediction_json(question: str) -> Any:
+    return (await react(question)).toDict()
+
+
 if __name__ == "__main__":
     record("dspy")

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["google-adk==2.13.0"]
 # ///
-"""Google ADK: the events of a run, as a list."""
+"""Google ADK: the events of a run, as a stream, as a list, and as JSON."""
 
 import os
 import sys
@@ -38,6 +38,14 @@ async def events(question: str) -> AsyncIterator[Any]:
     message = types.Content(role="user", parts=[types.Part(text=question)])
     async for event in runner.run_async(user_id="u", session_id=session.id, new_message=message):
         yield event
+
+
+case("everything")(events)
+
+
+@case("everything")
+async def event_json(question: str) -> Any:
+    return [event.model_dump(mode="json") async for event in events(question)]
 
 
 @case("everything")

@@ -32,6 +32,11 @@ def run(question: str) -> Any:
     return agent.run(messages=[ChatMessage.from_user(question)])
 
 
+@case("no errors")
+def result(question: str) -> Any:
+    return run(question)
+
+
 # That a call failed is read; its error's text is in the result.
 @case("no errors")
 def message_dicts(question: str) -> Any:

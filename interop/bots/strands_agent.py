@@ -2,9 +2,10 @@
 # requires-python = ">=3.11"
 # dependencies = ["strands-agents[openai]==1.62.0"]
 # ///
-"""Strands: the result of a run, and the agent's messages."""
+"""Strands: the result of a run as object and JSON, the agent's messages, and its stream."""
 
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,17 @@ def messages(question: str) -> Any:
     own = agent()
     own(question)
     return {"messages": own.messages}
+
+
+@case("nothing")
+def result_json(question: str) -> Any:
+    return agent()(question).to_dict()
+
+
+@case("everything")
+async def stream(question: str) -> AsyncIterator[Any]:
+    async for event in agent().stream_async(question):
+        yield event
 
 
 if __name__ == "__main__":

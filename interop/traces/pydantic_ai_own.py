@@ -1,6 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["pydantic-ai-slim[openai]==2.66.0", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["pydantic-ai-slim[openai]==2.66.0",
+#                 "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """Pydantic AI's own instrumentation, which is Logfire's."""
 

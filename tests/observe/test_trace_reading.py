@@ -55,10 +55,15 @@ def test_a_real_instrumentation_is_read_exactly_or_said_to_be_unobserved(name: s
         ]
         assert (found.result_seen, found.error, failed.error) == (False, None, "tool_error")
         return
-    assert [(call.name, call.arguments) for call in reply.tool_calls] == CALLS
+    # Semantic Kernel puts the plug-in before a name.
+    assert [(call.name.removeprefix("Books-"), call.arguments) for call in reply.tool_calls] == CALLS
     assert (found.result, found.error) == ("442300", None)
     assert "index offline" in str(failed.error)
     assert found.start_ms is not None
+    if name in ("openinference-instrumentation-google-adk", "openinference-instrumentation-dspy"):
+        # Its span has the tokens of the last response only, or none has any.
+        assert reply.usage is None
+        return
     assert reply.usage is not None
     assert reply.usage.input_tokens == 22
 

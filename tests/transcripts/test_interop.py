@@ -62,6 +62,7 @@ def test_whole_logs_of_inspect(ending: str) -> None:
 def test_every_package_of_the_table_is_there() -> None:
     packages = {recorded["package"] for recorded in RECORDED.values()}
     assert packages == {
+        *("agent-framework-core", "google-adk", "semantic-kernel"),
         *("openai", "anthropic", "google-genai", "ollama", "langgraph", "litellm", "openai-agents"),
         *("pydantic-ai-slim", "claude-agent-sdk", "llama-index-core", "smolagents", "autogen-agentchat"),
         *("crewai", "mcp", "ag-ui-protocol", "a2a-sdk", "ai", "strands-agents", "haystack-ai", "dspy"),

@@ -52,8 +52,8 @@ CONVENTIONS: tuple[Convention, ...] = (
         _OPERATION,
         {"execute_tool": "tool"},
         # LangSmith has a tool's input and output under the names of a model's.
-        input=("gen_ai.tool.call.arguments", "gen_ai.prompt"),
-        output=("gen_ai.tool.call.result", "gen_ai.completion"),
+        input=("gen_ai.tool.call.arguments", "gen_ai.prompt", "gcp.vertex.agent.tool_call_args"),
+        output=("gen_ai.tool.call.result", "gen_ai.completion", "gcp.vertex.agent.tool_response"),
         name=("gen_ai.tool.name",),
         id=("gen_ai.tool.call.id",),
     ),
@@ -194,7 +194,7 @@ def known_span(span: Span) -> KnownSpan | None:
             # MLflow writes every attribute as JSON.
             kind = row.kinds.get(given.strip('"')) or row.kinds.get("")
             found += [(kind, row)] if kind is not None else []
-    if not found:
+    if not found or span.name.endswith(_NOT_MODELS):
         return None
     # Where two kinds match, the more certain one is used.
     kind = found[0][0]
@@ -245,11 +245,13 @@ def _listed(value: Any) -> Any:
 
 
 _CALLING = ("tool", "function_call")
-# Names that are not tools, by instrumentation: ADK's summary of parallel calls, and how smolagents gives its answer.
-_NOT_TOOLS = {
-    "gcp.vertex.agent": "(merged tools)",
-    "openinference.instrumentation.smolagents": "final_answer",
-}
+# Names that are not tools, with the part of the instrumentation's name where they are not: ADK's summary of parallel calls,
+# and how agents of smolagents and DSPy end.
+_NOT_TOOLS = {"(merged tools)": "", "final_answer": "smolagents", "finish": "dspy"}
+# The packages whose spans have what a tool returned in an object, {"result": …}.
+_ADK = ("gcp", "openinference.instrumentation.google_adk")
+# LlamaIndex marks as a model's call what only prepares one.
+_NOT_MODELS = "._prepare_chat_with_tools"
 _UNKNOWN_OUTCOME = "a model's call whose outcome is not in its span"
 
 
@@ -269,6 +271,20 @@ class _ModelSpan(NamedTuple):
     # Its input, as far as it is known.
     input: list[Message]
 
+    @property
+    def is_whole_run(self) -> bool:
+        """Whether it has several responses, so that its input holds the results of its own calls."""
+        made, before = (
+            [
+                (part.call.name, part.call.arguments)
+                for one in messages
+                for part in one.parts
+                if part.kind == "call" and part.call
+            ]
+            for messages in (self.output or [], self.input)
+        )
+        return bool(made) and made == before and bool(new_results(self.input))
+
 
 def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ()) -> ReadTrace:
     """Read distinct spans. `zero_ns`: when the question was asked; `gaps`: what is known to be missing."""
@@ -277,7 +293,7 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ())
     by_scope: dict[str, list[KnownSpan]] = {}
     for span in in_order:
         if (known := known_span(span)) is not None:
-            by_scope.setdefault(span.scope, []).append(known)
+            by_scope.setdefault(_instrumentation(span.scope), []).append(known)
     calls: list[tuple[ToolCall, ...]] = []
     found_gaps = list(gaps)
     sources: tuple[Source, ...] = ()
@@ -291,16 +307,18 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ())
         requested, unseen = _requested_calls(own, tools, tree, zero_ns)
         ran = [_tool_call(known, zero_ns) for known in _outermost(tools, tree)]
         joined = join_calls(requested, ran)
-        calls.append(tuple(call for call in joined if call.name != _NOT_TOOLS.get(scope)))
+        if scope in _ADK:
+            joined = tuple([msgspec.structs.replace(call, result=_from_adk(call.result)) for call in joined])
+        calls.append(tuple(call for call in joined if _NOT_TOOLS.get(call.name, " ") not in scope))
         found_gaps += unseen
         shows_calls = shows_calls or bool(tools) or (bool(own) and not unseen)
         models += own
         sources = sources or ranked(
             [source for known in found if known.kind == "retrieval" for source in _sources(known)]
         )
-        if (usage := _usage([model.span for model in own], tree)) is not None:
+        if (usage := _usage(own, tree)) is not None:
             usages.append(usage)
-    if not shows_calls and not found_gaps and by_scope:
+    if not shows_calls and not found_gaps and in_order:
         found_gaps.append(Gap("no call of a model or a tool is in the trace"))
     unknown = {identity for gap in found_gaps for identity in gap.ids}
     answered = {identity for model in models for identity in _model_ids(model.span)} - unknown
@@ -323,6 +341,12 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ())
         (text for model in reversed(models) for text in _texts(model.output or [], "assistant")[-1:]), None
     )
     return ReadTrace(observation, question, text)
+
+
+def _instrumentation(scope: str) -> str:
+    """The package that a scope is of: some have a scope for each of their modules."""
+    parts = scope.split(".")
+    return scope if "instrumentation" in parts else parts[0]
 
 
 class _SpanTree:
@@ -360,11 +384,14 @@ def _requested_calls(
     # Call id → the spans that have it: a span around another repeats its calls.
     shown_in: dict[str, set[str]] = {}
     for number, (span, said, got) in enumerate(models):
-        messages += new_results(got)
+        results = new_results(got)
+        is_whole_run = not shown_in and models[number].is_whole_run
+        messages += [] if is_whole_run else results
         around = {span.span_id, *tree.ancestors(span)}
         for message in said or []:
             parts = [part for part in message.parts if not _is_repeated(part, around, shown_in)]
             messages.append(_started(Message(message.role, tuple(parts)), span, zero_ns))
+        messages += results if is_whole_run else []
         for part in (part for message in said or [] for part in message.parts if part.kind == "call"):
             if part.call is not None and part.call.id is not None:
                 shown_in.setdefault(part.call.id, set()).add(span.span_id)
@@ -382,7 +409,14 @@ def _requested_calls(
             text = "the calls that a model made" if calling else _UNKNOWN_OUTCOME
             gaps.append(Gap(text, frozenset(_model_ids(span))))
     reply = reply_of(messages)
-    return reply.tool_calls, [*gaps, *map(Gap, reply.evidence.unread)]
+    # Gemini has no ids; ADK makes some up for a model's span, and others for those of the tools.
+    calls = [
+        msgspec.structs.replace(call, id=None)
+        if call.id and call.id.rstrip("0123456789") == f"{call.name}_"
+        else call
+        for call in reply.tool_calls
+    ]
+    return tuple(calls), [*gaps, *map(Gap, reply.evidence.unread)]
 
 
 def _is_repeated(part: Part, around: set[str], shown_in: Mapping[str, set[str]]) -> bool:
@@ -514,7 +548,9 @@ def _outermost(tools: Sequence[KnownSpan], tree: _SpanTree) -> list[KnownSpan]:
 
 
 def _name(known: KnownSpan) -> str:
-    return (_text(known, "name") or known.span.name or UNNAMED).removesuffix(".__call__")
+    return (
+        (_text(known, "name") or known.span.name or UNNAMED).removesuffix(".__call__").removesuffix(".acall")
+    )
 
 
 def _text(known: KnownSpan, part: Literal["name", "id"]) -> str | None:
@@ -550,8 +586,8 @@ def _tool_call(known: KnownSpan, zero_ns: int) -> ToolCall:
     if span.status == 2 or span.attributes.get("error.type"):
         error = (
             _exception(span)
-            or span.status_message
             or error
+            or span.status_message
             or str(span.attributes.get("error.type", "the call failed"))
         )
     return ToolCall(
@@ -560,11 +596,17 @@ def _tool_call(known: KnownSpan, zero_ns: int) -> ToolCall:
         arguments=arguments,
         arguments_text=arguments_text,
         result=None if result is None else result.result,
-        result_seen=result is not None,
+        # A tool that failed has brought its error.
+        result_seen=result is not None or error is not None,
         error=error,
         start_ms=_after(zero_ns, span.start_ns),
         duration_ms=round(max(0, span.end_ns - span.start_ns) / 1e6, 3),
     )
+
+
+def _from_adk(result: Any) -> Any:
+    held = as_dict(result).get("response", result)
+    return held["result"] if as_dict(held).keys() == {"result"} else held
 
 
 def _tool_message(value: Any) -> dict[str, Any] | None:
@@ -599,17 +641,22 @@ def _sources(known: KnownSpan) -> Sequence[Source]:
     return best
 
 
-def _usage(spans: Sequence[Span], tree: _SpanTree) -> Usage | None:
-    """The usage of an instrumentation's model calls, without spans inside others."""
-    ids = {span.span_id for span in spans}
+def _usage(models: Sequence[_ModelSpan], tree: _SpanTree) -> Usage | None:
+    """The usage of an instrumentation's model calls, without spans inside others that have it; None if it is not whole."""
+    if models and new_results(models[0].input):
+        # The response that asked for these calls has no span.
+        return None
+    counted: set[str] = set()
     total: Usage | None = None
-    for span in spans:
-        if not ids.isdisjoint(tree.ancestors(span)):
+    for span, _, _ in models:
+        if not counted.isdisjoint(tree.ancestors(span)):
             continue
         given: dict[str, Any] = {}
         for field, names in USAGE.items():
             value = next((value for name in names if (value := value_at(span, name)) is not None), None)
             given |= value if isinstance(value, dict) else {} if value is None else {field: value}
         read = read_usage(given) if given else None
-        total = add_usage(total, read) if read is not None else total
+        if read is not None:
+            counted.add(span.span_id)
+            total = add_usage(total, read)
     return total

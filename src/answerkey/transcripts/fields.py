@@ -266,6 +266,16 @@ def read_call(item: object) -> ToolCall:
 
 def read_result(item: JsonObject) -> ToolCall:
     """The result of a call, where it is separate from the call; its id and name may be missing."""
+    if isinstance(origin := item.get("origin"), dict):
+        # Haystack: the call is in its result.
+        item = {
+            **item,
+            "origin": None,
+            "name": origin.get("tool_name"),
+            "id": origin.get("id"),
+            "status": None,
+        }
+        item["error"] = item.get("error") or None
     value = result = next((item[key] for key in _RESULT_VALUES if item.get(key) is not None), None)
     failed = _error(item, value)
     if isinstance(value, dict):
@@ -374,6 +384,9 @@ def _error(item: JsonObject, result: object) -> str | None:
         or get("outcome") in _FAILED
     ):
         return spoken_text(result) or "the call failed"
+    if get("exception") is not None:
+        # Agent Framework: the exception's name; its words are in the result.
+        return spoken_text(result) or json_text(get("exception"))
     if get("type") in _FAILED or get("part_kind") in _FAILED:
         return "the call failed"
     return None
@@ -400,14 +413,30 @@ def _listed(text: str) -> list[Json]:
 # The spellings of OpenAI, Anthropic, the AI SDK, LangChain, promptfoo and Ollama, and Gemini's two.
 _COUNTS = {
     "input_tokens": (
-        *("input_tokens", "prompt_tokens", "inputTokens", "promptTokens", "prompt", "input"),
+        *(
+            "input_tokens",
+            "input_token_count",
+            "prompt_tokens",
+            "inputTokens",
+            "promptTokens",
+            "prompt",
+            "input",
+        ),
         *("prompt_eval_count", "promptTokenCount", "prompt_token_count"),
     ),
     "output_tokens": (
-        *("output_tokens", "completion_tokens", "outputTokens", "completionTokens", "completion", "output"),
+        *(
+            "output_tokens",
+            "output_token_count",
+            "completion_tokens",
+            "outputTokens",
+            "completionTokens",
+            "completion",
+            "output",
+        ),
         *("eval_count", "candidatesTokenCount", "candidates_token_count"),
     ),
-    "total_tokens": ("total_tokens", "totalTokens", "total", "totalTokenCount", "total_token_count"),
+    "total_tokens": ("total_tokens", "total_token_count", "totalTokens", "total", "totalTokenCount"),
     "reasoning_tokens": (
         *("reasoning_tokens", "reasoningTokens", "reasoning"),
         *("thoughtsTokenCount", "thoughts_token_count", "output_reasoning_tokens"),

@@ -386,6 +386,37 @@ def _llama_index(payload: JsonObject, context: QuestionContext) -> Reply:
     return reply_of(read_messages([calls, payload["response"]]), shows_calls=True)
 
 
+def _agent_framework(payload: JsonObject, context: QuestionContext) -> Reply:
+    """A response of Microsoft's Agent Framework, or the updates of its stream: the messages of a run."""
+    reply = reply_of(read_messages(payload["messages"]), shows_calls=True)
+    usage = read_usage(payload.get("usage_details")) or reply.usage
+    return msgspec.structs.replace(reply, usage=usage, response_id=as_str(payload.get("response_id")))
+
+
+def _dspy(payload: JsonObject, context: QuestionContext) -> Reply:
+    """The numbered steps of DSPy's ReAct; the answer is a field of the signature, by default the last one."""
+    steps = as_dict(payload["trajectory"])
+    messages: list[Json] = []
+    for name, tool in steps.items():
+        number = name.rpartition("_")[2]
+        if not name.startswith("tool_name_") or tool == "finish":
+            continue
+        call: JsonObject = {"name": tool, "id": number, "arguments": steps.get(f"tool_args_{number}")}
+        brought = steps.get(f"observation_{number}")
+        failed = isinstance(brought, str) and brought.startswith("Execution error in ")
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": number, "content": brought, "is_error": failed})
+    reply = reply_of(read_messages(messages), shows_calls=True)
+    said = [value for name, value in payload.items() if isinstance(value, str) and name != "reasoning"]
+    calls = tuple(msgspec.structs.replace(call, id=None) for call in reply.tool_calls)
+    return msgspec.structs.replace(reply, text=safe_text(said[-1]) if said else None, tool_calls=calls)
+
+
+def _semantic_kernel(payload: JsonObject, context: QuestionContext) -> Reply:
+    """The last message of an agent, or all pieces of it; its calls are in the thread."""
+    return response_of([read_message(as_dict(payload["message"]))])
+
+
 def _a2a_task(payload: JsonObject, context: QuestionContext) -> Reply:
     """An A2A task: its artifacts are the answer, else what its status or history says; an agent hides its calls."""
     status = as_dict(payload.get("status"))
@@ -457,6 +488,9 @@ AGENT_FORMATS = (
     Format("smolagents", {"steps": _having("step_number")}, _smolagents),
     Format("CrewAI", {"tasks_output": list, "raw": str}, _crew),
     Format("LlamaIndex agent", {"response/blocks": object, "tool_calls": list}, _llama_index),
+    Format("Agent Framework", {"messages": list, "type": "agent_response"}, _agent_framework),
+    Format("DSPy ReAct", {"trajectory/tool_name_0": str}, _dspy),
+    Format("Semantic Kernel", {"message/items": list, "message/content_type": str}, _semantic_kernel),
     *(Format("A2A task", {name: str, "status": dict}, _a2a_task) for name in ("contextId", "context_id")),
     *(Format("ADK invocation", {name: dict}, _adk) for name in sorted(_TURN)),
     Format("ADK eval case", {"conversation": _all_having(_TURN)}, _adk),

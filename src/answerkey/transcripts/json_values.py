@@ -126,7 +126,15 @@ FORMAT_MARKS = frozenset(
         *("messages", "lc", "response_metadata", "values", "run_type"),
         *("gen_ai.input.messages", "gen_ai.output.messages"),
         # The AI SDK, CrewAI and A2A.
-        *("parts", "steps", "finishReason", "toolInvocations", "tasks_output", "responseMessages"),
+        *(
+            "parts",
+            "steps",
+            "finishReason",
+            "toolInvocations",
+            "tasks_output",
+            "responseMessages",
+            "trajectory",
+        ),
         *("contextId", "context_id"),
         # Inspect and ADK.
         *("samples", "conversation", "eval_cases", "evalCases"),
@@ -291,7 +299,10 @@ def _fields(value: Any) -> Mapping[str, object] | None:
     if isinstance(value, msgspec.Struct):
         return {name: getattr(value, name) for name in value.__struct_fields__}
     if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+        # Haystack's fields are private, and its properties are called like them.
+        return {
+            field.name.lstrip("_"): getattr(value, field.name, None) for field in dataclasses.fields(value)
+        }
     if isinstance(getattr(type(value), "model_fields", None), Mapping):
         # A pydantic model by its fields: its own dump leaves out what a field's declared type does not have.
         return {**value.__dict__, **(value.__pydantic_extra__ or {})}

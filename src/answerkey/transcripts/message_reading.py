@@ -70,11 +70,11 @@ _PARTS: dict[str, PartWord] = by_word(
         "text": "text output_text input_text refusal TextBlock user-prompt",
         "call": """
             tool_use server_tool_use mcp_tool_use ToolUseBlock ServerToolUseBlock tool_call tool-call builtin-tool-call
-            server_tool_call function_call custom_tool_call mcp_call FunctionCall tool_call_block invalid_tool_call""",
+            server_tool_call function_call custom_tool_call mcp_call FunctionCall tool_call_block invalid_tool_call ToolCall""",
         "result": """
             tool_result tool-result tool-error ToolResultBlock ServerToolResultBlock tool_call_response
             server_tool_call_response tool-return builtin-tool-return retry-prompt
-            FunctionExecutionResult function_call_output custom_tool_call_output""",
+            FunctionExecutionResult function_call_output custom_tool_call_output function_result ToolCallResult""",
         "ui-call": "tool-invocation dynamic-tool",
         "source": "source source-url source-document search_result",
         "step": "step-start",
@@ -120,8 +120,18 @@ def part_word(kind: str) -> PartWord | None:
     return "aside" if kind.startswith("data-") else None
 
 
-_CONTENTS = ("content", "parts", "blocks", "tool_calls", "toolCalls", "toolInvocations", "function_call")
-_KINDS = ("type", "part_kind", "kind", "block_type", "$type")
+_CONTENTS = (
+    "content",
+    "parts",
+    "blocks",
+    "contents",
+    "items",
+    "tool_calls",
+    "toolCalls",
+    "toolInvocations",
+    "function_call",
+)
+_KINDS = ("type", "part_kind", "kind", "block_type", "content_type", "$type")
 _TEXTS = ("text", "content", "refusal", "value")
 _CALL_LISTS = ("tool_calls", "toolCalls", "toolInvocations")
 _CALL_FIELDS = frozenset({*_CALL_LISTS, "function_call"})
@@ -257,7 +267,7 @@ def _spoken_message(item: JsonObject, role: Role, items: PartWord | None) -> Mes
 def _parts(item: JsonObject, content: Json, items: PartWord | None) -> list[Part]:
     """The parts of a message whose content is more than a string."""
     listed = item.get("parts")
-    given = listed if isinstance(listed, list) else pick(item, "content", "blocks")
+    given = listed if isinstance(listed, list) else pick(item, "content", "blocks", "contents", "items")
     if given is None:
         return []
     if not isinstance(given, list):
@@ -319,6 +329,9 @@ def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
         name = next((key for key in KEYED_PARTS if item.get(key) is not None), None)
         if name is not None:
             return _keyed_part(name, item)
+        if kind is None and "tool_kwargs" in item:
+            # LlamaIndex's serialisation leaves the type out.
+            return _call(item)
         if otherwise is None and kind is None:
             return unread("a part without a type", item)
     word = part_word(kind) if kind is not None else otherwise
@@ -390,10 +403,6 @@ def _keyed_part(name: str, item: JsonObject) -> Part:
                 failed = None if inner.get("outcome") in (None, "OUTCOME_OK") else str(inner["outcome"])
                 ran = {"name": "code_execution", "output": inner.get("output"), "error": failed}
                 return Part("result", None, read_result(ran))
-            if name == "tool_call_result":
-                origin = as_dict(inner.get("origin"))
-                ran = {"name": origin.get("tool_name"), "id": origin.get("id"), "output": inner.get("result")}
-                return Part("result", None, read_result({**ran, "error": inner.get("error") or None}))
             return Part("result", None, read_result(_gemini_result(inner)))
         case _:
             return Part("aside")

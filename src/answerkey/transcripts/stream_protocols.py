@@ -15,6 +15,9 @@ class Growing:
         self._parts: dict[Hashable, JsonObject] = {}
         self._pieces: dict[tuple[Hashable, str], list[str]] = {}
 
+    def __len__(self) -> int:
+        return len(self._parts)
+
     def part(self, key: Hashable, /, **fields: Json) -> JsonObject:
         """The object of a key; created with these fields if it is new."""
         return self._parts.setdefault(key, fields)
@@ -460,6 +463,42 @@ def llama_index(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     if text := "".join(pieces):
         messages.append({"role": "assistant", "content": text})
     return {"messages": messages}, finished
+
+
+def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The response that the updates of Microsoft's Agent Framework make: texts and arguments grow until the role changes."""
+    parts = Growing()
+    messages: list[Json] = []
+    document: JsonObject = {"type": "agent_response", "messages": messages}
+    place, role = 0, None
+    for event in events:
+        place, role = place + (event.get("role") != role), event.get("role")
+        document["response_id"] = event.get("response_id") or document.get("response_id")
+        for content in as_dicts(event.get("contents")):
+            kind = content.get("type")
+            if kind == "usage":
+                # The last one counts all steps.
+                document["usage_details"] = content.get("usage_details")
+                continue
+            grown = {"text": "text", "function_call": "arguments"}.get(str(kind), "")
+            key: Hashable = (place, str(kind), as_str(content.get("call_id")))
+            known = len(parts)
+            part = parts.part(key, **{**content, **({grown: ""} if grown else {})})
+            parts.grow(key, grown, content.get(grown))
+            if len(parts) > known:
+                messages.append({"role": role, "contents": [part]})
+    parts.finished()
+    return document, True
+
+
+def semantic_kernel(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The message that the pieces of Semantic Kernel's stream make; only its text is in them."""
+    items = [item for event in events for item in as_dicts(at(event, "message", "items"))]
+    text = "".join(said for item in items if isinstance(said := item.get("text"), str))
+    others: list[Json] = [item for item in items if "text" not in item]
+    content: JsonObject = {"content_type": "text", "text": text}
+    message: JsonObject = {"content_type": "message", "role": "assistant", "items": [*others, content]}
+    return {"message": message}, True
 
 
 def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool]:

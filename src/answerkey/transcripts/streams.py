@@ -24,6 +24,7 @@ from answerkey.transcripts.stream_protocols import (
     RESPONSE_ENDS,
     adk,
     ag_ui,
+    agent_framework,
     ai_sdk,
     ai_sdk_lines,
     anthropic,
@@ -38,6 +39,7 @@ from answerkey.transcripts.stream_protocols import (
     openai_chat,
     openai_responses,
     pydantic_ai,
+    semantic_kernel,
     smolagents,
 )
 
@@ -218,6 +220,8 @@ _PROTOCOLS: dict[str, _Protocol] = {
     "openai agents": _Protocol(
         openai_agents, "run_item_stream_event raw_response_event agent_updated_stream_event"
     ),
+    "agent framework": _Protocol(agent_framework, "agent_response_update"),
+    "semantic kernel": _Protocol(semantic_kernel),
     "pydantic ai": _Protocol(pydantic_ai, fields="event_kind"),
     "smolagents": _Protocol(smolagents, fields="step_number"),
     "adk": _Protocol(adk, fields="invocation_id invocationId"),
@@ -248,6 +252,8 @@ def protocol_of(event: Json) -> str | None:
     for name in event:
         if name in _FIELDS:
             return _FIELDS[name]
+    if at(event, "message", "content_type") is not None:
+        return "semantic kernel"
     if "done" in event and ("message" in event or "response" in event):
         return "ollama"
     if is_message(event):
