@@ -387,7 +387,7 @@ def _llama_index(payload: JsonObject, context: QuestionContext) -> Reply:
 
 
 def _agent_framework(payload: JsonObject, context: QuestionContext) -> Reply:
-    """A response of Microsoft's Agent Framework, or the updates of its stream: the messages of a run."""
+    """A response of Microsoft's Agent Framework, or the stream of an agent: all messages of a run but the question."""
     reply = reply_of(read_messages(payload["messages"]), shows_calls=True)
     usage = read_usage(payload.get("usage_details")) or reply.usage
     return msgspec.structs.replace(reply, usage=usage, response_id=as_str(payload.get("response_id")))

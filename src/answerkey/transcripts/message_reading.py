@@ -165,7 +165,10 @@ def is_message(item: JsonObject) -> bool:
     kind = _kind(item)
     if kind in _MESSAGE_TYPES:
         return not item.keys().isdisjoint(_CONTENTS) or "role" in item or "total_cost_usd" in item
-    return kind is not None and part_word(kind) in ("call", "result", "hosted") and "function" not in item
+    if kind is None or kind == item.get("$type"):
+        # A class of that name alone: an event of a stream may be called like a part.
+        return False
+    return part_word(kind) in ("call", "result", "hosted") and "function" not in item
 
 
 def read_messages(items: object) -> list[Message]:

@@ -491,6 +491,13 @@ def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return document, True
 
 
+def strands(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The messages of a Strands run, which come whole between the pieces; each event also has the agent with its history."""
+    whole = [as_dict(event.get("message")) for event in events]
+    messages: list[Json] = [message for message in whole if "role" in message]
+    return {"type": "agent_response", "messages": messages}, "result" in events[-1]
+
+
 def semantic_kernel(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The message that the pieces of Semantic Kernel's stream make; only its text is in them."""
     items = [item for event in events for item in as_dicts(at(event, "message", "items"))]

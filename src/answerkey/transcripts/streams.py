@@ -41,6 +41,7 @@ from answerkey.transcripts.stream_protocols import (
     pydantic_ai,
     semantic_kernel,
     smolagents,
+    strands,
 )
 
 # Text that arrives in pieces: joined by the part that it belongs to, or under the usual names where there is no protocol.
@@ -222,6 +223,7 @@ _PROTOCOLS: dict[str, _Protocol] = {
     ),
     "agent framework": _Protocol(agent_framework, "agent_response_update"),
     "semantic kernel": _Protocol(semantic_kernel),
+    "strands": _Protocol(strands, fields="init_event_loop start_event_loop event_loop_cycle_id"),
     "pydantic ai": _Protocol(pydantic_ai, fields="event_kind"),
     "smolagents": _Protocol(smolagents, fields="step_number"),
     "adk": _Protocol(adk, fields="invocation_id invocationId"),
