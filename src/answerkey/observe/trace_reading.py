@@ -318,7 +318,7 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, gaps: Sequence[Gap] = ())
         )
         if (usage := _usage(own, tree)) is not None:
             usages.append(usage)
-    if not shows_calls and not found_gaps and in_order:
+    if not shows_calls and not found_gaps and by_scope:
         found_gaps.append(Gap("no call of a model or a tool is in the trace"))
     unknown = {identity for gap in found_gaps for identity in gap.ids}
     answered = {identity for model in models for identity in _model_ids(model.span)} - unknown
