@@ -40,12 +40,10 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | N
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
     sheet = None if run.comparison is None else comparison_sheet(run.comparison)
-    tables = [] if sheet is None else [*sheet.tables]
     # What changed is shown before the figures.
-    changes = [table for table in tables if table.wordy]
-    tables = [table for table in tables if not table.wordy]
-    if (trend := trend_table(run)) is not None:
-        tables.append(trend)
+    changes = [] if sheet is None else [table for table in sheet.tables if table.wordy]
+    trend = trend_table(run)
+    tables = [] if trend is None else [trend]
     for part in report_template("report.html.j2").generate(
         **_context(view), sheet=sheet, changes=changes, tables=tables, home=home
     ):

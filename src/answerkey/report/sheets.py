@@ -14,6 +14,7 @@ from answerkey.model.summary import Summary
 from answerkey.model.why import cause_lines
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import policy_hash, report_style, report_template
+from answerkey.report.measures import MeasureTable, measure_tables
 from answerkey.report.wording import (
     change_counts,
     comparison_facts,
@@ -66,6 +67,8 @@ class Sheet(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     warnings: tuple[str, ...]
     tables: tuple[SheetTable, ...]
+    # The measures of a comparison, for pages that draw their intervals instead of its plain tables.
+    measures: tuple[MeasureTable, ...] = ()
     # What the page is about.
     subject: str = "Chatbot comparison"
 
@@ -92,7 +95,7 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     title = comparison_headline(comparison)
     if comparison.regression and comparison.verdict != "worse":
         title = f"worse: {count(comparison.broken, 'question')} confirmed broken; mean: {title}"
-    return Sheet(title, lines, comparison.notes, tuple(tables))
+    return Sheet(title, lines, comparison.notes, tuple(tables), measure_tables(comparison))
 
 
 def _measure_rows(family: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
