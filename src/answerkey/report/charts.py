@@ -225,6 +225,8 @@ def _time_axis(moments: Sequence[str]) -> tuple[list[float], tuple[tuple[float, 
         return round(_LEFT + (_RIGHT - _LEFT) * (time - first).total_seconds() / span, 2)
 
     marks = [(position(tick), words) for tick, words in _ticks(first, times[-1])]
+    # Within a minute, no round time.
+    marks = marks or [(_LEFT, f"{first:%H:%M:%S}"), (_RIGHT, f"{times[-1]:%H:%M:%S}")]
     labels = tuple((at, words, number % 3 == 0) for number, (at, words) in enumerate(marks))
     return [position(time) for time in times], labels
 

@@ -78,7 +78,7 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     base, candidate = comparison.base, comparison.candidate
     lines = (
         *cause_lines(comparison.causes, comparison.lost),
-        f"{base.name} ({base.id}) → {candidate.name} ({candidate.id})",
+        f"runs: {base.name} ({base.id}) → {candidate.name} ({candidate.id})",
         *comparison_facts(comparison),
         *comparison.reasons,
         *confirmation_lines(comparison),
