@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from edges import EDGES
 from judge_on_loopback import loopback_sections
 from judge_simulations import judged_sections
 from own_canaries import own_canaries_section
@@ -274,6 +275,7 @@ SECTIONS: dict[str, Section] = {
     "early": early,
     "confirm": confirm,
     "repeats": repeats_section,
+    **EDGES,
     "own-canaries": own_canaries_section,
     "judge": judged_sections,
     "loopback": loopback_sections,
