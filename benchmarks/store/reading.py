@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from answerkey.comparison.run_comparison import columns_from_store
+from answerkey.comparison.columns import columns_from_store
 from answerkey.runs.stored import load_stored_run
 from answerkey.store.maintenance import delete_runs
 from answerkey.store.production import ProductionFilter, ProductionReplies

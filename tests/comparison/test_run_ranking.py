@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 import answerkey
-from answerkey.comparison.run_comparison import columns_from_run
+from answerkey.comparison.columns import columns_from_run
 from answerkey.comparison.run_ranking import _letters, rank_runs
 from answerkey.errors import UsageError
 from answerkey.model.judgement import ProbabilityCounts

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from answerkey.comparison import Comparison, compare
-from answerkey.comparison.run_comparison import columns_from_run
+from answerkey.comparison.columns import columns_from_run
 from answerkey.comparison.run_ranking import rank_runs
 from answerkey.model.run import Run
 from answerkey.report.sheets import comparison_sheet, sheet_markdown

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.comparison.run_comparison import columns_from_run
+from answerkey.comparison.columns import columns_from_run
 from answerkey.runs.api import score_replies
 from answerkey.runs.logs import LogScoring
 

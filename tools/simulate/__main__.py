@@ -2,12 +2,12 @@
 
     python tools/simulate [--trials N] [--sizes 15,20,50,200,1000] [--only SECTION] [--seed S]
 
-Sections: differences-STRUCTURE (false alarms, coverage and power, beside Student's t over units) and means-STRUCTURE (coverage
-of one run's score), of units alone, in fives and in conversations; plan (power at the planned size), early (false alarms of
-experiments whose failures are slow or quick), confirm (broken and noisy chatbots before the documented CI set-up), repeats (its
-decision, by K), edges-* (near-perfect clustered scores, the seam of two methods, looks at lopsided changes, small
-pilots, people's verdicts), own-canaries (judges called unreliable), judge (coverage of what labels correct), loopback (the same of
-verdicts that came over HTTP). Each prints a Markdown table, as docs/measurements/statistics.md has them.
+Sections: differences-STRUCTURE (false alarms, coverage and power, beside Student's t over units) and means-STRUCTURE
+(coverage of one run's score), of units alone, in fives and in conversations; plan (power at the planned size), early (false
+alarms of experiments whose failures are slow or quick), confirm (broken and noisy chatbots before the documented CI set-up),
+repeats (its decision, by K), edges-* (near-perfect clustered scores, the seam of two methods, looks at lopsided changes,
+small pilots, people's verdicts), own-canaries (judges called unreliable), judge (coverage of what labels correct), loopback
+(the same of verdicts that came over HTTP). Each prints a Markdown table, as docs/measurements/statistics.md has them.
 """
 
 import argparse

@@ -41,7 +41,7 @@ from answerkey.errors import UsageError
 from answerkey.model.options import Options
 
 if TYPE_CHECKING:
-    from answerkey.comparison.run_comparison import Columns
+    from answerkey.comparison.columns import Columns
     from answerkey.comparison.run_ranking import Ranking
     from answerkey.gates import Gate
     from answerkey.judge.pairwise import Pairwise
@@ -184,7 +184,7 @@ def _judge_pairs(
 
 
 def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -> "list[Columns]":
-    from answerkey.comparison.run_comparison import columns_from_store
+    from answerkey.comparison.columns import columns_from_store
     from answerkey.model.question import GROUP_FIELDS
 
     fields = GROUP_FIELDS if group is None else (group,)
@@ -252,7 +252,7 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
       answerkey why production latest --json
       answerkey why latest -o why.md
     """
-    from answerkey.comparison.run_comparison import columns_from_store
+    from answerkey.comparison.columns import columns_from_store
     from answerkey.report.sheets import check_sheet_output, write_sheet
     from answerkey.report.terminal import make_console, print_sheet
     from answerkey.report.why_text import causes_sheet, why_sheet
@@ -405,6 +405,7 @@ def plan(
       answerkey plan latest~1 latest --margin 0.02
       answerkey plan golden.jsonl --json
     """
+    from answerkey.comparison.columns import columns_from_store
     from answerkey.comparison.planning import (
         GUESSED_CORRELATION,
         GUESSED_DEVIATION,
@@ -413,7 +414,6 @@ def plan(
         plan_from_run,
     )
     from answerkey.comparison.planning import plan as plan_questions
-    from answerkey.comparison.run_comparison import columns_from_store
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.terminal_texts import print_plan
 

@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from answerkey.comparison.run_comparison import Columns, columns_from_run, joint_units, pair
+from answerkey.comparison.columns import Columns, columns_from_run
+from answerkey.comparison.run_comparison import joint_units, pair
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import Run

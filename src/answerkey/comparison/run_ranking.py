@@ -7,14 +7,8 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from answerkey.comparison.run_comparison import (
-    Columns,
-    Floats,
-    Ints,
-    columns_from_run,
-    joint_units,
-    run_notes,
-)
+from answerkey.comparison.columns import Columns, Floats, Ints, columns_from_run
+from answerkey.comparison.run_comparison import joint_units, run_notes
 from answerkey.errors import UsageError
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import letter_grade, round_score

@@ -10,7 +10,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from answerkey.comparison.run_comparison import Columns, columns_from_store, compare_runs
+from answerkey.comparison.columns import Columns, columns_from_store
+from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run

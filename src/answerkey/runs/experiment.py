@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.comparison.run_comparison import columns_from_store, compare_runs, with_sequential_result
+from answerkey.comparison.columns import columns_from_store
+from answerkey.comparison.run_comparison import compare_runs, with_sequential_result
 from answerkey.errors import UsageError
 from answerkey.gates import Gate, GateSubject, evaluate_gates
 from answerkey.model.comparison import Comparison
