@@ -8,7 +8,8 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import ErrorFacts, Score, SuspectedFacts
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.text.normalise import CompiledPattern, compile_pattern, lazy
+from answerkey.text.lazy import lazy
+from answerkey.text.normalise import CompiledPattern, compile_pattern
 
 _MARKS_AROUND = " .!?…\"'“”"
 

@@ -16,17 +16,18 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source
 from answerkey.model.scorecard import Score
 from answerkey.protocols import BaseScorer, Direction, Need
+from answerkey.text.lazy import lazy
 
 # [1], [2, 3] and 【4†source】 refer to a source by its number.
-_NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()|【(\d{1,3})(?::\d+)?†[^】]*】")
+_NUMBERED = lazy(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()|【(\d{1,3})(?::\d+)?†[^】]*】")
 # "Source: lease.pdf", "(source: Lease 2024)", "[lease.pdf]": a document called by name.
-_LABELLED = re.compile(r"(?i)\b(?:sources?|according to document)\s*:\s*\**\[?([^\n\]\)\*;,]{2,120})")
-_FILE = re.compile(
+_LABELLED = lazy(r"(?i)\b(?:sources?|according to document)\s*:\s*\**\[?([^\n\]\)\*;,]{2,120})")
+_FILE = lazy(
     r"(?<![\w/.])([\w][\w\-.]*\.(?:pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json))(?!\w)", re.IGNORECASE
 )
 
 
-_POINT = re.compile(r"\w\.\w")
+_POINT = lazy(r"\w\.\w")
 
 
 class Citations(msgspec.Struct, frozen=True):
@@ -192,7 +193,7 @@ _SPELLINGS = {
     "Rprec": ("rprec", "rprecision"),
 }
 _KINDS = {spelling: kind for kind, spellings in _SPELLINGS.items() for spelling in spellings}
-_WRITTEN = re.compile(
+_WRITTEN = lazy(
     r"(?P<name>[A-Za-z][A-Za-z_\- ]*?[A-Za-z]?1?)(?:\(rel=(?P<rel>\d+)\))?(?:(?:@|_cut_|_)(?P<cutoff>\d+))?"
 )
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.text.lazy import lazy
 from answerkey.text.numbers import Quantity, find_times
 
 _MONTHS = {
@@ -33,7 +34,7 @@ _MONTHS = {
 _MONTH = r"(?P<{0}>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _DAY = r"(?P<{0}>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th|er)?\b\.?"
 _YEAR = r"(?P<{0}>(?:1[0-9]|20)[0-9][0-9]|['’][0-9][0-9])(?![0-9])"
-_NAMED = re.compile(
+_NAMED = lazy(
     r"(?<![^\W_])(?:"
     # 15 August 2024, 15th of August, 2024
     + _DAY.format("d1") + r"[\s-]*(?:day\s+of\s+|of\s+|de\s+)?" + _MONTH.format("m1")
@@ -46,11 +47,11 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 # How the names of months begin: most texts have none.
-_MONTH_SIGN = re.compile(
+_MONTH_SIGN = lazy(
     r"(?:[jg][aeiu][nl]|j[uú]|f[eéè][bv]|m[aäe][rijyg]|a[pbv][r]|kwie|a[ouû][ugûtú]|ago|ene|stycz|lut|czer|lip|sier|wrze|se[pt]|o[ckut]t|pa[zź]|lis|nov|d[eéi][cz]|giu|lug|grud)",
     re.IGNORECASE,
 )
-_NUMERIC = re.compile(
+_NUMERIC = lazy(
     # 2024-08-15, 2024/08; not 2240.10, which is a number.
     r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})"
     r"(?:(?P<s1>[-/.])(?P<m>[01]?[0-9])(?P=s1)(?P<d>[0-3]?[0-9])|[-/](?P<m2>[01]?[0-9]))"
@@ -89,7 +90,7 @@ def month_number(word: str) -> int | None:
     return _MONTHS.get(word.lower())
 
 
-_DIGIT = re.compile("[0-9]")
+_DIGIT = lazy("[0-9]")
 
 
 def _full_year(text: str | None) -> int | None:
@@ -179,14 +180,12 @@ def is_same_date(expected: Date, stated: Date) -> bool:
 
 
 # 30/09 and 30.09., which may also be fractions and versions: looked for only where a date is expected.
-_DAY_AND_MONTH = re.compile(
+_DAY_AND_MONTH = lazy(
     r"(?<![0-9./-])(?P<a>[0-3]?[0-9])(?:/(?P<b>[0-3]?[0-9])|\.(?P<c>[0-3]?[0-9])\.)(?![0-9/])"
 )
-_WEEKDAY = re.compile(
-    r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b[,.]?\s*", re.IGNORECASE
-)
+_WEEKDAY = lazy(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b[,.]?\s*", re.IGNORECASE)
 # The time of an ISO moment, without seconds and zone.
-_ISO_TIME = re.compile(r"(?<=[0-9])[T ]([0-2][0-9]:[0-5][0-9])(?::[0-9.]+)?(?:Z|[+-]00:?00)?$")
+_ISO_TIME = lazy(r"(?<=[0-9])[T ]([0-2][0-9]:[0-5][0-9])(?::[0-9.]+)?(?:Z|[+-]00:?00)?$")
 
 
 def find_short_dates(text: str) -> Iterator[Date]:

@@ -8,29 +8,30 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import re2
 import Stemmer
 
+from answerkey.text.lazy import lazy as lazy
 from answerkey.text.numbers import NUMBER_PATTERN, NUMBER_VALUES, canonical_number
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
-_WORD = re.compile(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")
+_WORD = lazy(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")
 # "800m", "£50bn", "5ft": a number and its unit or scale without a space between them.
-_GLUED = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)([A-Za-z]{1,3})")
+_GLUED = lazy(r"([0-9][0-9,]*(?:\.[0-9]+)?)([A-Za-z]{1,3})")
 _GLUED_LIST = (
     "m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn bn b tn am pm mph kb mb gb"
 )
 _GLUED_UNITS = frozenset(_GLUED_LIST.split())
 # Punctuation around a word that is not part of it.
 _EDGES = '.,;:!?"()[]{}$*“”‘’…–—'
-_PLAIN_NUMBER = re.compile(NUMBER_PATTERN)
-_DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
+_PLAIN_NUMBER = lazy(NUMBER_PATTERN)
+_DOTTED = lazy(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
 _ARTICLES = frozenset({"a", "an", "the", "and"})
-_ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th|º|ª)")
+_ORDINAL = lazy(r"([0-9]+)(?:st|nd|rd|th|º|ª)")
 # Footnote marks glued to a word by web answers: "golfers1", "Derby12".
-_FOOTNOTE = re.compile(r"([a-z]{4,})[0-9]{1,2}")
+_FOOTNOTE = lazy(r"([a-z]{4,})[0-9]{1,2}")
 # Letters that Unicode does not take apart into a base letter and a mark.
 _LETTERS = str.maketrans(
     {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "’": "'", "ʼ": "'"}
@@ -186,23 +187,23 @@ def folded_words(text: str) -> list[str]:
 # RE2 has no look-around and no back-references; a pattern with them is refused with what to write instead.
 
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = lazy("[\ud800-\udfff]")
 
 # What RE2 says of what others accept, and what to write instead.
 _REMEDIES = (
     (
-        re.compile(r"operator: \(\?<?[=!]"),
+        lazy(r"operator: \(\?<?[=!]"),
         r"look-around is not supported; write out what may be there, as in (^|\D)9th for (?<!\d)9th, "
         "and list what must not be said under forbidden_keywords",
     ),
     (
-        re.compile(r"sequence: \\[1-9k]|operator: \(\?P"),
+        lazy(r"sequence: \\[1-9k]|operator: \(\?P"),
         "back-references are not supported; write out what may be repeated, as in (aa|bb)",
     ),
-    (re.compile(r"sequence: \\Z"), r"write \z for the end of the text"),
-    (re.compile(r"sequence: \\[uUN]"), r"write the character itself, or its number as in \x{20AC}"),
-    (re.compile("repetition size"), "the first number must not exceed the second, nor the second 1000"),
-    (re.compile(r"operator"), "the syntax is RE2's: https://github.com/google/re2/wiki/Syntax"),
+    (lazy(r"sequence: \\Z"), r"write \z for the end of the text"),
+    (lazy(r"sequence: \\[uUN]"), r"write the character itself, or its number as in \x{20AC}"),
+    (lazy("repetition size"), "the first number must not exceed the second, nor the second 1000"),
+    (lazy(r"operator"), "the syntax is RE2's: https://github.com/google/re2/wiki/Syntax"),
 )
 
 
@@ -255,29 +256,6 @@ def check_pattern(regex: str) -> str | None:
     return compile_pattern(regex).problem
 
 
-# Regular expressions that are compiled when they are first used: most commands meet few of the texts they are for.
-
-
-_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn", "pattern", "flags")
-
-
-class _Lazy:
-    def __init__(self, pattern: str, flags: int) -> None:
-        self._given = (pattern, flags)
-
-    def __getattr__(self, name: str) -> Any:
-        # Only ever called while the instance has no methods of its own.
-        compiled = re.compile(*self._given)
-        for method in _METHODS:
-            setattr(self, method, getattr(compiled, method))
-        return getattr(compiled, name)
-
-
-def lazy(pattern: str, flags: int = 0) -> "re.Pattern[str]":
-    """A pattern that is compiled at its first use; an invalid one raises only then."""
-    return cast("re.Pattern[str]", _Lazy(pattern, flags))
-
-
 # How keywords are found in a reply: the three modes of the scoring standard.
 MatchMode = Literal["literal", "standard", "smart"]
 # How sure `smart` must be: the likelier verdict, or surer that what it accepts, or what it rejects, is right.
@@ -293,13 +271,11 @@ Threshold = Literal["even", "strict", "lenient"]
 
 
 # Codecs by the name that Python gives them, whatever alias was used.
-_ALLOWED = re.compile(
+_ALLOWED = lazy(
     r"utf-8|utf-(?:16|32)(?:-[bl]e)?|ascii|iso8859-\d+|cp(?:125\d|437|85\d|86\d|874|932|949|950)"
     r"|shift_jis\w*|euc_\w+|gb2312|gbk|gb18030|big5\w*|koi8-\w|iso2022_\w+|johab|tis-620|mac-\w+"
 )
-_LONE_SURROGATE_SANITISE = re.compile(
-    "[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]"
-)
+_LONE_SURROGATE_SANITISE = lazy("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _REPLACEMENT = "\ufffd"
 
 
@@ -358,10 +334,10 @@ def _visible_controls() -> dict[int, str]:
 
 
 _VISIBLE = _visible_controls()
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = lazy("[\ud800-\udfff]")
 # Patterns that few commands need are compiled when they are first used.
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-_SPACE = re.compile(r"\s+")
+_SPACE = lazy(r"\s+")
 # Backslash takes the meaning from these; an underscore inside a word has none (query_database stays readable).
 _MARKDOWN = r"[\\`*\[\]{}|~#$!]|(?<![^\W_])_|_(?![^\W_])|^[-+](?=\s)|^(?:\d+)(?=[.)]\s)"
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

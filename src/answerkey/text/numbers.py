@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import msgspec
 
+from answerkey.text.lazy import lazy
+
 # Signs before (or after) an amount that do not change its value.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₴₦₫฿₿¢"
 
@@ -26,14 +28,14 @@ NUMBER_PATTERN = (
     r"|[0-9]?(?:,[0-9]{2}){1,6},[0-9]{3}(?![0-9])"
     r"|[0-9]*+)(?:\.[0-9]++)?)"
 )
-_NUMBER = re.compile(NUMBER_PATTERN)
+_NUMBER = lazy(NUMBER_PATTERN)
 # A text that is nothing but a number: the same body, its sign and currency before, a currency or percent sign after.
-_ONLY = re.compile(
+_ONLY = lazy(
     rf"\s*(?P<sign>[-+\u2212]?)\s*[{CURRENCY_SIGNS}]?\s*(?P<sign2>[-+\u2212]?)(?P<body>"
     + NUMBER_PATTERN.replace(r"\1", r"\4")
     + rf"|\.[0-9]++)\s*[{CURRENCY_SIGNS}%]?\s*"
 )
-_EUROPEAN = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+_EUROPEAN = lazy(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 # Characters between a number's digits, in UTF-8.
 _ASCII_DROPPED = b",. '_"
 _WIDE_DROPPED = [separator.encode() for separator in _SPACES + "’" if not separator.isascii()]
@@ -202,8 +204,8 @@ def one_of(names: Iterable[str]) -> str:
 
 _NAME = one_of(_WORD_VALUES)
 # No number has more words.
-_RUN = re.compile(rf"{_NAME}\b(?:(?:\s+|\s*-\s*)(?:[aA][nN][dD]\s+)?{_NAME}\b){{0,23}}")
-_LETTERS = re.compile(r"[a-z]+")
+_RUN = lazy(rf"{_NAME}\b(?:(?:\s+|\s*-\s*)(?:[aA][nN][dD]\s+)?{_NAME}\b){{0,23}}")
+_LETTERS = lazy(r"[a-z]+")
 
 
 @lru_cache(maxsize=4096)
@@ -348,37 +350,37 @@ _CURRENCIES = {
 _MONEY = frozenset(_CURRENCIES.values())
 # A number without a word character before it, except a currency: as others are written here, or with a decimal comma. Its first
 # digit comes first, so that the engine can skip to it.
-_AMOUNT = re.compile(
+_AMOUNT = lazy(
     NUMBER_PATTERN.replace("[0-9]", r"[0-9](?:(?<![^\W_].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
     + r"(?:,[0-9]{1,2}(?![0-9]))?"
 )
-_BEFORE = re.compile(r"(?<![^\W_])([-\u2212])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
+_BEFORE = lazy(r"(?<![^\W_])([-\u2212])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
 # How a sign or currency ends.
 _LEADS = frozenset("-\u2212$€£¥₹DRPF")
 # Minutes after midnight: 17:30, 5:30 pm, 5 p.m., 13h20, 18 Uhr.
-_CLOCK = re.compile(
+_CLOCK = lazy(
     r"(?<![0-9.,:/-])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?)(?P<m>[0-5][0-9]))?(?![0-9:])"
     r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?|\s?(?P<mark>uhr|h|o['’]clock)\b)?",
     re.IGNORECASE,
 )
 # What may follow a number: a space or hyphen and a word or sign.
-_TAIL = re.compile(
+_TAIL = lazy(
     r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|[%¢]|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)"
 )
-_ONE_OF_THEM = re.compile(
+_ONE_OF_THEM = lazy(
     r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b",
     re.IGNORECASE,
 )
-_OF_A = re.compile(r" (?:of )?an? ([a-z]+)")
-_AND_PART = re.compile(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
+_OF_A = lazy(r" (?:of )?an? ([a-z]+)")
+_AND_PART = lazy(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth": 10}
 _COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
-_FRACTION = re.compile(rf"({one_of(_PARTS)})(?i:s?\b(?! past| of \d{{4}}))")
-_COUNT = re.compile(r"\b(one|two|three|a) $", re.IGNORECASE)
+_FRACTION = lazy(rf"({one_of(_PARTS)})(?i:s?\b(?! past| of \d{{4}}))")
+_COUNT = lazy(r"\b(one|two|three|a) $", re.IGNORECASE)
 # Every word that has a meaning after a number.
 _TAILS = SCALES.keys() | UNIT_SPELLINGS.keys() | {name.lower() for name in _CURRENCIES}
-_AMBIGUOUS = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
-_DECIMAL_COMMA = re.compile(rf"([0-9.{_SPACES}'’]*[0-9]),([0-9]{{1,2}})")
+_AMBIGUOUS = lazy(r"[0-9]{1,3}\.[0-9]{3}")
+_DECIMAL_COMMA = lazy(rf"([0-9.{_SPACES}'’]*[0-9]),([0-9]{{1,2}})")
 _TOO_LONG = 24
 
 
@@ -503,15 +505,13 @@ _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("
 # Without any of these and without a colon, a text has only numbers in digits; the last ones are for times of day.
 _TIMES_QUANTITIES = frozenset("am pm m uhr h clock o’clock past noon midday midnight".encode().split())
 _TELLING = _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES_QUANTITIES
-_CLOCK_SIGN = re.compile(
-    r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
-)
+_CLOCK_SIGN = lazy(r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE)
 
 
 _HOURS = {name: hour for hour, name in enumerate(_CARDINALS.split()[1:13], 1)}
 _HOUR = "|".join((*_HOURS, "1[0-2]", "[1-9]"))
 # "quarter past six", "half past 6 pm", "ten to five in the morning", "six pm", "noon".
-_SPOKEN_TIME = re.compile(
+_SPOKEN_TIME = lazy(
     rf"\b(?:(?:(?P<part>half|(?:a )?quarter|five|ten|twenty(?:[ -]five)?) (?P<side>past|after|to|before) (?P<hour>{_HOUR})"
     rf"|(?P<alone>{'|'.join(_HOURS)})(?= ?[ap]\.?m\b| o['’]clock))\b(?: o['’]clock)?"
     r"(?: ?(?P<half>[ap])\.?m\b\.?| in the (?P<day>morning|afternoon|evening))?|(?P<named>noon|midday|midnight)\b)",
@@ -520,7 +520,7 @@ _SPOKEN_TIME = re.compile(
 _NAMED_TIMES = {"noon": 720.0, "midday": 720.0, "midnight": 0.0}
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty five": 25}
 # A text without any of these has no time in words.
-_SPOKEN_SIGN = re.compile(
+_SPOKEN_SIGN = lazy(
     r"past|after|o['’]clock|[a-z] ?[ap]\.?m\b|noon|mid|(?:half|quarter|ten|five|twenty) (?:to|before)",
     re.IGNORECASE,
 )
