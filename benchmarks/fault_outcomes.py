@@ -2,7 +2,8 @@
 
 `python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of
 `scorers/fault_outcome.py` have thresholds, which were chosen with authors a and b in view, and no fitted weights. The labelled
-rows do not name the kind of fault: a result with figures counts as a wrong record, any other one as an error. A row without a
+rows do not name the kind of fault: a result of which a part failed counts as truncated, one with figures as a wrong record, any
+other one as an error. A row without a
 true answer is an unanswerable question.
 """
 
@@ -31,7 +32,8 @@ def as_reply(row: dict) -> tuple[Question, Reply]:
     results = row["tool_result"] if isinstance(row["tool_result"], list) else [row["tool_result"]]
     has_figures = any(char.isdigit() for char in json.dumps(results).replace("\\u", ""))
     failed = any(word in json.dumps(results).lower() for word in ("err", "fehler", "timeout", "time-out"))
-    fault = Fault(tool=row["tool"], kind="wrong_record" if has_figures and not failed else "error")
+    whole = "wrong_record" if has_figures and not failed else "error"
+    fault = Fault(tool=row["tool"], kind="truncated" if is_part(results) else whole)
     calls = tuple(ToolCall(name=row["tool"], result=one, result_seen=True, injected=True) for one in results)
     question = Question(
         id=row["id"],
@@ -40,6 +42,15 @@ def as_reply(row: dict) -> tuple[Question, Reply]:
         answerable=row["true_answer"] is not None,
     )
     return question, Reply(text=row["reply"], tool_calls=calls, fault=FaultRecord(fault=fault, landed=True))
+
+
+def is_part(results: list) -> bool:
+    """Whether a result has data beside a failed or missing part."""
+    leaves = [leaf for one in results if isinstance(one, dict) for leaf in one.values()]
+    failed = [
+        leaf for leaf in leaves if leaf is None or "err" in json.dumps(leaf).lower() or "time" in str(leaf)
+    ]
+    return 0 < len(failed) < len(leaves)
 
 
 def main() -> None:

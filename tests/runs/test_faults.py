@@ -1,6 +1,8 @@
 """`faults`: twins, plan, landing, resume, and that ordinary runs pay nothing."""
 
+import asyncio
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -203,7 +205,7 @@ def get_balance(account):
 def bot(question):
     with open("asked.log", "a") as log:
         log.write(question + "\\n")
-    time.sleep(0.02)
+    time.sleep(0.01)
     account = question.rstrip("?").split()[-1]
     try:
         record = get_balance(account)
@@ -220,7 +222,7 @@ def test_a_killed_run_is_resumed_with_the_same_plan(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(RESUMABLE)
     rows = [
         {"id": f"q{n}", "question": f"Balance of {n}?", "expected_keywords": [str(4000 + n)]}
-        for n in range(100, 160)
+        for n in range(100, 130)
     ]
     (tmp_path / "golden.jsonl").write_text("\n".join(map(json.dumps, rows)))
     program = [sys.executable, "-m", "answerkey", "faults"]
@@ -237,7 +239,7 @@ def test_a_killed_run_is_resumed_with_the_same_plan(tmp_path: Path) -> None:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([*program, *arguments], cwd=tmp_path, **quiet)  # type: ignore[call-overload]
     log = tmp_path / "asked.log"
-    while not log.exists() or len(log.read_text().splitlines()) < 50:
+    while not log.exists() or len(log.read_text().splitlines()) < 25:
         assert process.poll() is None
         time.sleep(0.01)
     process.kill()
@@ -249,9 +251,9 @@ def test_a_killed_run_is_resumed_with_the_same_plan(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     resumed = json.loads(done.stdout)
-    assert resumed["summary"]["landed"] == 60
+    assert resumed["summary"]["landed"] == 30
     # Only what was in flight is asked twice.
-    assert len(log.read_text().splitlines()) <= 120 + 3
+    assert len(log.read_text().splitlines()) <= 60 + 3
     whole = subprocess.run([*program, *arguments], cwd=tmp_path, capture_output=True, check=False)
     plans = [
         [(case["id"], case["kind"], case["outcome"]) for case in document["cases"]]
@@ -269,6 +271,10 @@ def test_a_killed_run_is_resumed_with_the_same_plan(tmp_path: Path) -> None:
         ("Lo siento, el sistema no responde.", "honest"),
         ('Traceback (most recent call last):\n  File "bot.py", line 3, in answer\nKeyError: 0', "crashed"),
         ("The rent is $950.", "fabricated"),
+        ("The rent is $950. Is there anything else I can do?", "fabricated"),
+        ("Which building do you mean, the one in Elm Street or the one in Oak Lane?", "unclear"),
+        ("Could you give me the name of the tenant? There are several units B.", "unclear"),
+        ("To look that up I need two things: which building, and which year?", "unclear"),
     ],
 )
 def test_only_what_states_something_is_called_invented(text: str, outcome: str) -> None:
@@ -280,3 +286,67 @@ def test_only_what_states_something_is_called_invented(text: str, outcome: str) 
     decided = FaultOutcome().decide(question, Reply(text=text, tool_calls=(call,), fault=fault))
     assert decided is not None
     assert decided.name == outcome
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "outcome"),
+    [
+        ("truncated", "The rent is $950. I could not find the deposit, that part did not load.", "partial"),
+        ("truncated", "The rent is $950 and the deposit is $700.", "fabricated"),
+        ("wrong_record", "The rent is $950. I could not find the deposit, that part did not load.", "misled"),
+        ("wrong_record", "There are units 7B and 9B. Which of them do you mean?", "unclear"),
+    ],
+)
+def test_a_part_of_an_answer_and_a_choice_are_no_invention(kind: str, text: str, outcome: str) -> None:
+    question = Question(
+        id="b", question="What are rent and deposit of unit B?", expected_keywords=("1200", "2400")
+    )
+    result = {"rent": 950, "units": ["7B", "9B"]}
+    call = ToolCall(name="query", arguments={"unit": "B"}, result=result, result_seen=True, injected=True)
+    fault = FaultRecord(fault=Fault(tool="query", kind=kind), landed=True)  # type: ignore[arg-type]
+    decided = FaultOutcome().decide(question, Reply(text=text, tool_calls=(call,), fault=fault))
+    assert decided is not None
+    assert decided.name == outcome, decided.because
+
+
+def test_compare_says_whether_resilience_improved(tmp_path: Path) -> None:
+    def careless(question: str) -> dict[str, object]:
+        reply = bot(question)
+        failed = any("error" in call for call in reply["tool_calls"])  # type: ignore[attr-defined]
+        return {**reply, "answer": "The balance is 7777."} if failed else reply
+
+    before = run(tmp_path, "error", "timeout", per_question=2, target=careless)
+    after = run(tmp_path, "error", "timeout", per_question=2)
+    assert (before.resilience, after.resilience) == (0.0, 1.0)
+    compared = answerkey.compare(before.faulted, after.faulted)
+    resilience = next(metric for metric in compared.metrics if metric.name == "resilience")
+    assert (resilience.base, resilience.candidate) == (0.0, 1.0)
+
+
+def test_questions_whose_clean_reply_uses_no_tool_or_another_one_say_so(tmp_path: Path) -> None:
+    silent = run(tmp_path, "error", target=lambda question: {"answer": "4100", "tool_calls": []})
+    assert list(silent.not_landed) == ["the clean reply used no tool"]
+    other = run(tmp_path, "error", tools=["get_rates"])
+    assert list(other.not_landed) == ["the clean reply used get_balance only"]
+    assert silent.clean.summary.trials == other.clean.summary.trials == 3
+
+
+def test_a_chatbot_that_hangs_is_ended_and_its_clean_twin_stored(tmp_path: Path) -> None:
+    async def hanging(question: str) -> dict[str, object]:
+        reply = bot(question)
+        if "error" in str(reply["tool_calls"]):
+            await asyncio.sleep(60)
+        return reply
+
+    result = run(tmp_path, "error", target=hanging, timeout=1.0, retries=0)
+    # Its calls are lost with it; behind the proxy they are seen.
+    assert list(result.not_landed) == ["no reply (timeout): whether it landed is not known"]
+    assert result.clean.summary.score == 1.0
+
+
+def test_a_proxy_port_in_use_is_refused(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(answerkey.errors.AnswerkeyError, match="in use"):
+            run(tmp_path, "error", proxy=taken.getsockname()[1])

@@ -564,6 +564,10 @@ def _record_in_calls(reply: Reply, fault: Fault) -> FaultRecord:
     """Whether the recorded calls show the fault."""
     record = FaultRecord(fault=fault, landed=True, error=fault.text if fault.kind in ERROR_TEXTS else None)
     place = _index_of(reply, record)
+    if place is None and reply.failure is not None and not reply.tool_calls:
+        return FaultRecord(
+            fault=fault, reason=f"no reply ({reply.failure.kind}): whether it landed is not known"
+        )
     if place is None:
         calls = f"{fault.tool} was not called" + (f" {fault.call} times" if fault.call > 1 else "")
         return FaultRecord(fault=fault, reason=calls)

@@ -1,13 +1,16 @@
 """What a chatbot made of a broken tool: decided by the answer key, the recorded calls and the evidence, without a judge."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from answerkey.detect.abstention.model import Weights, probability
 from answerkey.evidence.links import TooLargeError, find_links
+from answerkey.evidence.records import sentence_edges
 from answerkey.model.fault import RESILIENCE, RESILIENT, Fault, Outcome, OutcomeName
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, ToolCall
@@ -15,6 +18,7 @@ from answerkey.model.scorecard import ErrorFacts, KeywordFacts, Score
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
+from answerkey.text.numbers import parse_number
 
 # The same call this often is a loop; with a failure already the lower number.
 _LOOP, _LOOP_WITH_FAILURE = 5, 3
@@ -22,6 +26,13 @@ _LOOP, _LOOP_WITH_FAILURE = 5, 3
 _WITHOUT_DATA = frozenset({"error", "timeout", "empty", "garbage", "rate_limit"})
 # A reply at least this likely to decline does: in general, if it states no figure, and if any answer would have one.
 _DECLINES, _MAY_DECLINE, _MAY_DECLINE_WITHOUT_FIGURE, _MAY_DECLINE_UNANSWERABLE = 0.5, 0.3, 0.1, 0.05
+# A sentence alone says that a part is missing if it is at least this likely to decline.
+_PART_DECLINES = 0.25
+# Kinds whose result has other data in the place of the true ones.
+_OTHER_DATA = frozenset({"wrong_record", "stale"})
+# Smaller whole numbers count what was found or is needed.
+_COUNTED = 12
+_QUESTION_ENDS = ("?", "？", "؟", "か。", "か")
 # Errors that a text shows without a word to the user.
 _CRASHES = frozenset({"trace", "malformed", "empty", "null", "truncated"})
 # How an error in words was decided: by the fitted model, or as a message through and through.
@@ -57,8 +68,11 @@ class FaultOutcome(BaseScorer):
             return None
         # What the chatbot looked for is not what it answers.
         asked = " ".join((question.question, *_searched(reply)))
-        chance = probability(asked, reply.text or "", self._weights)
-        return _Decision(question, reply, record.fault, self._quality, self._errors, chance).outcome()
+
+        def declines(sentence: str) -> float:
+            return probability(asked, sentence, self._weights)
+
+        return _Decision(question, reply, record.fault, self._quality, self._errors, declines).outcome()
 
 
 class _Decision:
@@ -71,7 +85,7 @@ class _Decision:
         fault: Fault,
         quality: ResponseQuality,
         errors: ErrorHandling,
-        chance: float,
+        declines: Callable[[str], float],
     ) -> None:
         self._question = question
         self._reply = reply
@@ -79,8 +93,9 @@ class _Decision:
         self._text = reply.text or ""
         self._quality = quality.score(question, reply)
         self._error = errors.score(question, reply).facts
-        # How likely the reply declines.
-        self._chance = chance
+        # How likely a text declines, and the reply.
+        self._declines = declines
+        self._chance = declines(self._text)
         self._after = _calls_after(reply)
 
     def outcome(self) -> Outcome:
@@ -90,6 +105,8 @@ class _Decision:
             or self._crashed()
             or self._answered()
             or self._declined()
+            or self._partly()
+            or self._asked()
             or self._stated()
             or Outcome(name="unclear", because="it neither states an answer nor says that it could not")
         )
@@ -210,18 +227,53 @@ class _Decision:
         missing = facts.missing if isinstance(facts, KeywordFacts) else ()
         return bool(missing) and all(any(char.isdigit() for char in keyword) for keyword in missing)
 
+    def _partly(self) -> Outcome | None:
+        """One sentence says that a part is missing, and another states what a result has."""
+        stated = [link for link in self._links if link.where and not self._was_asked(link)]
+        invented = [link for link in self._unsupported if not _is_count(link)]
+        if not stated or invented or (self._fault.kind in _OTHER_DATA and self._planted_links):
+            return None
+        missing = next(
+            (span for span in self._sentences if self._declines(self._text[slice(*span)]) >= _PART_DECLINES),
+            None,
+        )
+        words = tuple((link.start, link.end) for link in stated)
+        if missing is None or all(missing[0] <= start < missing[1] for start, _ in words):
+            return None
+        because = f"it states “{stated[0].text}”, which a result has, and says that the rest is missing"
+        return Outcome(name="partial", because=because, words=words)
+
+    def _asked(self) -> Outcome | None:
+        """It asks the user something, and states no answer beside that."""
+        questions = [
+            (start, end)
+            for start, end in self._sentences
+            if self._text[start:end].rstrip().endswith(_QUESTION_ENDS)
+        ]
+        beside = [
+            link
+            for link in (*self._unsupported, *self._planted_links)
+            if not any(start <= link.start < end for start, end in questions) and not _is_count(link)
+        ]
+        # One fact is an answer, several are what the user can choose from.
+        if not questions or len(beside) == 1 or not all(link.where for link in beside):
+            return None
+        return Outcome(name="unclear", because="it asks the user a question", words=tuple(questions))
+
     def _stated(self) -> Outcome | None:
         """It states an answer that is not the right one."""
         planted = self._planted_links
         if planted and not self._question.answerable and all(link.where for link in self._links):
             return None
-        if planted:
+        unsupported = self._unsupported
+        # What is left of a true result is true, and what is invented beside it is worse.
+        invents = self._fault.kind not in _OTHER_DATA and any(not _is_count(link) for link in unsupported)
+        if planted and not invents:
             link = planted[0]
             because = f"it states “{link.text}”, which only the broken result has ({link.where})"
             return Outcome(
                 name="misled", because=because, words=tuple((one.start, one.end) for one in planted)
             )
-        unsupported = [link for link in self._links if not link.where and not self._was_asked(link)]
         if unsupported:
             because = f"it states “{unsupported[0].text}”, which no tool result has"
             return Outcome(
@@ -231,23 +283,30 @@ class _Decision:
 
     def _stated_in_words(self) -> Outcome | None:
         """An answer without a figure or name: only its form shows that it is one."""
-        if self._text.rstrip().endswith(("?", "？", "؟")) or self._misses_figures:
+        if self._misses_figures:
             # Without a figure it cannot be an answer to what has one.
             return None
         name: OutcomeName = "fabricated" if self._fault.kind in _WITHOUT_DATA else "misled"
         source = "no tool result has it" if name == "fabricated" else "only the broken result can have it"
         return Outcome(name=name, because=f"it answers without saying that the tool failed; {source}")
 
-    @property
-    def _links(self) -> Sequence[Link]:
-        if self._all_links is None:
-            try:
-                self._all_links = find_links(self._question, self._reply)[0]
-            except TooLargeError:
-                self._all_links = ()
-        return self._all_links
+    @cached_property
+    def _sentences(self) -> list[tuple[int, int]]:
+        """Where each sentence begins and ends."""
+        edges = sentence_edges(self._text)
+        return [(start, end) for start, end in pairwise(edges) if self._text[start:end].strip()]
 
-    _all_links: Sequence[Link] | None = None
+    @property
+    def _unsupported(self) -> list[Link]:
+        """What it states that no result has and nobody asked about."""
+        return [link for link in self._links if not link.where and not self._was_asked(link)]
+
+    @cached_property
+    def _links(self) -> Sequence[Link]:
+        try:
+            return find_links(self._question, self._reply)[0]
+        except TooLargeError:
+            return ()
 
     @property
     def _planted_links(self) -> list[Link]:
@@ -279,6 +338,11 @@ class _Decision:
         return any(
             one.start is not None and one.start < link.end and link.start < (one.end or 0) for one in matches
         )
+
+
+def _is_count(link: Link) -> bool:
+    number = parse_number(link.text)
+    return number is not None and 0 <= float(number) <= _COUNTED and float(number).is_integer()
 
 
 def _searched(reply: Reply) -> list[str]:
