@@ -209,6 +209,8 @@ class _Attempt:
         # Conversations with tools that began with its text, and whether another attempt was there to begin one of them.
         self.conversations = 0
         self.had_company = False
+        # Whether a conversation came with its trace.
+        self.is_traced = False
         # It timed out, and may still be at work.
         self.timed_out = False
         # What is planted in its conversation; None: it is not of a run of `faults`.
@@ -216,8 +218,11 @@ class _Attempt:
 
     @property
     def is_contested(self) -> bool:
-        """Whether one of the conversations with its text may be a sub-agent's of another question."""
-        return self.conversations > 1 and self.had_company
+        """Whether one of the conversations with its text may be a sub-agent's of another question.
+
+        Of an attempt that timed out, or whose own carries its trace, the only one may be.
+        """
+        return self.had_company and self.conversations + self.timed_out + self.is_traced > 1
 
     def position(self, users: Sequence[str]) -> int | None:
         """Index of the user message that is its text; None if there is none."""
@@ -418,9 +423,11 @@ class ExchangeBook:
             owner.exchanges.append(exchange)
             if not understood:
                 owner.gaps.append(exchange.gap("a model's answer that was unreadable or cut off"))
-            if exchange.begins_with_tools and not exchange.by_trace:
+            if exchange.begins_with_tools:
                 self._count_conversation(owner, exchange)
             return
+        if exchange.begins_with_tools:
+            self._count_unclear_conversation(exchange)
         affected = exchange.senders or list(self._open.values())
         for one in affected:
             one.unclear.append(exchange)
@@ -433,12 +440,27 @@ class ExchangeBook:
         for one in affected:
             one.gaps.append(exchange.gap(text))
 
+    def _count_unclear_conversation(self, exchange: Exchange) -> None:
+        """Note a conversation that several attempts could have begun, or whose first message ends with a question.
+
+        The latter is a template around the question; then a conversation that begins with the bare question may be another's.
+        """
+        said = [_one_line(one.text) for one in exchange.request.messages if one.role == "user"]  # type: ignore[union-attr]
+        attempts = [*self._open.values(), *self._timed_out]
+        templated = [one for one in attempts if one.text and said and said[-1].endswith(one.text)]
+        for one in exchange.senders or templated:
+            one.conversations += 1
+            one.had_company = one.had_company or len(attempts) > 1
+
     def _count_conversation(self, owner: _Attempt, exchange: Exchange) -> None:
         """Note that a conversation began with a question's text. If two did, one may be a sub-agent's of another question."""
         others = [one for one in (*self._open.values(), *self._timed_out) if one is not owner]
-        owner.conversations += 1
-        owner.had_company = owner.had_company or bool(others)
-        if owner.is_contested:
+        if exchange.by_trace:
+            owner.is_traced = True
+        else:
+            owner.conversations += 1
+            owner.had_company = owner.had_company or bool(others)
+        if owner.is_contested and owner.conversations:
             self.counts["ambiguous"] += 1
             for one in (owner, *others):
                 one.gaps.append(Gap("one of two conversations that began with the same question"))
