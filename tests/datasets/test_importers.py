@@ -49,6 +49,7 @@ def test_promptfoo_assertions_become_what_they_mean() -> None:
     assert hello["checks"][-1] == {"equals": "Hello!"}
     assert rude["forbidden_keywords"] == ["idiot", "fool"]
     assert found.notes == (
+        "not carried over: the threshold of 'similar' (promptfooconfig.yaml item 1; promptfoo-tests.csv line 2)",
         "not carried over: the assertion 'javascript' (promptfooconfig.yaml item 1; promptfoo-tests.csv line 3)",
         "not carried over: the threshold of an assert-set: all of its assertions count (promptfooconfig.yaml item 2)",
         "6 questions are rendered prompts; --map question=NAME takes a variable instead",

@@ -40,11 +40,9 @@ from answerkey.transcripts.yaml_documents import decode_yaml, encode_yaml
 _ASKED = ("question", "query", "input", "prompt", "message", "user_input", "text", "q")
 # A cell of `__expected`: the kind of assertion, its threshold, its value.
 _CELL = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\(([\d.]+)\))?(?:(?:(?<=\w)|(?<=\))):\s*(.*))?$", re.DOTALL)
-# What a test may have that has no counterpart.
-_LOST = (
-    *("options", "threshold", "assertScoringFunction", "provider", "providers", "prompts"),
-    *("providerOutput", "__threshold", "__metric", "__prefix"),
-)
+# What is read of a test and of an assertion; anything else is listed.
+_READ = frozenset({"vars", "assert", "metadata", "description", "__description", "__providerOutput"})
+_READ_OF_ASSERTION = frozenset({"type", "value", "weight", "metric"})
 _CELL_KINDS = {"grade": "llm-rubric", "fn": "javascript", "eval": "javascript"}
 
 
@@ -268,8 +266,8 @@ def _case(
     case |= {name: part for name, part in extra.items() if part}
     if test.get("__providerOutput") is not None:
         case["answer"] = test["__providerOutput"]
-    for name in _LOST:
-        if test.get(name) not in (None, {}, ""):
+    for name in sorted(test.keys() - _READ):
+        if test[name] not in (None, {}, "", []):
             losses.add(f"'{name}' of a test")
     for assertion in as_list(test.get("assert")):
         _assert(assertion, variables, case, losses)
@@ -306,8 +304,11 @@ def _assert(assertion: Any, variables: Mapping[str, Any], case: JsonObject, loss
         losses.add(problem)
     elif assertion.get("weight", 1) != 1 and kind not in _WEIGHTED:
         losses.add(f"the weight of {kind!r}")
-    if assertion.get("transform"):
-        losses.add(f"the transform of {kind!r}")
+    for name in sorted(assertion.keys() - _READ_OF_ASSERTION - {"threshold" if kind in _LIMITS else ""}):
+        if assertion[name] is not None and not problem:
+            losses.add(f"the {name} of {kind!r}")
+    if assertion.get("metric") and not problem and kind not in _WEIGHTED:
+        losses.add(f"the metric of {kind!r}")
 
 
 Carry = Callable[[Mapping[str, Any], JsonObject], str | None]
@@ -406,6 +407,7 @@ _RUBRIC = _check(
     lambda assertion: {"rubric": as_text(assertion["value"])} if assertion.get("value") else None
 )
 _WEIGHTED = ("llm-rubric", "g-eval", "model-graded-closedqa", "is-json", "latency", "cost")
+_LIMITS = ("latency", "cost")
 _ANY: Callable[[Any], list[Any]] = lambda value: [_listed(value)] if _listed(value) else []  # noqa: E731  # a row of the table
 # Kind of assertion → how it is carried over; what it returns is what could not be.
 _CARRIED: dict[str, Carry] = {
