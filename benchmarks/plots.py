@@ -56,26 +56,6 @@ def draw_peers() -> None:
     save("peers")
 
 
-def draw_logs() -> None:
-    """CPU a row as times the light loop, for each shape of a log."""
-    found: dict[str, dict[str, float]] = {}
-    for name, _, ratio, *_ in table("logs"):
-        shape, _, job = name.partition(": ")
-        found.setdefault(shape, {})[job] = number(ratio)
-    pyplot.figure(figsize=(7, 4.2))
-    axes = pyplot.gca()
-    jobs = list(next(iter(found.values())))
-    for place, (shape, ratios) in enumerate(found.items()):
-        heights = [at + 0.27 * (place - 1) for at in range(len(jobs))]
-        axes.barh(heights, [ratios[job] for job in jobs], 0.25, label=shape, color=TINTS[place])
-    axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(jobs)), jobs)
-    axes.invert_yaxis()
-    axes.set_xlabel("CPU a row, times the light loop")
-    axes.legend(frameon=False)
-    save("logs")
-
-
 def draw_growth() -> None:
     """What a row costs, and the memory of all processes, as the log grows."""
     shapes: dict[str, list[tuple[float, float, float]]] = {}
@@ -105,5 +85,4 @@ if __name__ == "__main__":
     mpl.rcParams["axes.spines.right"] = False
     (DOCS / "plots").mkdir(exist_ok=True)
     draw_peers()
-    draw_logs()
     draw_growth()
