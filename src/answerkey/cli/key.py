@@ -29,7 +29,7 @@ from answerkey.plugins import load_object
 from answerkey.text.normalise import for_terminal
 
 if TYPE_CHECKING:
-    from answerkey.model.question import Question, QuestionSet
+    pass
 
 
 @click.command()
@@ -117,6 +117,7 @@ def audit(
       answerkey audit golden.jsonl --run latest --gate "strength >= 0.9" --gate "floor <= 0.65"
       answerkey audit golden.jsonl -o proposals.jsonl
     """
+    from answerkey.datasets.golden_sets import question_row
     from answerkey.report.audit_text import print_audit
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set
@@ -125,8 +126,7 @@ def audit(
 
     settings = load_settings()
     chosen, _ = with_truth(golden_set(questions, settings), settings)
-    if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
-        raise UsageError(f"-o {output}: write to a .jsonl file")
+    _check_rows_output(output, [Path(chosen.path)] if chosen.path else [])
     if max_floor is not None:
         gates = (*gates, f"floor <= {max_floor:g}")
     trials = [] if run is None else recorded_trials(settings, run, chosen)
@@ -134,21 +134,32 @@ def audit(
         chosen, scoring_for(settings, match), settings, trials=trials, bots_only=bots_only
     )
     if output is not None:
-        _write_proposals(output, proposed_questions(result, chosen), chosen)
+        proposed = [question_row(question) for question in proposed_questions(result, chosen)]
+        _write_rows(output, proposed, f"{len(proposed)} changed questions")
     results = audit_gates(result, gates)
     document = audit_document(result) | {"gates": [msgspec.to_builtins(gate) for gate in results]}
     failed = not all(gate.passed for gate in results)
     return Answer(document, lambda: print_audit(result, chosen, results), int(failed))
 
 
-def _write_proposals(output: Path, proposed: "list[Question]", chosen: "QuestionSet") -> None:
-    from answerkey.datasets.golden_sets import question_row
-    from answerkey.report.files import atomic_file, refuse_to_overwrite
+def _check_rows_output(output: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuse a file of rows that is not JSON Lines, or that would overwrite an input."""
+    from answerkey.report.files import refuse_to_overwrite
 
-    refuse_to_overwrite(output, [Path(chosen.path)] if chosen.path else [])
+    if output is not None:
+        if output.suffix.lower() not in (".jsonl", ".ndjson"):
+            raise UsageError(f"-o {output}: write to a .jsonl file")
+        refuse_to_overwrite(output, inputs)
+
+
+def _write_rows(output: Path, rows: Iterable[object], what: str) -> None:
+    """Write rows as JSON Lines; `what` they are is printed to stderr."""
+    from answerkey.report.files import atomic_file
+
     with atomic_file(output) as stream:
-        stream.writelines(msgspec.json.encode(question_row(question)) + b"\n" for question in proposed)
-    _print_written(f"{len(proposed)} changed questions", output, [])
+        stream.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
+    if what:
+        _print_written(what, output, [])
 
 
 @click.command()
@@ -182,7 +193,6 @@ def truth(questions: Path | None, twin: Path | None) -> Answer:
 def _twin(questions: Path | None, folder: Path) -> Answer:
     """Write a changed copy of the data, and golden.jsonl with the new values."""
     from answerkey.datasets.golden_sets import question_row
-    from answerkey.report.files import atomic_file
     from answerkey.runs.context import golden_set
     from answerkey.truth.twin import make_twin
 
@@ -191,8 +201,7 @@ def _twin(questions: Path | None, folder: Path) -> Answer:
     settings = load_settings()
     twin = make_twin(golden_set(questions, settings), settings.truth, settings.folder, folder)
     output = folder / "golden.jsonl"
-    with atomic_file(output) as stream:
-        stream.writelines(msgspec.json.encode(question_row(question)) + b"\n" for question in twin.questions)
+    _write_rows(output, map(question_row, twin.questions), "")
     document = {
         "questions": str(output),
         "files": [str(path) for path in twin.files],
@@ -245,7 +254,6 @@ def draft(
       answerkey draft sample-questions.md --json
       answerkey draft sqlite:///app.db --sql "SELECT query AS question, response FROM audit_log"
     """
-    from answerkey.report.files import atomic_file, refuse_to_overwrite
     from answerkey.report.terminal import make_console, print_sheet
     from answerkey.report.why_text import draft_sheet
     from answerkey.runs.context import golden_set
@@ -254,19 +262,14 @@ def draft(
     from answerkey.runs.truth import with_truth
     from answerkey.transcripts.files import database_url
 
-    if output is not None:
-        if output.suffix.lower() not in (".jsonl", ".ndjson"):
-            raise UsageError(f"-o {output}: write to a .jsonl file")
-        refuse_to_overwrite(output, [path for path in sources if path.is_file()])
+    _check_rows_output(output, [path for path in sources if path.is_file()])
     settings = load_settings()
     golden, _ = with_truth(golden_set(questions, settings), settings)
     texts = [database_url(path) or str(path) for path in sources]
     traffic = QuestionSources(texts, settings, sql=sql, fields=fields, store=store)
     found = draft_cases(traffic, golden, settings)
     if output is not None:
-        with atomic_file(output) as stream:
-            stream.writelines(msgspec.json.encode(row) + b"\n" for row in found.drafts)
-        _print_written(f"{len(found.drafts)} drafts", output, [])
+        _write_rows(output, found.drafts, f"{len(found.drafts)} drafts")
     if traffic.unreadable:
         click.echo(
             for_terminal(f"note: {traffic.unreadable:,} rows cannot be read: {traffic.problems[0]}"), err=True
@@ -297,12 +300,9 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
       answerkey import trec qrels.txt results.txt -o replies.jsonl
     """
     from answerkey.plugins import importers
-    from answerkey.report.files import atomic_file, refuse_to_overwrite
+    from answerkey.report.files import atomic_file
 
-    if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
-        raise UsageError(f"-o {output}: write to a .jsonl file")
-    if output is not None:
-        refuse_to_overwrite(output, files)
+    _check_rows_output(output, files)
     importer = importers.get(format_name)
     if fields and "fields" not in signature(importer).parameters:
         raise UsageError(f"{format_name} has fixed fields; remove --map")

@@ -9,7 +9,6 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -20,7 +19,6 @@ from answerkey.cli.flags import json_flag, output_flag
 from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError
 from answerkey.model.run import GateResult, Run, RunInfo
-from answerkey.plugins import load_object
 from answerkey.runs.progress import NoProgress, Progress, RunningScore
 
 if TYPE_CHECKING:
@@ -266,26 +264,11 @@ def _interrupt(*_: object) -> None:
 _SECONDS_BETWEEN_UPDATES = 0.1
 # Width of a log's bar, at least: the numbers beside it say more.
 _SHORTEST_BAR = 1
-# The modules of the report that take longest to import.
-_REPORT_MODULES = ("answerkey.report.terminal", "rich.console", "rich.table", "rich.columns")
 
 
 def progress_for_terminal(*, quiet: bool = False, doing: str = "asking") -> Progress:
     """A progress bar if stderr is a terminal, else nothing."""
-    if quiet:
-        return NoProgress()
-    return ProgressBar(doing) if sys.stderr.isatty() else _ReportLoader()
-
-
-class _ReportLoader(NoProgress):
-    """Shows nothing, but imports what the report needs while the chatbot is answering."""
-
-    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
-        Thread(target=self._load, name="answerkey-report", daemon=True).start()
-
-    def _load(self) -> None:
-        for module in _REPORT_MODULES:
-            load_object(module)
+    return ProgressBar(doing) if sys.stderr.isatty() and not quiet else NoProgress()
 
 
 class ProgressBar:
