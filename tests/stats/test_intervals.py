@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+import answerkey
 from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
 
 
@@ -99,3 +100,18 @@ def test_coverage_on_scores_of_a_good_chatbot(rate: float, n: int) -> None:
         assert isinstance(found, Interval)
         held += found.low <= truth <= found.high
     assert 0.92 <= held / trials <= 0.985
+
+
+def test_a_group_with_most_of_the_questions_is_named() -> None:
+    def run(largest: int) -> answerkey.Run:
+        questions = [
+            {"id": f"q{n}", "question": f"Say {n}?", "expected_keywords": [f"<{n}>"]}
+            | ({"group": "tax"} if n < largest else {})
+            for n in range(12)
+        ]
+        return answerkey.evaluate(questions, lambda question: f"<{question[4:-1]}>")
+
+    [warning] = [line for line in run(5).warnings if "one group" in line]
+    assert warning.startswith("one group has 5 of 12 questions: intervals are too narrow")
+    assert run(5).summary.largest_unit == 5
+    assert not any("one group" in line for largest in (1, 4, 12) for line in run(largest).warnings)

@@ -22,6 +22,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import lowest_score, round_score
 from answerkey.protocols import Direction
 from answerkey.stats.distributions import t_quantile
+from answerkey.stats.intervals import dominant_unit
 from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
 from answerkey.stats.sequential import SequentialResult
 
@@ -308,12 +309,9 @@ class PairedRuns:
                     "verdict less certain than its p-value says"
                 )
         if self._units is not None:
-            counts = np.unique(self._units, return_counts=True)[1]
-            if len(counts) > 1 and counts.max() > len(self._units) / 3:
-                yield (
-                    f"one group has {counts.max()} of {len(self._units)} questions: intervals are too narrow "
-                    "(they hold the truth in 80 to 90% of cases, not 95%); add questions of other groups"
-                )
+            largest = int(np.unique(self._units, return_counts=True)[1].max())
+            if dominant := dominant_unit(largest, len(self._units)):
+                yield dominant
 
     def sides(self) -> tuple[Side, Side]:
         """Return both runs over the paired questions."""

@@ -48,6 +48,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     questions: int
     # What the intervals count: questions, or the groups that they belong to; None in runs kept before they were counted.
     units: int | None = None
+    # Scored questions of the largest unit; None in runs stored before they were counted.
+    largest_unit: int | None = None
     # Trials that have a score, and the replies of all: a conversation's trial has one for every turn.
     trials: int
     # Of these trials, those that passed; `passed` below counts questions, by the mean of their trials.

@@ -615,6 +615,7 @@ def _slice(key: SliceKey, counts: QuestionCounts, replies: ReplyCounts, names: M
         name=key.name,
         questions=counts.questions,
         units=counts.units,
+        largest_unit=counts.moments(SCORE).largest,
         trials=replies.trials,
         trials_passed=replies.passed,
         trial_pass_rate=round_score(replies.passed / replies.trials) if replies.trials else None,

@@ -15,6 +15,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial, round_down
 from answerkey.model.summary import BAD_ROW, Summary
+from answerkey.stats.intervals import dominant_unit
 from answerkey.store import open_store
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
             f"replies of run {info.made_from} were reused where question and target are unchanged: their latency is "
             "ignored, and the server is assumed unchanged"
         )
+    if dominant := dominant_unit(summary.largest_unit or 0, sum(summary.grades.values())):
+        lines.append(dominant)
     if summary.expecting_nothing:
         lines.append(
             f"{summary.expecting_nothing} of {summary.questions} questions expect nothing of the text: any text has full "

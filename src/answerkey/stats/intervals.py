@@ -193,6 +193,11 @@ class UnitMoments:
         self.bounded = self.bounded and other.bounded
 
     @property
+    def largest(self) -> int:
+        """The number of values in the largest unit; 0 without any."""
+        return max(self.extremes, default=0)
+
+    @property
     def mean(self) -> float:
         """The mean of all values."""
         return self.total / (self.count << _SHIFT)
@@ -214,6 +219,16 @@ class UnitMoments:
             farthest=farthest / (n << _SHIFT),
             bounded=self.bounded,
         )
+
+
+def dominant_unit(largest: int, questions: int) -> str:
+    """Say that one unit has too many of the questions for the intervals to hold; empty if it has not."""
+    if not 1 < largest < questions or largest <= questions / 3:
+        return ""
+    return (
+        f"one group has {largest:,} of {questions:,} questions: intervals are too narrow (they hold the truth in 80 to 90% of "
+        "cases, not 95%); add questions of other groups"
+    )
 
 
 # Repeats of questions whose outcome changed.
