@@ -9,6 +9,7 @@ from answerkey.model.comparison import Comparison, Measure, QuestionChange, Side
 from answerkey.model.options import Scoring
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Slice, Summary
+from answerkey.report.wording import gate_words
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.intervals import Interval
 from answerkey.stats.paired import Difference, Verdict
@@ -271,3 +272,9 @@ def test_a_gate_on_groundedness_needs_a_judge_or_model(gate: str) -> None:
     with pytest.raises(UsageError, match=r"\[grounded\] links = true"):
         check_gates(["linked > 0.5"], make_grader(Scoring()).directions)
     assert check_gates([gate], {"groundedness": "higher"})
+
+
+def test_a_bound_of_an_interval_is_named_as_one_sided() -> None:
+    low, plain = evaluate("score_low >= 0.5", "score >= 0.5")
+    assert "the true value is below it with a probability of 2.5%" in gate_words(low)
+    assert gate_words(plain) == "score >= 0.5: the value is 0.900"

@@ -387,7 +387,8 @@ def compare_runs(
     score, sides = runs.score(), runs.sides()
     difference = score.difference
     assert difference is not None  # scores are bounded
-    detectable = _detectable(difference)
+    detectable, flips = _detectable(difference), runs.flips()
+    broken = sum(flip.kind == "broken" for flip in flips)
     return Comparison(
         base=sides[0],
         candidate=sides[1],
@@ -401,13 +402,11 @@ def compare_runs(
         margin=margin,
         detectable=None if detectable is None else round_score(detectable),
         unseen=round_score(unseen_rate(difference.units, level)),
-        reasons=tuple(
-            _reasons(score, detectable, margin, f"answerkey plan {base.info.id} {candidate.info.id}")
-        ),
+        reasons=tuple(_reasons(score, detectable, margin, base.info, candidate.info, broken=broken)),
         components=tuple(runs.family(base.components, candidate.components, graded=True)),
         metrics=tuple(runs.family(base.metrics, candidate.metrics, graded=False)),
         categories=tuple(runs.categories()),
-        flips=runs.flips(),
+        flips=flips,
         losses=runs.losses(),
         pass_rate=runs.pass_rate(),
         latency=runs.lower_is_better(
@@ -462,8 +461,16 @@ def _detectable(difference: Difference) -> float | None:
     return min((quantile + t_quantile(0.8, df)) * error, 1.0)
 
 
-def _reasons(score: Measure, detectable: float | None, margin: float | None, planning: str) -> Iterator[str]:
-    """Say what the verdict rests on; `planning` is the command that plans a larger comparison."""
+def _reasons(
+    score: Measure,
+    detectable: float | None,
+    margin: float | None,
+    base: RunInfo,
+    candidate: RunInfo,
+    *,
+    broken: int,
+) -> Iterator[str]:
+    """Say what the verdict rests on, and which command shows more."""
     difference = score.difference
     assert difference is not None  # scores are bounded
     if score.verdict == "same" and margin is not None:
@@ -481,7 +488,15 @@ def _reasons(score: Measure, detectable: float | None, margin: float | None, pla
         else:
             yield (
                 f"this comparison can only detect differences of {100 * detectable:.1f} points or more; how many questions "
-                f"a smaller one needs: {planning} --difference {_smaller(detectable):g}"
+                f"a smaller one needs: answerkey plan {base.id} {candidate.id} --difference {_smaller(detectable):g}"
+            )
+        if broken and not base.is_log and not candidate.is_log and candidate.confirmation is None:
+            questions = (
+                "question passed before and fails" if broken == 1 else "questions passed before and fail"
+            )
+            yield (
+                f"{broken} {questions} now; whether that is chance: answerkey run --baseline {base.id} --confirm 5 "
+                "with the target and questions of the candidate"
             )
     yield from _unseen_reasons(difference)
 

@@ -221,7 +221,15 @@ def suspected_lines(summary: Summary) -> list[str]:
 
 def gate_words(gate: GateResult) -> str:
     """A gate with its value: `score >= 0.9: the value is 0.866`."""
-    return f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}"
+    return f"{gate.gate}: the value is {gate_value(gate.value)}{_bound_words(gate)}{gate.because}"
+
+
+def _bound_words(gate: GateResult) -> str:
+    """Which end of an interval a gate's value is: one-sided, so that the truth is beyond it in 2.5% of cases."""
+    end = {"low": "below", "high": "above"}.get(gate.gate.split(maxsplit=1)[0].rpartition("_")[2])
+    if end is None or gate.value is None:
+        return ""
+    return f", one end of the 95% interval (the true value is {end} it with a probability of 2.5%)"
 
 
 def money(amount: float) -> str:
