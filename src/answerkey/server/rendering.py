@@ -220,7 +220,8 @@ def compare_in_turn(store: SqlStore, pairs: Sequence[tuple[RunInfo, RunInfo]]) -
     missing = []
     for infos in pairs:
         known = _comparisons.known(_key(store, infos))
-        if known is None and time.thread_time() - begun > _TREND_S:
+        late = _filling.locked() or time.thread_time() - begun > _TREND_S
+        if known is None and late:
             missing.append(infos)
         else:
             known = known or _comparison_if_any(store, infos)
