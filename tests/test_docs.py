@@ -22,7 +22,7 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_screenshots_are_there_and_small() -> None:
-    for image in ("report.png",):
+    for image in ("report.png", "dashboard.png", "dashboard-compare.png"):
         assert 10_000 < (ROOT / "docs" / "images" / image).stat().st_size < 300_000
 
 
