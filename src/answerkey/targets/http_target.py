@@ -44,7 +44,7 @@ from answerkey.text.normalise import clean_text, decode_text
 from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import failure_message, kind_of_status, read_failure
 from answerkey.transcripts.formats import streamed
-from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json
+from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json, decode_strict_json
 from answerkey.transcripts.payloads import ReplyMapping, map_events, note_raw, reply_from_payload
 from answerkey.transcripts.streams import (
     STREAM_KINDS,
@@ -357,10 +357,14 @@ async def _from_stream(
 def _from_body(
     response: Response, body: bytes, mapping: ReplyMapping | None, context: QuestionContext
 ) -> Reply:
+    is_json = response.content_type == "application/json" or response.content_type.endswith("+json")
+    if is_json and response.charset in (None, "utf-8"):
+        # Most replies; what is not JSON by the standard is read below.
+        with suppress(ValueError):
+            return reply_from_payload(decode_strict_json(body), mapping=mapping, context=context)
     text, wrong = decode_text(body, response.charset)
     if wrong is not None:
         return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))
-    is_json = response.content_type == "application/json" or response.content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
             return reply_from_payload(decode_json(text), mapping=mapping, context=context)
