@@ -154,7 +154,7 @@ def start_up(folder: Path, rounds: int) -> None:
             ratios = [
                 measured(*command)[1] / measured(sys.executable, "-c", "pass")[1] for _ in range(rounds)
             ]
-            print(f"- {name}: {spread(ratios)}")
+            print(f"{name}: {spread(ratios)}")
     finally:
         bot.kill()
 
