@@ -9,6 +9,7 @@ import pytest
 
 import answerkey
 from answerkey.datasets.golden_sets import parse_question
+from answerkey.golden.mutants import wrong_replies
 from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
@@ -68,6 +69,63 @@ def test_a_bot_that_calls_every_tool_and_repeats_the_question_is_tried() -> None
     assert result.trivial.questions[0].passed
     assert "repeats the question" in result.trivial.questions[0].because
     assert "the question itself contains August, 2024, rental" in result.trivial.questions[0].because
+
+
+def test_the_floor_names_the_bot_that_calls_every_tool_and_repeats_the_question(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    tools = ["query_database", "search_document_content", "list_business_documents"]
+    subjects = ["rental income", "property taxes", "operating agreement", "insurance policies", "mortgage"]
+    rows = [
+        {
+            "question": f"What can you tell me about our {subject} in 2025?",
+            "expected_tools": [tools[index % 3]],
+            "expected_keywords": [*subject.split(), "2025"],
+        }
+        for index, subject in enumerate(subjects)
+    ]
+    audited = command("audit", write_rows("golden.jsonl", *rows))
+    assert "Floor 1.000: a bot that calls every tool and repeats the question passes 5 of 5" in audited.out
+
+
+def test_a_denied_answer_is_reported_apart(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    out = command("audit", write_rows("golden.jsonl", {"id": "b", **EIN})).out
+    assert (
+        "Not counted in the strength, refused: the right text without its tool 100% · the right reply denied"
+        in out
+    )
+    assert "No keyword sees that the right value is denied or hidden in a list" in out
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "operators"),
+    [
+        ("How much do we owe on the cabin?", "We owe $271,872 to Sneffels Community Bank.", {"asked figure"}),
+        ("Which month had the highest costs?", "January 2024 with $1,125.", {"date"}),
+        ("Who approved order 5520?", "Marcus Vale approved it on June 9, 2023.", {"name"}),
+        ("What is the address of the office?", "It is at 318 Main St, Delta, for $900.", {"name"}),
+        ("Did we file the report?", "Yes, with FinCEN on February 27, 2024.", set()),
+        ("What does the policy not cover?", "Flood, mold and damage by pets above $500.", set()),
+        (
+            "What was the rent in 2019?",
+            "There is no record of any rent in 2019.",
+            {"made-up answer"},
+        ),
+    ],
+)
+def test_only_what_is_asked_for_is_changed(question: str, reply: str, operators: set[str]) -> None:
+    other = {
+        "question": "Who is the agent?",
+        "expected_keywords": ["Ann"],
+        "reference_answer": "It is Ann Lee.",
+    }
+    row = {"question": question, "expected_keywords": ["x"], "reference_answer": reply}
+    [(_, [mutants]), _] = wrong_replies(question_set(row, other))
+    facts = [mutant for mutant in mutants if mutant.family == "fact"]
+    assert {mutant.operator for mutant in facts} == operators
+    assert all("Bank." in (mutant.reply.text or "") for mutant in facts if "Bank." in reply)
 
 
 def test_the_tools_of_the_most_similar_question_are_tried() -> None:

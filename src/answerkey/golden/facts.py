@@ -35,7 +35,7 @@ class Fact(msgspec.Struct, frozen=True):
     is_doubtful: bool = False
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=65_536)
 def facts_of(text: str) -> tuple[Fact, ...]:
     """Every fact of a text, in order and without overlaps.
 

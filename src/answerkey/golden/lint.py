@@ -329,7 +329,7 @@ def _contained_keywords(turn: Question, vocabulary: Vocabulary) -> Iterator[_Val
 
 
 def _found_in(
-    place: Literal["question", "reference_answer"],
+    source: Literal["question", "reference_answer"],
     field: Literal["expected_keywords", "forbidden_keywords"],
     *,
     contained: bool = True,
@@ -337,7 +337,7 @@ def _found_in(
     """Keywords that the question or the reference answer contains, or does not."""
 
     def check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
-        text = getattr(turn, place)
+        text = getattr(turn, source)
         for keyword in _contained(getattr(turn, field), text, contained=contained) if text else ():
             yield {"keyword": _quoted(keyword)}
 

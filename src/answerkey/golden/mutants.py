@@ -13,6 +13,7 @@ runner-up. A reply that declines has no answer to change.
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal
 from zlib import crc32
@@ -35,6 +36,7 @@ APART: tuple[Family, ...] = ("wrong_tool", "adversarial")
 _MADE_UP = "It is $4,217, as recorded on March 3."
 _SIMILAR = 3
 _SHORTEST_NAME = 4
+_MOST_NAMES = 200
 _SEEN = Observation(tools_observed=True)
 # A changed figure differs by at least this share, so that no usual tolerance accepts it.
 _MIN_CHANGE = 0.05
@@ -134,92 +136,70 @@ def wrong_replies(
     >>> mutants[0].family, mutants[0].operator
     ('fact', 'asked figure')
     """
-    good = {
-        (question.id, index): reply
+    turns = [
+        _Turn(question, turn, good_reply(turn, recorded.get((question.id, index))))
         for question in questions
         for index, turn in enumerate(question.asks)
-        if (reply := good_reply(turn, recorded.get((question.id, index)))) is not None
-    }
-    maker = _MutantMaker(questions, good, seed=seed)
+    ]
+    maker = _MutantMaker(turns, seed=seed)
+    first = 0
     for question in questions:
+        positions = range(first, first + len(question.asks))
+        first = positions.stop
         if only is None or question.id in only:
-            yield question, [maker.mutants(question, index) for index in range(len(question.asks))]
+            yield question, [maker.mutants(position) for position in positions]
+
+
+class _Turn:
+    """A question, or one turn of a conversation, with its good reply."""
+
+    def __init__(self, question: Question, turn: Question, good: GoodReply | None) -> None:
+        self.question, self.turn, self.good = question, turn, good
+        self.text = ((good and good.reply.text) or "")[:MAX_CHARACTERS]
+
+    @cached_property
+    def declines(self) -> bool:
+        """Whether the good reply says that there is no answer."""
+        from answerkey.detect.abstention.model import declines  # its words are read from a file
+
+        return not self.turn.answerable or declines(self.turn.question, self.text)
 
 
 class _MutantMaker:
-    """Makes the mutants of each question of a set, the same ones every time."""
+    """Makes the mutants of each turn of a set, the same ones every time."""
 
-    def __init__(
-        self, questions: QuestionSet, good: Mapping[tuple[str, int], GoodReply], *, seed: int = 0
-    ) -> None:
-        """`good` is by (question id, index of the turn)."""
-        self._seed = seed
-        self._turns = [
-            (question, index, turn) for question in questions for index, turn in enumerate(question.asks)
-        ]
-        self._positions = {
-            (question.id, index): offset for offset, (question, index, _) in enumerate(self._turns)
-        }
-        self._good = good
-        self._words = [question_words(turn.question) for _, _, turn in self._turns]
+    def __init__(self, turns: Sequence[_Turn], *, seed: int) -> None:
+        self._turns, self._seed = turns, seed
+        self._words = [question_words(one.turn.question) for one in turns]
         self._index = SimilarTexts(self._words)
-        self._names = _NamePool(good.values())
-        # Good reply → whether it declines.
-        self._declined: dict[str, bool] = {}
-
-    def mutants(self, question: Question, index: int) -> list[Mutant]:
-        """The wrong replies to one turn; empty if there is no good reply to make them from."""
-        turn = question.asks[index]
-        good = self._good.get((question.id, index))
-        if good is None:
-            return []
-        declines = self._declines(turn, good)
-        subject = _Subject(
-            turn, good, declines=declines, seed=self._seed + crc32(f"{question.id}/{index}".encode())
+        self._names = _name_pool(one.text for one in turns)
+        keywords = (
+            text for one in turns for keyword in one.turn.expected_keywords for text in key_texts(keyword)
         )
-        wrong = [*subject.wrong_facts(self._names), *subject.nothing()]
-        wrong += self._of_similar_questions(question, index, good, declines=declines)
+        self._all_keywords = ", ".join(islice(dict.fromkeys(keywords), 200))
+
+    def mutants(self, position: int) -> list[Mutant]:
+        """The wrong replies to one turn; empty if there is no good reply to make them from."""
+        one = self._turns[position]
+        if one.good is None:
+            return []
+        subject = _Subject(one, one.good, self._names, seed=self._seed + crc32(one.turn.question.encode()))
+        wrong = [*subject.wrong_facts(), *subject.nothing()]
+        count = _SIMILAR + len(one.question.asks)
+        for other in self._index.others(position, self._words[position], count):
+            similar = self._turns[other]
+            # The other turns of a conversation are about the same thing, and to decline is right here too.
+            if (
+                similar.question is not one.question
+                and similar.good is not None
+                and similar.turn.question != one.question.question
+                and not (one.declines and similar.declines)
+            ):
+                text = similar.good.reply.text or ""
+                wrong.append(subject.mutant("subject", f"reply to {similar.question.id}", text))
         wrong = [mutant for mutant in wrong if not subject.is_right(mutant.reply.text or "")]
         wrong += subject.reported_apart(self._all_keywords)
         return _distinct(wrong)
-
-    def _of_similar_questions(
-        self, question: Question, index: int, good: GoodReply, *, declines: bool
-    ) -> Iterator[Mutant]:
-        position = self._positions[question.id, index]
-        for other in self._index.others(position, self._words[position], _SIMILAR + len(question.asks)):
-            other_question, other_index, other_turn = self._turns[other]
-            reply = self._good.get((other_question.id, other_index))
-            # The other turns of a conversation are about the same thing, and to decline is right here too.
-            if (
-                other_question is not question
-                and reply is not None
-                and other_turn.question != question.question
-                and not (declines and self._declines(other_turn, reply))
-            ):
-                text = reply.reply.text or ""
-                yield Mutant("subject", f"reply to {other_question.id}", _with_text(good.reply, text))
-
-    def _declines(self, turn: Question, good: GoodReply) -> bool:
-        """Whether the good reply to a turn says that there is no answer."""
-        if not turn.answerable:
-            return True
-        from answerkey.detect.abstention.model import declines  # its words are read from a file
-
-        text = (good.reply.text or "")[:MAX_CHARACTERS]
-        if text not in self._declined:
-            self._declined[text] = declines(turn.question, text)
-        return self._declined[text]
-
-    @cached_property
-    def _all_keywords(self) -> str:
-        words = (
-            text
-            for _, _, turn in self._turns
-            for keyword in turn.expected_keywords
-            for text in key_texts(keyword)
-        )
-        return ", ".join(list(dict.fromkeys(words))[:200])
 
 
 def _distinct(mutants: Iterable[Mutant]) -> list[Mutant]:
@@ -230,18 +210,18 @@ def _distinct(mutants: Iterable[Mutant]) -> list[Mutant]:
     return list(seen.values())
 
 
-def _with_text(reply: Reply, text: str) -> Reply:
-    return msgspec.structs.replace(reply, text=text)
+# A name's key and its text.
+_Names = Sequence[tuple[Hashable, str]]
 
 
 class _Subject:
-    """One turn with its good reply."""
+    """One turn with its good reply, and what of it is asked for."""
 
-    def __init__(self, turn: Question, good: GoodReply, *, declines: bool, seed: int) -> None:
-        self._turn, self._good, self._seed = turn, good.reply, seed
-        self._text = (good.reply.text or "")[:MAX_CHARACTERS]
+    def __init__(self, one: _Turn, good: GoodReply, names: _Names, *, seed: int) -> None:
+        self._turn, self._good, self._text = one.turn, good.reply, one.text
+        self._names, self._seed, self._declines = names, seed, one.declines
+        turn = one.turn
         self._asked = answer_shape(turn.question)
-        self._declines = declines
         self._in_question = {fact.key for fact in facts_of(turn.question)}
         self._question_words = set(Words(turn.question).keys)
         texts = [text for keyword in turn.expected_keywords for text in key_texts(keyword)]
@@ -327,19 +307,20 @@ class _Subject:
         is_asked = self._asked.parts and self._asked.unit in ("", "count")
         return counts and not _CURRENCY.search(before) and not is_asked and fact.key not in self._key
 
-    def wrong_facts(self, names: "_NamePool") -> Iterator[Mutant]:
+    def wrong_facts(self) -> Iterator[Mutant]:
         """The good reply with what was asked for changed."""
         if self._declines:
-            yield self._mutant("fact", "made-up answer", _MADE_UP)
+            yield self.mutant("fact", "made-up answer", _MADE_UP)
             return
-        change = partial(self._other, names)
         alone = self._asked_figure()
         if alone is not None:
-            yield from self._changed("asked figure", [alone], change)
+            yield from self._changed("asked figure", [alone], self._other)
             yield from self._another_row(alone)
         if len({fact.key for fact in self._facts}) > (alone is not None):
             kinds = {_KIND_NAMES[fact.kind] for fact in self._facts}
-            yield from self._changed("every fact" if len(kinds) > 1 else kinds.pop(), self._facts, change)
+            yield from self._changed(
+                "every fact" if len(kinds) > 1 else kinds.pop(), self._facts, self._other
+            )
 
     def _asked_figure(self) -> Fact | None:
         """The figure that is asked for, where that is one: the only one, that of the key, or the first."""
@@ -371,20 +352,26 @@ class _Subject:
             parts += self._text[position : fact.start], other
             position = fact.end
         if position:
-            yield self._mutant("fact", operator, "".join([*parts, self._text[position:]]))
+            yield self.mutant("fact", operator, "".join([*parts, self._text[position:]]))
 
-    def _mutant(self, family: Family, operator: str, text: str) -> Mutant:
-        return Mutant(family, operator, _with_text(self._good, text))
+    def mutant(self, family: Family, operator: str, text: str) -> Mutant:
+        """The good reply with another text."""
+        return Mutant(family, operator, msgspec.structs.replace(self._good, text=text))
 
-    def _other(self, names: "_NamePool", fact: Fact, text: str) -> str | None:
+    def _other(self, fact: Fact, text: str) -> str | None:
         """Another fact of the same kind, in the same form."""
         if fact.kind in ("date", "time"):
             return self._other_date(text)
         if fact.kind != "name":
             return self._other_figure(text)
-        stated = {one.key for one in facts_of(self._text)}
-        excluded = self._in_question | self._key | self._reference | stated
-        return names.another(text, excluded, self._seed + crc32(text.casefold().encode()))
+        excluded = {one.key for one in facts_of(self._text)}
+        excluded |= self._in_question | self._key | self._reference
+        seed, size = self._seed + crc32(text.casefold().encode()), len(text.split())
+        count = len(self._names)
+        ordered = [self._names[(seed + offset) % count] for offset in range(count)]
+        fits = [name for key, name in ordered if key not in excluded and name.lower() not in text.lower()]
+        # With as many words, else any other.
+        return next((name for name in fits if len(name.split()) == size), fits[0] if fits else None)
 
     def _another_row(self, figure: Fact) -> Iterator[Mutant]:
         """The value of the same column in another row of a tool result."""
@@ -450,17 +437,17 @@ class _Subject:
         if self._declines:
             return
         if not _SAYS_NONE.match(self._text):
-            yield self._mutant("nothing", "nothing found", NOTHING_FOUND)
+            yield self.mutant("nothing", "nothing found", NOTHING_FOUND)
             echoed = f"There is nothing recorded for: {self._turn.question}"
-            yield self._mutant("nothing", "nothing found, question repeated", echoed)
-        yield self._mutant("nothing", "empty talk", EMPTY_TALK)
+            yield self.mutant("nothing", "nothing found, question repeated", echoed)
+        yield self.mutant("nothing", "empty talk", EMPTY_TALK)
         # Where the answer may be in words, it may be in what is left.
         if self._facts and self._asked.parts:
             cut = self._text[
                 : min(fact.start for fact in facts_of(self._text) if fact.key not in self._in_question)
             ].strip()
             if cut:
-                yield self._mutant("nothing", "cut before the first fact", cut)
+                yield self.mutant("nothing", "cut before the first fact", cut)
 
     def reported_apart(self, all_keywords: str) -> Iterator[Mutant]:
         """The right text without its tools, denied, and among everything else."""
@@ -468,8 +455,8 @@ class _Subject:
             without = msgspec.structs.replace(self._good, tool_calls=())
             yield Mutant("wrong_tool", "right text without the tool", without)
         if self._turn.answerable:
-            yield self._mutant("adversarial", "denied", f"It is not true that: {self._text}")
-            yield self._mutant("adversarial", "everything listed", all_keywords)
+            yield self.mutant("adversarial", "denied", f"It is not true that: {self._text}")
+            yield self.mutant("adversarial", "everything listed", all_keywords)
 
     def is_right(self, text: str) -> bool:
         """Whether the reply to another question answers this one too, or a person marked a text as right."""
@@ -493,32 +480,16 @@ _KIND_NAMES = {
 }
 
 
-class _NamePool:
-    """The names of a set's good replies, to put in each other's offset."""
-
-    def __init__(self, good: Iterable[GoodReply]) -> None:
-        names: dict[Hashable, str] = {}
-        for one in good:
-            text = (one.reply.text or "")[:MAX_CHARACTERS]
-            for fact in facts_of(text):
-                name = text[fact.start : fact.end]
-                if (
-                    fact.kind == "name"
-                    and not fact.is_doubtful
-                    and len(name) >= _SHORTEST_NAME
-                    and not name.isupper()
-                    and not _NUMBER_FOLLOWS.match(text[fact.end :])
-                ):
-                    names.setdefault(fact.key, name)
-        self._names = list(names.items())
-
-    def another(self, text: str, excluded: set[Hashable], seed: int) -> str | None:
-        """A name with as many words, else any other."""
-        size = len(text.split())
-        count = len(self._names)
-        ordered = [self._names[(seed + offset) % count] for offset in range(min(count, 200))]
-        fits = [name for key, name in ordered if key not in excluded and name.lower() not in text.lower()]
-        return next((name for name in fits if len(name.split()) == size), fits[0] if fits else None)
+def _name_pool(texts: Iterable[str]) -> _Names:
+    """Names of a set's good replies, to put in each other's place."""
+    names: dict[Hashable, str] = {}
+    for text in texts:
+        for fact in facts_of(text) if len(names) < _MOST_NAMES else ():
+            name = text[fact.start : fact.end]
+            is_name = fact.kind == "name" and not fact.is_doubtful and not name.isupper()
+            if is_name and len(name) >= _SHORTEST_NAME and not _NUMBER_FOLLOWS.match(text[fact.end :]):
+                names.setdefault(fact.key, name)
+    return list(names.items())
 
 
 def _evidence_keys(evidence: Evidence) -> set[Hashable]:
