@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["npm_version", "run_node"]
+__all__ = ["npm_version", "read_cases", "run_node"]
 
 _PLACE = Path(sys.argv[1])
 
@@ -24,3 +24,22 @@ def run_node(program: str, *arguments: str) -> str:
         ["node", program, *arguments], cwd=_PLACE, capture_output=True, check=True, text=True, timeout=60
     )
     return ran.stdout
+
+
+def read_cases(package: str, program: str) -> int:
+    """Read what a program prints of each case, and keep it for the tests; the number of cases that are read wrongly."""
+    from recording import QUESTION, problem_with, write
+
+    from answerkey.transcripts.conversation import QuestionContext
+    from answerkey.transcripts.payloads import Streamed, reply_from_object
+
+    made = json.loads(run_node(program, QUESTION))
+    wrong = 0
+    for name, payload in made["cases"].items():
+        streams = name.endswith("stream")
+        given = Streamed(payload) if streams else payload
+        problem = problem_with(reply_from_object(given, context=QuestionContext(QUESTION)), "everything")
+        wrong += problem is not None
+        print(f"{package} {made['version']} {name}: {problem or 'everything seen'}")
+        write(package, made["version"], name, "everything", streams, payload)
+    return wrong

@@ -21,6 +21,7 @@ LAST = ("examples/langgraph/agent.py",)
 _EXPORT = ("@opentelemetry/sdk-trace-node@2.12.0", "@opentelemetry/exporter-trace-otlp-http@0.223.1")
 NODE = {
     "interop/bots/ai_sdk.py": ("ai@6.0.326",),
+    "interop/bots/mastra.py": ("@mastra/core@1.71.0", "ai@6.0.326"),
     "interop/traces/ai_sdk_6.py": ("ai@6.0.326", *_EXPORT),
     "interop/traces/ai_sdk_7.py": ("ai@7.0.169", "@ai-sdk/otel@1.0.169", *_EXPORT),
 }

@@ -46,6 +46,10 @@ def test_a_packages_own_objects(name: str) -> None:
     payload: Any = Streamed(recorded["payload"]) if recorded["streams"] else recorded["payload"]
     check(reply_from_object(payload, context=QuestionContext(recorded["question"])), recorded["seen"])
     check(reply_from_object(payload), recorded["seen"])
+    if name == "openai-agents-result":
+        usage = reply_from_object(payload).usage
+        assert usage is not None
+        assert (usage.input_tokens, usage.output_tokens) == (22, 14)
 
 
 @pytest.mark.parametrize("ending", ["eval", "json"])
@@ -62,7 +66,7 @@ def test_whole_logs_of_inspect(ending: str) -> None:
 def test_every_package_of_the_table_is_there() -> None:
     packages = {recorded["package"] for recorded in RECORDED.values()}
     assert packages == {
-        *("agent-framework-core", "google-adk", "semantic-kernel"),
+        *("agent-framework-core", "google-adk", "semantic-kernel", "mastra"),
         *("openai", "anthropic", "google-genai", "ollama", "langgraph", "litellm", "openai-agents"),
         *("pydantic-ai-slim", "claude-agent-sdk", "llama-index-core", "smolagents", "autogen-agentchat"),
         *("crewai", "mcp", "ag-ui-protocol", "a2a-sdk", "ai", "strands-agents", "haystack-ai", "dspy"),

@@ -337,10 +337,26 @@ def _sdk_result(payload: JsonObject, context: QuestionContext) -> Reply:
 def _sdk_step(step: JsonObject) -> JsonObject:
     """One step: its parts in order, or its text, calls, results and sources under names of their own."""
     parts: list[Json] = [*as_dicts(step.get("content"))]
-    if not parts:
-        parts += [{"type": "text", "text": step["text"]}] if isinstance(step.get("text"), str) else []
-        for name, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result"), ("sources", "source")):
-            parts += [{**part, "type": kind} for part in as_dicts(step.get(name))]
+    listed: list[JsonObject] = []
+    for name, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result"), ("sources", "source")):
+        # Mastra has the fields in a payload, and not all calls in the content.
+        listed += [
+            {**part, **as_dict(part.get("payload")), "type": kind} for part in as_dicts(step.get(name))
+        ]
+    held = {(part.get("type"), part.get("toolCallId")) for part in as_dicts(parts)}
+    if not {("tool-call", part.get("toolCallId")) for part in listed if part["type"] == "tool-call"} <= held:
+        known = {(part["type"], part.get("toolCallId")) for part in listed}
+        rest = [part for part in as_dicts(parts) if (part.get("type"), part.get("toolCallId")) not in known]
+        texts: list[JsonObject] = (
+            [{"type": "text", "text": step["text"]}] if isinstance(step.get("text"), str) else []
+        )
+        parts = [*(texts if not parts else []), *listed, *rest]
+    elif not parts:
+        parts = (
+            [{"type": "text", "text": step.get("text")}, *listed]
+            if isinstance(step.get("text"), str)
+            else [*listed]
+        )
     return {"role": "assistant", "content": parts, "usage": step.get("usage")}
 
 

@@ -242,7 +242,11 @@ _RESULTS: tuple[tuple[tuple[str, ...], Callable[[Any], Mapping[str, object]]], .
     # openai-agents.
     (
         ("to_input_list", "final_output"),
-        lambda run: {"messages": run.to_input_list(), "answer": run.final_output},
+        lambda run: {
+            "messages": run.to_input_list(),
+            "answer": run.final_output,
+            "usage": getattr(getattr(run, "context_wrapper", None), "usage", None),
+        },
     ),
     # pydantic-ai.
     (("all_messages", "output"), lambda run: {"messages": run.all_messages(), "answer": run.output}),

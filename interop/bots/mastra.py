@@ -1,0 +1,15 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = []
+# ///
+"""The npm package `@mastra/core`: runs node/mastra.mjs where the package was installed, and reads each of its cases."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from node_programs import read_cases
+
+if __name__ == "__main__":
+    sys.exit(read_cases("mastra", "mastra.mjs"))
