@@ -13,11 +13,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from answerkey.comparison.planning import Plan, Scenario
-from answerkey.golden.lint import SEVERITIES, Finding
-from answerkey.judge.alignment import Alignment
-from answerkey.judge.calibration import Calibration, Disagreement, Rate
-from answerkey.judge.pairwise import PairBias, Pairwise, Preference
 from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.judgement import JudgeRecord, LabelAgreement, RubricRecord, RubricVersion
 from answerkey.model.question import QuestionSet
@@ -42,15 +37,20 @@ from answerkey.report.wording import (
     points_text,
     score_text,
 )
-from answerkey.runs.setup import AskResult
-from answerkey.stats.agreement import Confusion
-from answerkey.stats.corrected_means import Corrected
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:
+    from answerkey.comparison.planning import Plan
     from answerkey.comparison.run_ranking import Ranking
+    from answerkey.golden.lint import Finding
+    from answerkey.judge.alignment import Alignment
+    from answerkey.judge.calibration import Calibration, Disagreement, Rate
+    from answerkey.judge.pairwise import PairBias, Pairwise, Preference
     from answerkey.runs.experiment import Experiment
+    from answerkey.runs.setup import AskResult
+    from answerkey.stats.agreement import Confusion
+    from answerkey.stats.corrected_means import Corrected
 
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
@@ -204,7 +204,7 @@ def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
         start = end
 
 
-def print_plan(plan: Plan) -> None:
+def print_plan(plan: "Plan") -> None:
     """Print what the existing questions can detect, and how many a difference needs."""
     console = make_console()
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
@@ -248,8 +248,10 @@ _SCENARIOS = {
 }
 
 
-def _needed_lines(plan: Plan) -> Iterator[str]:
+def _needed_lines(plan: "Plan") -> Iterator[str]:
     """What a plan finds, in each of its scenarios."""
+    from answerkey.comparison.planning import Scenario  # for this text only
+
     wanted = f"{100 * plan.goal.difference:.1f} points"
     scenarios = plan.scenarios or (
         Scenario(name="one way", needed=plan.needed, detectable=plan.detectable, power=plan.power),
@@ -293,7 +295,7 @@ _DISAGREEMENTS_SHOWN = 5
 _WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
 
 
-def calibration_lines(calibration: Calibration, *, judge: str, run: str) -> Iterator[str]:
+def calibration_lines(calibration: "Calibration", *, judge: str, run: str) -> Iterator[str]:
     """How well the judge agrees with people, then its corrected pass rate."""
     table = calibration.confusion
     yield f"{one_line(judge, 60)} against people · {one_line(run, 60)}"
@@ -348,7 +350,7 @@ def calibration_lines(calibration: Calibration, *, judge: str, run: str) -> Iter
         yield f"! {warning}"
 
 
-def _disagreement_lines(disagreements: Sequence[Disagreement]) -> Iterator[str]:
+def _disagreement_lines(disagreements: "Sequence[Disagreement]") -> Iterator[str]:
     for one in disagreements[:_DISAGREEMENTS_SHOWN]:
         passes = "the judge fails it, people: right" if one.right else "the judge passes it, people: wrong"
         yield f"  {one_line(one.id, 40)}: {passes} ({one.judge:.2f})  “{one_line(one.reply, 60)}”"
@@ -359,7 +361,7 @@ def _disagreement_lines(disagreements: Sequence[Disagreement]) -> Iterator[str]:
 
 
 def alignment_lines(
-    alignment: Alignment, judge: JudgeRecord, edited: RubricRecord | None, *, run: str
+    alignment: "Alignment", judge: JudgeRecord, edited: RubricRecord | None, *, run: str
 ) -> Iterator[str]:
     """A judge's agreement with people before and after an edit of its rubric, and what they disagree on."""
     rubric = _rubric_text(judge.rubric) + ("" if edited is None else f" → {_rubric_text(edited)}")
@@ -416,14 +418,14 @@ def rubric_lines(rows: Sequence[tuple[RunInfo, RubricRecord, RubricVersion | Non
         yield "no judged run in this store; judge one with: answerkey rescore RUN --judge MODEL"
 
 
-def _constant(table: Confusion) -> str:
+def _constant(table: "Confusion") -> str:
     """Who gave every reply the same verdict."""
     passes, right = table.true_positive + table.false_positive, table.true_positive + table.false_negative
     constant = [name for name, yes in (("the judge", passes), ("people", right)) if yes in (0, table.n)]
     return " and ".join(constant)
 
 
-def _needed(calibration: Calibration) -> str:
+def _needed(calibration: "Calibration") -> str:
     """How many more labels are needed."""
     aim = f"± {100 * calibration.half_width:g} points"
     if calibration.labels_needed is None:
@@ -432,7 +434,7 @@ def _needed(calibration: Calibration) -> str:
     return f"{aim}: " + (f"label about {more} more replies" if more > 0 else "there are enough labels")
 
 
-def pairwise_lines(pairwise: Pairwise) -> Iterator[str]:
+def pairwise_lines(pairwise: "Pairwise") -> Iterator[str]:
     """The judge's verdict on pairs of replies, then its figures."""
     yield f"Judged by {one_line(pairwise.model, 60)}, in both orders: {pairwise.verdict}"
     yield f"  candidate wins {pairwise.wins}, loses {pairwise.losses}, ties {pairwise.ties} of {pairwise.pairs} pairs"
@@ -453,8 +455,8 @@ def pairwise_lines(pairwise: Pairwise) -> Iterator[str]:
         yield f"! {one_line(warning, 300)}"
 
 
-def _bias_lines(bias: PairBias) -> Iterator[str]:
-    def lean_text(words: str, lean: Preference) -> str:
+def _bias_lines(bias: "PairBias") -> Iterator[str]:
+    def lean_text(words: str, lean: "Preference") -> str:
         return f"  {words} {lean.share:.0%} {_within(lean.interval, '.0%')} of {lean.n}"
 
     if bias.position is not None:
@@ -468,13 +470,13 @@ def _bias_lines(bias: PairBias) -> Iterator[str]:
         yield f"{line} pairs with equal scores{others}"
 
 
-def _direction(calibration: Calibration) -> str:
+def _direction(calibration: "Calibration") -> str:
     if calibration.bias_p_value is None or calibration.bias_p_value > 0.05:
         return "no clear bias"
     return "the judge is lenient" if calibration.bias > 0 else "the judge is harsh"
 
 
-def _rate(rate: Rate | Corrected | None, otherwise: str = "", form: str = ".1%") -> str:
+def _rate(rate: "Rate | Corrected | None", otherwise: str = "", form: str = ".1%") -> str:
     return otherwise if rate is None else f"{rate.value:{form}} {_within(rate.interval, form)}"
 
 
@@ -486,8 +488,10 @@ _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED = 20
 
 
-def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
+def print_findings(findings: "Sequence[Finding]", questions: QuestionSet) -> None:
     """Print findings as `file:line: severity code [id] message`, each with its remedy below."""
+    from answerkey.golden.lint import SEVERITIES  # for this text only
+
     console = make_console()
     name = one_line(_shown_path(questions), 200)
     for finding in findings:
@@ -530,14 +534,14 @@ _MOST_LINES = 60
 _MOST_UNREAD = 12
 
 
-def raw_text(result: AskResult) -> str:
+def raw_text(result: "AskResult") -> str:
     """The raw reply: JSON indented, anything else unchanged."""
     if isinstance(result.raw, str):
         return for_terminal(result.raw)
     return for_terminal(json.dumps(result.raw, indent=2, ensure_ascii=False))
 
 
-def print_asked(result: AskResult, console: Console) -> None:
+def print_asked(result: "AskResult", console: Console) -> None:
     """Print the question, the raw reply and how it was read."""
     took = milliseconds(result.reply.timings.latency_ms)
     asks = one_line(result.question.asks[-1].question, 200)
@@ -574,7 +578,7 @@ def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
         yield for_terminal(f"{part} = {json.dumps(expression, ensure_ascii=False)}")
 
 
-def _print_raw(result: AskResult, console: Console) -> None:
+def _print_raw(result: "AskResult", console: Console) -> None:
     emit(console, Text("raw reply", style="bold"))
     lines = raw_text(result).split("\n") if result.raw is not None else ["none"]
     for line in lines[:_MOST_LINES]:
@@ -583,7 +587,7 @@ def _print_raw(result: AskResult, console: Console) -> None:
         console.print(f"  … {len(lines) - _MOST_LINES} more lines; --raw prints them all", style="dim")
 
 
-def _parts(result: AskResult) -> Iterator[Text]:
+def _parts(result: "AskResult") -> Iterator[Text]:
     reply, read = result.reply, result.read
     for part, value in _values(reply).items():
         where = read.get(part, "")
