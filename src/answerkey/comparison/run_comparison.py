@@ -22,6 +22,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import lowest_score, round_score
 from answerkey.protocols import Direction
 from answerkey.stats.distributions import t_quantile
+from answerkey.stats.durations import percentiles
 from answerkey.stats.intervals import dominant_unit
 from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
 from answerkey.stats.sequential import SequentialResult
@@ -325,7 +326,7 @@ def _side(columns: Columns, positions: Ints) -> Side:
     latencies, costs = latencies[~np.isnan(latencies)], costs[~np.isnan(costs)]
     latency = None
     if len(latencies):
-        p50, p95 = np.percentile(latencies, (50, 95)).tolist()
+        p50, p95 = percentiles(latencies.tolist(), (50, 95))
         latency = {"mean": round(float(latencies.mean()), 3), "p50": round(p50, 3), "p95": round(p95, 3)}
     return Side(
         id=info.id,
