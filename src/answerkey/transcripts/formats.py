@@ -336,28 +336,20 @@ def _sdk_result(payload: JsonObject, context: QuestionContext) -> Reply:
 
 def _sdk_step(step: JsonObject) -> JsonObject:
     """One step: its parts in order, or its text, calls, results and sources under names of their own."""
-    parts: list[Json] = [*as_dicts(step.get("content"))]
-    listed: list[JsonObject] = []
-    for name, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result"), ("sources", "source")):
-        # Mastra has the fields in a payload, and not all calls in the content.
-        listed += [
-            {**part, **as_dict(part.get("payload")), "type": kind} for part in as_dicts(step.get(name))
-        ]
-    held = {(part.get("type"), part.get("toolCallId")) for part in as_dicts(parts)}
-    if not {("tool-call", part.get("toolCallId")) for part in listed if part["type"] == "tool-call"} <= held:
-        known = {(part["type"], part.get("toolCallId")) for part in listed}
-        rest = [part for part in as_dicts(parts) if (part.get("type"), part.get("toolCallId")) not in known]
-        texts: list[JsonObject] = (
-            [{"type": "text", "text": step["text"]}] if isinstance(step.get("text"), str) else []
-        )
-        parts = [*(texts if not parts else []), *listed, *rest]
-    elif not parts:
-        parts = (
-            [{"type": "text", "text": step.get("text")}, *listed]
-            if isinstance(step.get("text"), str)
-            else [*listed]
-        )
-    return {"role": "assistant", "content": parts, "usage": step.get("usage")}
+    parts = as_dicts(step.get("content"))
+    # Mastra has the fields in a payload, and not all calls in the content.
+    listed: list[JsonObject] = [
+        {**part, **as_dict(part.get("payload")), "type": kind}
+        for name, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result"), ("sources", "source"))
+        for part in as_dicts(step.get(name))
+    ]
+    held, known = ([(part.get("type"), part.get("toolCallId")) for part in one] for one in (parts, listed))
+    if not parts or any(key[0] == "tool-call" and key not in held for key in known):
+        text = step.get("text") if not parts else None
+        said: list[JsonObject] = [{"type": "text", "text": text}] if isinstance(text, str) else []
+        rest = [part for part, key in zip(parts, held, strict=True) if key not in known]
+        parts = [*said, *listed, *rest]
+    return {"role": "assistant", "content": [*parts], "usage": step.get("usage")}
 
 
 def _smolagents(payload: JsonObject, context: QuestionContext) -> Reply:
