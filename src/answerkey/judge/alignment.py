@@ -1,7 +1,7 @@
 """The alignment loop: does a judge agree better with people under an edited rubric?
 
 People's labels are split in two by the reply's unit. The disagreements on one half are shown, so that the rubric can be
-edited; the agreement on the other half, which nobody looked at, says whether the edit helped. A reply stays in its half
+edited; the agreement on the other half, which was not shown, says whether the edit helped. A reply stays in its half
 when more labels are added.
 """
 
@@ -19,7 +19,7 @@ from answerkey.stats.paired import Verdict, paired_difference, verdict_of
 
 # With fewer held-out labels, only a large change can be seen.
 _FEWEST_HELD_OUT = 20
-# After so many rubrics, the best one looks too good on the same held-out labels.
+# After more rubrics than this, the best one looks too good on the same held-out labels.
 _MOST_VERSIONS = 5
 
 
