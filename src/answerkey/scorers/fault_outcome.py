@@ -28,7 +28,7 @@ _WITHOUT_DATA = frozenset({"error", "timeout", "empty", "garbage", "rate_limit"}
 _DECLINES, _MAY_DECLINE, _MAY_DECLINE_WITHOUT_FIGURE, _MAY_DECLINE_UNANSWERABLE = 0.5, 0.3, 0.1, 0.05
 # A sentence alone says that a part is missing if it is at least this likely to decline.
 _PART_DECLINES = 0.25
-# Kinds whose result has other data instead of the true ones.
+# Kinds whose result has other data instead of the true data.
 _OTHER_DATA = frozenset({"wrong_record", "stale"})
 # Smaller whole numbers count what was found or is needed.
 _COUNTED = 12
@@ -106,7 +106,7 @@ class _Decision:
             or self._answered()
             or self._declined()
             or self._partly()
-            or self._question_outcome()
+            or self._asks_back()
             or self._stated()
             or Outcome(name="unclear", because="it neither states an answer nor says that it could not")
         )
@@ -243,7 +243,7 @@ class _Decision:
         because = f"it states “{stated[0].text}”, which a result has, and says that the rest is missing"
         return Outcome(name="partial", because=because, words=words)
 
-    def _question_outcome(self) -> Outcome | None:
+    def _asks_back(self) -> Outcome | None:
         """It asks the user something, and states no answer beside that."""
         questions = [
             (start, end)
@@ -298,7 +298,7 @@ class _Decision:
 
     @property
     def _unsupported(self) -> list[Link]:
-        """What it states that is in no result and not in the question."""
+        """What it states that no result has and no question or call asked about."""
         return [link for link in self._links if not link.where and not self._was_asked(link)]
 
     @cached_property
