@@ -38,6 +38,13 @@ def is_refused(before: Floats, after: Floats, times: int, source: Source) -> boo
     fell = source.binomial(times, after[base & ~candidate])
     if not (fell == 0).any():
         return False
+    # Those that never succeeded are asked until there are 20 replies in all.
+    silent = np.flatnonzero(base & ~candidate)[fell == 0]
+    further = max(math.ceil(20 / len(silent)) - times, 0)
+    fell[fell == 0] = source.binomial(further, after[silent])
+    if not (fell == 0).any():
+        return False
+    fell = np.minimum(fell, times)
     failing = after[~base & ~candidate][:20]
     asked = math.ceil(20 / max(len(failing), 1))
     groups = (
@@ -49,7 +56,7 @@ def is_refused(before: Floats, after: Floats, times: int, source: Source) -> boo
     )
     if not any(group.varied for group in groups):
         return True
-    return chance_of_no_success(groups, times) * len(fell) < 0.05
+    return chance_of_no_success(groups, times + further) * len(fell) < 0.05
 
 
 def repeats_section(trials: int, _sizes: Sequence[int], source: Source) -> None:

@@ -198,7 +198,7 @@ _ALPHA = 0.05
 # Changes of each kind that are asked again; with more, the mean shows the regression.
 _MOST_ASKED = 100
 # Questions that fail in both runs which are asked again before one is confirmed, and how often in total: whether hard
-# questions pass now and then shows only on those.
+# questions pass now and then shows only on those. The questions to be confirmed are asked as often in total.
 _MOST_CONTROLS = 20
 _CONTROL_REPLIES = 20
 
@@ -222,7 +222,8 @@ async def confirm_changes(
     One failure instead of one pass may be chance in a chatbot whose replies vary. Each question that flipped or whose
     score fell is asked a few more times, of the candidate, and of the base if that is another target that still answers.
     A reply succeeds if it passes or, where the question did not flip, if it reaches the base's score. If a question never
-    succeeds, questions that fail in both runs are asked again too: does a hard question pass now and then? If no question
+    succeeds, it is asked until there are 20 replies in all, and questions that fail in both runs are asked again too: does a
+    hard question pass now and then? If no question
     ever changes, the chatbot is taken as deterministic, and a question that never succeeds is broken or worse. Otherwise, a
     distribution of pass rates is fitted to the unstable questions (`chance_of_no_success`); questions that never succeed
     are broken or worse if one such among all would be rarer than 1 in 20 by instability alone. A question that the base
@@ -236,9 +237,18 @@ async def confirm_changes(
     goals = {change.id: change.score_from if change.kind == "worse" else mark for change in changes}
     questions = [question for question in store.questions(run.info.question_set_hash) if question.id in goals]
     candidate = await _success_counts(context, target, questions, goals, times)
-    controls = Repeats(successes=(), times=times)
+    controls, further = Repeats(successes=(), times=times), 0
     if any(candidate.get(change.id) == 0 for change in changes if change.kind != "fixed"):
         controls = await _ask_failing(run, context, target, store)
+        # A few repeats cannot show that a question never succeeds.
+        silent = {change.id for change in changes if change.kind != "fixed" and candidate.get(change.id) == 0}
+        further = max(math.ceil(_CONTROL_REPLIES / len(silent)) - times, 0)
+        if further:
+            again = [question for question in questions if question.id in silent]
+            counts = await _success_counts(context, target, again, goals, further)
+            candidate |= {
+                name: None if count is None else min(count, times) for name, count in counts.items()
+            }
     base: dict[str, int | None] = {}
     if changes and baseline.target_spec is not None and baseline.target_spec != run.info.target_spec:
         try:
@@ -247,7 +257,7 @@ async def confirm_changes(
         except AnswerkeyError:
             # The old version is usually gone; the candidate alone must do.
             base = {}
-    confirmation = _confirmation(changes, candidate, base, times, controls)
+    confirmation = _confirmation(changes, candidate, base, times, further, controls)
     info = msgspec.structs.replace(run.info, confirmation=confirmation)
     store.update_run(info)
     return msgspec.structs.replace(
@@ -310,6 +320,7 @@ def _confirmation(
     candidate: dict[str, int | None],
     base: dict[str, int | None],
     times: int,
+    further: int,
     controls: Repeats,
 ) -> Confirmation:
     again = [(change, candidate.get(change.id), base.get(change.id)) for change in changes]
@@ -320,7 +331,7 @@ def _confirmation(
     )
     groups = (fell, fixed, controls)
     varied = any(group.varied for group in groups)
-    by_chance = chance_of_no_success(groups, times) * len(fell.successes) if varied else 0.0
+    by_chance = chance_of_no_success(groups, times + further) * len(fell.successes) if varied else 0.0
     return Confirmation(
         times=times,
         deterministic=not varied,
