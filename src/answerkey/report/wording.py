@@ -421,7 +421,7 @@ def confirmation_lines(comparison: Comparison) -> Iterator[str]:
         return
     nature = "replies did not vary" if found.deterministic else "replies varied"
     also = f", and {count(found.controls, 'question')} that failed in both runs" if found.controls else ""
-    yield f"{count(len(found.questions), 'changed question')} asked {found.times} more times{also}: {nature}"
+    yield f"{count(len(found.questions), 'changed question')} asked {found.times} or more times{also}: {nature}"
     meanings = {
         "broken": "confirmed broken (a regression regardless of the mean)",
         "worse": "confirmed worse (a lower score every time)",
