@@ -28,10 +28,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from answerkey.detect import detector
-from answerkey.detect.bodies import body_fields
-from answerkey.detect.detector import MOST_OTHERS, detect_failure
-from answerkey.detect.forms import certain_form, is_blank
-from answerkey.detect.messages import read_message
+from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text
+from answerkey.detect.forms import body_fields, certain_form, is_blank
+from answerkey.detect.messages import has_failure_word, read_message
 from answerkey.detect.model import Model, Weights, clip, runs_of, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +119,7 @@ class Table:
 
 def has_certain_form(text: str) -> bool:
     """Whether a form charges a reply."""
-    stripped = text.strip()
+    stripped = plain_text(text)
     if is_blank(stripped):
         return True
     form = certain_form(stripped)
@@ -129,13 +128,16 @@ def has_certain_form(text: str) -> bool:
 
 def may_be_charged(text: str) -> bool:
     """Whether the model's threshold may charge a reply."""
-    message = read_message(text.strip()) if text.strip() and body_fields(text.strip()) is None else None
+    stripped = plain_text(text)
+    if not has_failure_word(stripped.encode()) or body_fields(stripped) is not None:
+        return False
+    message = read_message(stripped)
     return message is not None and message.others <= MOST_OTHERS
 
 
 def features_of(text: str) -> dict[tuple[str, str], float]:
     """The features that the model weighs, by table and name."""
-    stripped = text.strip()
+    stripped = plain_text(text)
     words = clip(stripped).lower().split()
     if not words:
         return {}
@@ -221,7 +223,7 @@ def choose_threshold(rows: Sequence[Row], weights_without: dict[str, Weights]) -
             charged += sum(certain)
             model = Model(weights)
             likely += [
-                model.probability(row.text.strip())
+                model.probability(plain_text(row.text))
                 for row, is_charged in zip(answers, certain, strict=True)
                 if not is_charged and may_be_charged(row.text)
             ]

@@ -1,4 +1,4 @@
-"""Certain forms: replies that are errors whatever the question was, as `forms.toml` lists them."""
+"""Certain forms: replies that are errors whatever the question was, as `forms.toml` lists them, and open ends."""
 
 import tomllib
 from collections.abc import Iterable
@@ -9,23 +9,28 @@ from typing import Any
 import msgspec
 import re2
 
-from answerkey.detect.bodies import Bodies, body_fields
-from answerkey.detect.open_ends import open_end
 from answerkey.text.normalise import lazy
+from answerkey.transcripts.json_values import decode_json
 
-# A longer reply is not one line of a system, or a letter with a leaked placeholder.
-_LONGEST_LINE, _LONGEST_LETTER = 2000, 1500
+# A longer reply is not one line of a system, or a letter with a leaked placeholder, or a JSON body.
+_LONGEST_LINE, _LONGEST_LETTER, _LONGEST_BODY = 2000, 1500, 200_000
 # Spaces, invisible characters and punctuation.
 _NOTHING = lazy(
     "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff.…·\\-–—_*#`\"'~|>?!,;:()<=+/\\\\]*"
 )
-_UNDECODED = lazy("[\ufffd\ud800-\udfff\x00-\x08\x0e-\x1a]")
+_UNDECODED = lazy("[\ufffd\x00-\x08\x0e-\x1a]")
 _MOJIBAKE = lazy(
     "[ÐÑ][^\\sA-Za-zÀ-ÿ]|[ÐÑ][°±²³´µ¶·¸¹º»¼½¾¿]|Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}"
 )
 # Marks and spaces around a reply; the last two characters join emoji.
 _MARKS = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*"
+# How a reply ends that does not break off, and what does.
+_ENDS = tuple(".!?…。！？।؟؛:：)]}»”\"'`*_~>|")
+_LIST_NUMBER = lazy(r"\s*(?:\d{1,2}[.)]|[-*•+])\s*")
+_SMILEY = lazy(r"[:;=8xX]'?-?[(\[{]|[(\[{][:;=]")
+_PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "「": "」", "«": "»"}
+_FEWEST_WORDS = 6
 
 
 class DetectedFailure(msgspec.Struct, frozen=True):
@@ -66,6 +71,40 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return DetectedFailure(self.kind, message, start, end, ("form",), self.probability, sure)
 
 
+class Bodies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """JSON bodies that report an error or should have stayed inside the chatbot, by their keys."""
+
+    error_keys: frozenset[str]
+    beside_error: frozenset[str]
+    status_keys: tuple[str, ...]
+    failed_states: frozenset[str]
+    failing_message: str
+    raw_calls: tuple[frozenset[str], ...]
+    error_examples: tuple[str, ...]
+    call_examples: tuple[str, ...]
+
+    def reports_error(self, fields: dict[str, Any]) -> bool:
+        """Whether a body does nothing but report an error."""
+        keys = fields.keys()
+        if not keys <= self.error_keys | self.beside_error:
+            return False
+        message = fields.get("message", fields.get("detail", "")) if len(fields) == 1 else ""
+        states = [str(fields.get(key)).lower() for key in self.status_keys]
+        return (
+            any(fields[key] and not isinstance(fields[key], int) for key in keys & self.error_keys)
+            or fields.get("success", True) is False
+            or fields.get("ok", True) is False
+            or fields.get("is_error") is True
+            or any(state in self.failed_states or _is_http_error(state) for state in states)
+            or compile_form(self.failing_message).search(str(message)) is not None
+        )
+
+    def is_raw_call(self, fields: dict[str, Any]) -> bool:
+        """Whether a body is a message or a tool call of the chatbot's own machinery."""
+        keys = fields.keys()
+        return any(call <= keys for call in self.raw_calls) and keys.isdisjoint({"answer", "response"})
+
+
 class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """All of `forms.toml`."""
 
@@ -73,6 +112,7 @@ class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     whole_unless: str
     inside: tuple[Form, ...]
     inside_unless: str
+    inside_marks: str
     bodies: Bodies
 
     @cached_property
@@ -81,9 +121,9 @@ class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
         return compile_form(f"{_MARKS}(?:{_either(self.whole)}){_MARKS}")
 
     @cached_property
-    def any_inside(self) -> Any:
-        """A quick test whether one of the forms may occur."""
-        return compile_form(_either(self.inside))
+    def any_mark(self) -> Any:
+        """A quick test whether one of the forms inside may occur."""
+        return compile_form(self.inside_marks)
 
 
 @cache
@@ -118,26 +158,25 @@ def is_blank(stripped: str) -> bool:
     return not stripped or (not stripped[0].isalnum() and _NOTHING.fullmatch(stripped) is not None)
 
 
+def may_have_form(encoded: bytes) -> bool:
+    """A quick test whether a reply in UTF-8 may have one of the forms."""
+    table = form_table()
+    return table.any_mark.search(encoded) is not None or (
+        len(encoded) <= 4 * _LONGEST_LINE and table.any_whole.fullmatch(encoded) is not None
+    )
+
+
 def certain_form(stripped: str) -> DetectedFailure | None:
     """The form that a reply without spaces around it has; None: its form says nothing."""
-    # RE2 cannot read half of a pair of surrogates; "?" keeps the spans right.
-    plain = stripped.replace("’", "'").encode("utf-8", "replace").decode()
-    return _undecoded_form(stripped) or _body_form(stripped) or _whole_form(plain) or _inside_form(plain)
-
-
-def truncated_form(text: str) -> DetectedFailure | None:
-    """Whether a reply certainly breaks off."""
-    found = open_end(text)
-    if found is None:
-        return None
-    start = max(0, len(text) - 40)
-    return DetectedFailure("truncated", f"…{shortened(text[start:])}", start, len(text), (found,))
+    return (
+        _undecoded_form(stripped) or _body_form(stripped) or _whole_form(stripped) or _inside_form(stripped)
+    )
 
 
 def _undecoded_form(text: str) -> DetectedFailure | None:
     head = text[:_LONGEST_LINE]
-    found = len(_UNDECODED.findall(head)) or (0 if head.isascii() else len(_MOJIBAKE.findall(head)))
-    if found * 20 <= len(head):
+    broken = len(_UNDECODED.findall(head)) or (0 if head.isascii() else len(_MOJIBAKE.findall(head)))
+    if broken * 20 <= len(head):
         return None
     return DetectedFailure("malformed", "text that was not decoded", because=("undecoded",))
 
@@ -156,9 +195,7 @@ def _body_form(text: str) -> DetectedFailure | None:
 
 def _whole_form(text: str) -> DetectedFailure | None:
     table = form_table()
-    if len(text) > _LONGEST_LINE or not table.any_whole.fullmatch(text):
-        return None
-    if compile_form(table.whole_unless).search(text):
+    if len(text) > _LONGEST_LINE or compile_form(table.whole_unless).search(text):
         return None
     for form in table.whole:
         if compile_form(f"{_MARKS}(?:{form.form}){_MARKS}", form.case).fullmatch(text) and not (
@@ -170,7 +207,7 @@ def _whole_form(text: str) -> DetectedFailure | None:
 
 def _inside_form(text: str) -> DetectedFailure | None:
     table = form_table()
-    if len(text) > _LONGEST_LETTER or not table.any_inside.search(text):
+    if len(text) > _LONGEST_LETTER:
         return None
     for form in table.inside:
         found = compile_form(form.form, form.case).search(text)
@@ -180,3 +217,76 @@ def _inside_form(text: str) -> DetectedFailure | None:
             is_spoken_of = compile_form(table.inside_unless).search(around)
             return None if is_spoken_of else form.at(text, found.start(), found.end())
     return None
+
+
+def body_fields(text: str) -> dict[str, Any] | None:
+    """The fields of a reply that is a JSON object, or a list of them, with keys in lower case; None: it is not."""
+    if text[0] not in "{[`" or len(text) > _LONGEST_BODY:
+        return None
+    if text.startswith("```"):
+        text = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    try:
+        value = decode_json(text)
+    except ValueError:
+        return None
+    first: Any = value[0] if isinstance(value, list) and value else value
+    return {str(key).lower(): item for key, item in first.items()} if isinstance(first, dict) else None
+
+
+def _is_http_error(code: str) -> bool:
+    return len(code) == 3 and code.isdecimal() and code[0] in "45"
+
+
+def truncated_form(text: str) -> DetectedFailure | None:
+    """Whether a reply certainly breaks off."""
+    end = _open_end(text)
+    if end is None:
+        return None
+    start = max(0, len(text) - 40)
+    return DetectedFailure("truncated", f"…{shortened(text[start:])}", start, len(text), (end,))
+
+
+def _open_end(text: str) -> str | None:
+    """What is open at the end of a reply: a code fence, table row, list number, bracket, quote or sentence; None: nothing."""
+    if "```" in text and text.count("```") % 2:
+        return "open code fence"
+    lines = text.rstrip().split("\n")
+    last = lines[-1]
+    if len(lines) > 1:
+        above = next((line for line in reversed(lines[:-1]) if line.strip()), "")
+        if last.lstrip().startswith("|") and above.count("|") > max(1, last.count("|")):
+            return "open table row"
+        if _LIST_NUMBER.fullmatch(last) and _LIST_NUMBER.match(above):
+            return "list number without a text"
+    if text.endswith(_ENDS) and text[0] not in "{[":
+        return None
+    if text[0] in "{[" and text.count(text[0]) > text.count(_PAIRS[text[0]]):
+        return "open bracket"
+    if "```" not in text and _has_open_bracket(last):
+        return "open bracket"
+    words = last.split()
+    if (
+        len(words) >= _FEWEST_WORDS
+        and words[-1].islower()
+        and not _function_words().isdisjoint("_".join(words[-count:]).lower() for count in (1, 2, 3))
+    ):
+        return "sentence ends in a function word"
+    return None
+
+
+def _has_open_bracket(line: str) -> bool:
+    """Whether a bracket or quotation mark of the last line is still open at its end."""
+    without = _SMILEY.sub("", line)
+    return any(
+        without.count(opening) == without.count(closing) + 1
+        and without.rfind(opening) > without.rfind(closing)
+        and len(without) - without.rfind(opening) > 2
+        for opening, closing in _PAIRS.items()
+    )
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    """Words that cannot end a sentence, whatever the language: `function_words.txt`."""
+    lines = (files("answerkey.detect") / "function_words.txt").read_text("utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split()[1:])

@@ -7,10 +7,11 @@ else. An answer about an error has other words, explains, or states a value.
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from answerkey.detect.forms import compile_form
 from answerkey.text.normalise import Remembered, lazy
 
 _LONGEST = 600
@@ -25,6 +26,8 @@ _LONGEST_PART = 12
 # Identifiers are unknown words at a glance.
 _MOST_UNKNOWN = 5
 _COMPANIONS = frozenset({"sorry", "again", "help"})
+# Meanings one of which every sentence that reports a failure has.
+_FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
 
 
 class Message(NamedTuple):
@@ -40,6 +43,11 @@ class Message(NamedTuple):
     is_likely: bool
 
 
+def has_failure_word(encoded: bytes) -> bool:
+    """Whether a reply in UTF-8 has a word without which no sentence reports a failure."""
+    return _lists().failure_word.search(encoded) is not None
+
+
 def has_few_unknown_words(text: str) -> bool:
     """Whether a reply may be an error message through and through; quicker than reading it."""
     words = _WORD.findall(text[: _LONGEST + 1].lower())
@@ -48,14 +56,15 @@ def has_few_unknown_words(text: str) -> bool:
 
 def read_message(text: str) -> Message | None:
     """What a reply reports of a failure, by the words of its sentences; None: nothing, or it speaks about errors."""
-    if len(text) > _LONGEST or text[0] in '"“«„`':
-        return None
-    lower = text.replace("’", "'").lower()
     lists = _lists()
-    if lists.explains.search(lower):
+    lower = text.lower()
+    if len(text) > _LONGEST or text[0] in '"“«„`' or lists.explains.search(lower):
         return None
-    plain = lists.other_token.sub(_spaces, lists.failure_token.sub(_spaces, text))
-    sentences = [sentence for sentence in _sentences(plain.replace("’", "'").lower()) if sentence.words]
+    # What machines write hides words, and never adds one.
+    if not any(sentence.failures for sentence in _sentences(lower)):
+        return None
+    plain = lists.other_token.sub(_spaces, lists.failure_token.sub(_spaces, text)).lower()
+    sentences = [sentence for sentence in _sentences(plain) if sentence.words]
     failing = [sentence for sentence in sentences if sentence.failures]
     if not failing:
         return None
@@ -71,46 +80,35 @@ def read_message(text: str) -> Message | None:
         and unknown <= 0.6 + 0.7 * (len(failures) + support)
         and ("again" in meanings or "?" not in text)
     )
-    is_sure = (
-        is_likely
-        and unknown < 0.5
-        and (
-            (not failures.isdisjoint({"fault", "cannot", "down"}) and (support > 0 or "happen" in meanings))
-            or len(failures) + support > 2
-        )
-    )
+    is_plain = not failures.isdisjoint({"fault", "cannot", "down"}) and (support > 0 or "happen" in meanings)
+    is_sure = is_likely and unknown < 0.5 and (is_plain or len(failures) + support > 2)
     return Message(failing[0].start, failing[0].end, others, is_sure, is_likely)
 
 
-class _Sentence(NamedTuple):
+class _Sentence:
     """What the words of one sentence mean."""
 
-    start: int
-    end: int
-    words: list[str]
-
-    @property
-    def meanings(self) -> frozenset[str]:
-        return frozenset[str]().union(*(_words[word].meanings for word in self.words))
-
-    @property
-    def unknown(self) -> float:
-        return sum(_words[word].unknown for word in self.words)
+    def __init__(self, start: int, end: int, words: list[str]) -> None:
+        self.start, self.end, self.words = start, end, words
+        known = [_words[word] for word in words]
+        self.meanings = frozenset[str]().union(*(word.meanings for word in known))
+        self.unknown = sum(word.unknown for word in known)
+        self._limits = sum("limit" in word.meanings for word in known)
 
     @property
     def failures(self) -> set[str]:
         """What it says is wrong; "something": hardly anything."""
         meanings = self.meanings
-        limits = sum("limit" in _words[word].meanings for word in self.words)
+        is_asked = not meanings.isdisjoint({"ask", "system"})
         found = {
             "fault": "fault" in meanings and not meanings.isdisjoint({"happen", "work", "system"}),
-            "cannot": {"cannot", "work"} <= meanings and not meanings.isdisjoint({"ask", "system"}),
+            "cannot": {"cannot", "work"} <= meanings and is_asked,
             "down": {"down", "system"} <= meanings or {"up", "cannot", "system"} <= meanings,
-            "late": "late" in meanings and not meanings.isdisjoint({"ask", "system", "work"}),
-            "limit": "limit" in meanings and (limits > 1 or not meanings.isdisjoint({"ask", "system"})),
+            "late": "late" in meanings and (is_asked or "work" in meanings),
+            "limit": "limit" in meanings and (self._limits > 1 or is_asked),
             "something": "fault" in meanings or {"cannot", "work"} <= meanings,
         }
-        return {name for name, is_said in found.items() if is_said}
+        return {name for name, is_reported in found.items() if is_reported}
 
     @property
     def accompanies(self) -> bool:
@@ -137,29 +135,33 @@ class _Word(NamedTuple):
     unknown: float
 
 
-class _Lists(NamedTuple):
+class _Lists:
     """The words of `words.toml` with their meanings: whole ones, beginnings, and parts of words."""
 
-    whole: dict[str, set[str]]
-    beginnings: dict[str, set[str]]
-    parts: dict[str, set[str]]
-    # Words by which an answer speaks about an error; what machines write of failures, and anything else they write.
-    explains: "re.Pattern[str]"
-    failure_token: "re.Pattern[str]"
-    other_token: "re.Pattern[str]"
+    def __init__(self) -> None:
+        table = tomllib.loads((files("answerkey.detect") / "words.toml").read_text("utf-8"))
+        # Words by which an answer speaks about an error; what machines write of failures, and anything else they write.
+        self.explains, self.failure_token, self.other_token = map(re.compile, table.pop("patterns").values())
+        self.whole, self.beginnings, self.parts = (dict[str, set[str]]() for _ in range(3))
+        for meaning, by_language in table.items():
+            for language, words in by_language.items():
+                for word in words.split():
+                    known = self.beginnings if word.endswith("*") else self.whole
+                    known = self.parts if language == "joined" else known
+                    known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
+
+    @cached_property
+    def failure_word(self) -> Any:
+        """A word of one of the meanings that every failing sentence has."""
+        whole, beginnings, parts = (
+            "|".join(re.escape(word) for word, meanings in words.items() if meanings & _FAILING)
+            for words in (self.whole, self.beginnings, self.parts)
+        )
+        edge = r"[^\pL\pM\pN_]"
+        return compile_form(f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{parts}")
 
 
-@cache
-def _lists() -> _Lists:
-    table = tomllib.loads((files("answerkey.detect") / "words.toml").read_text("utf-8"))
-    lists = _Lists({}, {}, {}, *map(re.compile, table.pop("patterns").values()))
-    for meaning, by_language in table.items():
-        for language, words in by_language.items():
-            for word in words.split():
-                known = lists.beginnings if word.endswith("*") else lists.whole
-                known = lists.parts if language == "joined" else known
-                known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
-    return lists
+_lists = cache(_Lists)
 
 
 def _look_up(word: str) -> _Word:

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from answerkey.detect.detector import DetectedFailure, detect_failure
+from answerkey.detect.forms import shortened
 from answerkey.model.options import DEFAULT_ERRORS, ErrorSettings, error_pattern
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
@@ -65,8 +66,7 @@ class ErrorHandling(BaseScorer):
                 return None
             kind = self._added.find(text)
             if kind is not None:
-                message = " ".join(text[:500].split())[:120]
-                return DetectedFailure(kind, message, 0, len(text), ("[errors] add",))
+                return DetectedFailure(kind, shortened(text), 0, len(text), ("[errors] add",))
         detected = detected_in(text)
         return detected if detected is None or detected.charged or self._suspects else None
 
