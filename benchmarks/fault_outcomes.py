@@ -14,9 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "fit"))
 
-from fit_abstention import Table, fit, read_fault_replies, read_plain_answers
+from fit_abstention import Table, read_fault_replies, read_plain_answers
+from fit_errors import fit
 from labelled_sets import author_of, labelled_files, read_rows
 
+from answerkey.detect.model import Model
 from answerkey.model.fault import Fault, FaultRecord
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, ToolCall
@@ -61,7 +63,7 @@ def main() -> None:
     table = Table([*read_fault_replies(), *read_plain_answers()])
     for path in labelled_files("fault_replies/*"):
         author = author_of(path)
-        outcomes = FaultOutcome(weights=fit(table, without=author))
+        outcomes = FaultOutcome(abstention=Model(fit(table, author)))
         print_figures(f"{author} left out", decided(path, outcomes))
 
 

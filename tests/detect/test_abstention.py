@@ -1,10 +1,11 @@
 """Whether a reply declines to answer, on sentences, and on authors that the model was not fitted to."""
 
-import msgspec
 import pytest
-from fit_abstention import WEIGHTS, Table, figures, fit, read_fault_replies, read_plain_answers
+from fit_abstention import Table, accused_share, figures, read_fault_replies, read_plain_answers
+from fit_errors import fit
 
-from answerkey.detect.abstention.model import Weights, declines
+from answerkey.detect.abstention.model import declines
+from answerkey.detect.model import Model, shipped_model
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,9 @@ def test_replies_that_decline(question: str, reply: str) -> None:
         ("Who signed the lease?", "Maria Lopez signed it."),
         ("How much did we pay?", "The export is slow today, but you paid $1,870."),
         ("How much did we pay?", "0"),
+        ("How much did we spend on solar panels?", "You spent nothing on solar panels."),
+        ("Is there a penalty?", "There is no penalty in your contract."),
+        ("Can you give me the van's policy number?", "Not a problem at all, it is VN-20871."),
         ("Were there late fees?", "No, none."),
         ("When does it end?", "Which contract do you mean?"),
         ("Wann endet der Vertrag?", "Am 31. Mai 2026."),
@@ -43,14 +47,12 @@ def test_replies_that_do_not(question: str, reply: str | None) -> None:
 def test_authors_left_out_of_the_fit() -> None:
     rows, plain = read_fault_replies(), read_plain_answers()
     table = Table([*rows, *plain])
-    lowest = {"a": 0.70, "b": 0.90}
+    lowest = {"a": 0.80, "b": 0.90, "c": 0.90, "d": 0.72}
     for author, bound in lowest.items():
-        weights = fit(table, without=author)
-        left_out = figures([row for row in rows if row.author == author], weights)
+        left_out = figures([row for row in rows if row.author == author], Model(fit(table, author)))
         assert left_out.f1 >= bound, author
-        assert left_out.precision >= 0.85, author
-    assert fit(table) == msgspec.json.decode(WEIGHTS.read_bytes(), type=Weights), (
+        assert left_out.precision >= 0.75, author
+    assert fit(table) == shipped_model("answerkey.detect.abstention").weights, (
         "run tools/fit/fit_abstention.py"
     )
-    accused = sum(declines(row.question, row.reply) for row in plain)
-    assert accused <= 0.04 * len(plain)
+    assert accused_share(table, plain) <= 0.02

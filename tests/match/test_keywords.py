@@ -318,3 +318,23 @@ def test_typographic_characters_are_the_same_as_plain_ones(mode: MatchMode, keyw
     assert match.found
     if mode != "smart":
         assert plain_typography(match.text) == plain_typography(keyword)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply", "found"),
+    [
+        ("4.90", "Das macht 4,90 €.", True),
+        ("5400", "Le total est de 5 400,00 €.", True),
+        ("1234.56", "Summe: 1.234,56 €", True),
+        ("4.90", "Das macht 4,95 € oder 90 €.", False),
+        ("1200", "Es sind 1.200 oder so", False),
+    ],
+)
+def test_a_typed_number_is_found_in_other_spellings(keyword: str, reply: str, found: bool) -> None:
+    assert find_keywords([keyword], reply)[0].found is found
+
+
+def test_an_ordinal_is_not_an_amount() -> None:
+    expected = NumberExpectation(4)
+    assert not find_keywords([expected], "It is on 4th Street.")[0].found
+    assert find_keywords([expected], "There are 4 on 4th Street.")[0].found

@@ -1,30 +1,34 @@
 """Fits the decision whether a reply declines: `python tools/fit/fit_abstention.py`. It takes a few seconds.
 
-1. For each author of labelled/fault_replies: fit to the other author, and decide about this author's replies.
-2. Fit to both and write src/answerkey/detect/abstention/weights.json.
+1. For each author of labelled/fault_replies: fit to the other authors, and decide about this author's replies.
+2. Fit to all and write src/answerkey/detect/abstention/weights.json.gz.
+3. For each fifth of the plain answers' questions: fit without them, and decide about their answers.
 
-Plain answers from the other labelled sets are added to every fit with a small weight.
+Plain answers from the other labelled sets are added to every fit with a smaller weight.
 """
 
+import gzip
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from fit_errors import RUN_SCALE, SHAPE_SCALE, fit, to_matrix
 from labelled_sets import author_of, labelled_files, read_rows
-from scipy.optimize import minimize
 
-from answerkey.detect.abstention.model import Weights, declines, features_of
+from answerkey.detect.abstention.model import Model, declines, features_of, words_of
+from answerkey.detect.model import runs_of
 
-__all__ = ["DECLINING", "Figures", "Row", "figures", "fit", "read_fault_replies", "read_plain_answers"]
+__all__ = ["DECLINING", "Figures", "Row", "Table", "figures", "read_fault_replies", "read_plain_answers"]
 
-WEIGHTS = Path(__file__).resolve().parents[2] / "src/answerkey/detect/abstention/weights.json"
+WEIGHTS = Path(__file__).resolve().parents[2] / "src/answerkey/detect/abstention/weights.json.gz"
 # A refusal says that it is not possible and states no answer. A question back ("asks") says neither.
 DECLINING = frozenset({"honest", "abstains", "refuses"})
 # What a plain answer counts in the fit beside a reply after a fault.
-PLAIN_COUNT = 0.1
-STRENGTH = 1.0
+PLAIN, PLAIN_COUNT, PLAIN_FOLDS = "plain", 0.15, 5
 
 
 class Row(NamedTuple):
@@ -65,12 +69,12 @@ def read_fault_replies() -> list[Row]:
 def read_plain_answers() -> list[Row]:
     """Answers from the sets on evidence and keywords, which state something."""
     rows = [
-        Row("plain", row["question"], row["answer"], "answered")
+        Row(PLAIN, row["question"], row["answer"], "answered")
         for path in labelled_files("evidence/*")
         for row in read_rows(path)
     ]
     return rows + [
-        Row("plain", row["question"], row["answer"], "answered")
+        Row(PLAIN, row["question"], row["answer"], "answered")
         for path in labelled_files("keywords/*")
         for row in read_rows(path)
         if row["said"]
@@ -81,34 +85,24 @@ class Table:
     """Rows with their features: what every fit draws from."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        found = [features_of(row.question, row.reply) for row in rows]
         self.authors = np.array([row.author for row in rows])
-        self.sign = np.where([row.declines for row in rows], 1.0, -1.0)
-        self.counts = np.where(self.authors == "plain", PLAIN_COUNT, 1.0)
-        self.names = sorted({name for features in found for name in features})
-        self.x = np.array([[features.get(name, 0.0) for name in self.names] for features in found])
+        self.failed = np.array([row.declines for row in rows])
+        self.counts = np.where(self.authors == PLAIN, PLAIN_COUNT, 1.0)
+        self.x, self.names = to_matrix(map(_weighed, rows))
 
 
-def fit(table: Table, without: str = "") -> Weights:
-    """Logistic regression with a ridge penalty, fitted to all rows but those of one author."""
-    train = table.authors != without
-    x, sign, counts = table.x[train], table.sign[train], table.counts[train]
-
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        weights, bias = parameters[:-1], parameters[-1]
-        margin = (x @ weights + bias) * sign
-        value = STRENGTH * (counts * np.logaddexp(0, -margin)).sum() + 0.5 * weights @ weights
-        slope = -STRENGTH * counts * sign / (1 + np.exp(np.clip(margin, -500, 500)))
-        return value, np.append(x.T @ slope + weights, slope.sum())
-
-    found = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
-    weights = {name: round(float(value), 3) for name, value in zip(table.names, found[:-1], strict=True)}
-    return Weights(bias=round(float(found[-1]), 3), features=weights)
+def _weighed(row: Row) -> dict[tuple[str, str], float]:
+    words = words_of(row.reply)
+    runs = Counter(run for word in words for run in runs_of(word))
+    scale = RUN_SCALE * max(1, len(words)) ** -0.5
+    weighed = {("runs", run): times * scale for run, times in runs.items()}
+    features = features_of(row.question, row.reply)
+    return weighed | {("shapes", name): SHAPE_SCALE * value for name, value in features.items()}
 
 
-def figures(rows: Iterable[Row], weights: Weights) -> Figures:
+def figures(rows: Iterable[Row], model: Model) -> Figures:
     """Precision and recall of the verdicts on replies."""
-    verdicts = [(declines(row.question, row.reply, weights), row.declines) for row in rows]
+    verdicts = [(declines(row.question, row.reply, model), row.declines) for row in rows]
     right = verdicts.count((True, True))
     return Figures(
         precision=right / sum(verdict for verdict, _ in verdicts),
@@ -116,20 +110,34 @@ def figures(rows: Iterable[Row], weights: Weights) -> Figures:
     )
 
 
+def accused_share(table: Table, plain: Sequence[Row]) -> float:
+    """The share of plain answers that decline, each by a model without its question."""
+    folds = np.array([zlib.crc32(row.question.encode()) % PLAIN_FOLDS for row in plain])
+    # The plain answers are the table's last rows.
+    table.authors[-len(plain) :] = [f"{PLAIN} {fold}" for fold in folds]
+    accused = 0
+    for fold in range(PLAIN_FOLDS):
+        model = Model(fit(table, [f"{PLAIN} {fold}"]))
+        left_out = [row for row, its in zip(plain, folds, strict=True) if its == fold]
+        accused += sum(declines(row.question, row.reply, model) for row in left_out)
+    return accused / len(plain)
+
+
 def main() -> None:
     rows, plain = read_fault_replies(), read_plain_answers()
     table = Table([*rows, *plain])
     for author in sorted({row.author for row in rows}):
-        weights = fit(table, without=author)
+        model = Model(fit(table, author))
         left_out = [row for row in rows if row.author == author]
-        of = figures(left_out, weights)
+        of = figures(left_out, model)
         print(f"{author} left out: F1 {of.f1:.3f}, precision {of.precision:.3f}, recall {of.recall:.3f}")
         for label in sorted({row.label for row in left_out}):
-            chosen = [declines(row.question, row.reply, weights) for row in left_out if row.label == label]
+            chosen = [declines(row.question, row.reply, model) for row in left_out if row.label == label]
             print(f"  {label}: {sum(chosen)} of {len(chosen)} decline")
-        accused = sum(declines(row.question, row.reply, weights) for row in plain)
-        print(f"  plain answers: {accused} of {len(plain)} ({accused / len(plain):.1%})")
-    WEIGHTS.write_bytes(msgspec.json.format(msgspec.json.encode(fit(table)), indent=1) + b"\n")
+    weights = fit(table)
+    WEIGHTS.write_bytes(gzip.compress(msgspec.json.encode(weights), mtime=0))
+    print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes")
+    print(f"plain answers, each question left out: {accused_share(table, plain):.1%} of {len(plain)} decline")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -114,7 +114,7 @@ class Table:
         certain = np.array([has_certain_form(row.text) for row in rows])
         counts = np.array([COUNTS[row.group] for row in rows])
         self.counts = counts * np.where(self.failed, np.where(certain, CERTAIN_ERROR, ERROR), 1.0)
-        self.x, self.names = _to_matrix(features_of(row.text) for row in rows)
+        self.x, self.names = to_matrix(features_of(row.text) for row in rows)
 
 
 def has_certain_form(text: str) -> bool:
@@ -147,7 +147,7 @@ def features_of(text: str) -> dict[tuple[str, str], float]:
     return found | {("shapes", shape): SHAPE_SCALE for shape in shapes_of(stripped, words)}
 
 
-def _to_matrix(
+def to_matrix(
     found: Iterable[dict[tuple[str, str], float]],
 ) -> tuple[csr_matrix, list[tuple[str, str]]]:
     """Rows as a matrix without rare features, and the names of its columns."""
@@ -163,7 +163,17 @@ def _to_matrix(
     return x[:, kept].tocsr(), [names[n] for n in kept]
 
 
-def fit(table: Table, without: Iterable[str] = ()) -> Weights:
+class Fitted(Protocol):
+    """What a fit reads: features of rows with their names, and each row's author, label and weight."""
+
+    x: csr_matrix
+    names: list[tuple[str, str]]
+    authors: np.ndarray
+    failed: np.ndarray
+    counts: np.ndarray
+
+
+def fit(table: Fitted, without: Iterable[str] = ()) -> Weights:
     """Logistic regression with a ridge penalty, fitted to all rows but those of some authors."""
     train = np.flatnonzero(~np.isin(table.authors, sorted(without)))
     x, counts = table.x[train], table.counts[train]

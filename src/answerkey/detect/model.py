@@ -1,11 +1,11 @@
-"""A linear model of the words of a reply: how likely it is an error message instead of an answer.
+"""A linear model of the words of a reply: how likely it is an error message instead of an answer, or declines to answer.
 
 A word weighs what its runs of characters weigh together, so that a new word, or another form of a known one, has a weight too.
-Only the beginning and the end of a long reply are read. `tools/fit/fit_errors.py` fits the weights.
+Only the beginning and the end of a long reply are read. `tools/fit` fits the weights.
 """
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from math import exp, sqrt
@@ -28,7 +28,7 @@ class Weights(msgspec.Struct, frozen=True):
     unit: float
     # A reply at least this likely to be an error is charged.
     charged_from: float
-    # Run of characters → weight, and feature of the reply's shape → weight.
+    # Run of characters → weight, and other feature of the reply → weight.
     runs: dict[str, int]
     shapes: dict[str, int]
 
@@ -44,17 +44,21 @@ class Model:
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
         words = clip(stripped).lower().split()
+        return self.weigh(words, dict.fromkeys(shapes_of(stripped, words), 1.0))
+
+    def weigh(self, words: Sequence[str], features: Mapping[str, float]) -> float:
+        """The probability by a reply's words in lower case and its other features."""
         total = sum(map(self._words.__getitem__, words)) / sqrt(len(words))
         shapes = self.weights.shapes
-        for shape in shapes_of(stripped, words):
-            total += shapes.get(shape, 0)
+        for name, value in features.items():
+            total += shapes.get(name, 0) * value
         return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
 
 
 @cache
-def shipped_model() -> Model:
-    """The weights in the package."""
-    packed = (files("answerkey.detect") / "weights.json.gz").read_bytes()
+def shipped_model(package: str = "answerkey.detect") -> Model:
+    """The weights in a package."""
+    packed = (files(package) / "weights.json.gz").read_bytes()
     return Model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.detect.abstention.model import Weights, probability
+from answerkey.detect.abstention.model import Model, probability
 from answerkey.evidence.links import TooLargeError, find_links
 from answerkey.evidence.records import sentence_edges
 from answerkey.model.fault import RESILIENCE, RESILIENT, Fault, Outcome, OutcomeName
@@ -47,9 +47,9 @@ class FaultOutcome(BaseScorer):
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 
-    def __init__(self, *, weights: Weights | None = None, **quality: Any) -> None:
-        """`quality` are the arguments of ResponseQuality; `weights` replaces those of the abstention model."""
-        self._weights = weights
+    def __init__(self, *, abstention: Model | None = None, **quality: Any) -> None:
+        """`quality` are the arguments of ResponseQuality; `abstention` replaces the shipped model of declining replies."""
+        self._abstention = abstention
         self._quality = ResponseQuality(**quality)
         self._errors = ErrorHandling()
 
@@ -70,7 +70,7 @@ class FaultOutcome(BaseScorer):
         asked = " ".join((question.question, *_searched(reply)))
 
         def declines(sentence: str) -> float:
-            return probability(asked, sentence, self._weights)
+            return probability(asked, sentence, self._abstention)
 
         return _Decision(question, reply, record.fault, self._quality, self._errors, declines).outcome()
 

@@ -1,7 +1,8 @@
 """Decides whether a reply declines: says that it is not known, not on record or not possible, and states no answer.
 
-A linear model of a few features: which kinds of words by which replies decline (`cues.toml`) the reply has, and whether it states
-a figure or a name that the question does not have, before, after or without them. `tools/fit/fit_abstention.py` fits the weights.
+A linear model of its words and of a few features: what the question asks for, which kinds of words by which replies decline
+(`cues.toml`) the reply has, and whether it states a figure or a name that the question does not have, before, after or without
+them. `tools/fit/fit_abstention.py` fits the weights.
 """
 
 import re
@@ -9,19 +10,21 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from math import exp, log
+from math import log
 from typing import NamedTuple
 
-import msgspec
+from answerkey.detect.model import Model, shipped_model
 
-__all__ = ["Weights", "declines", "features_of", "probability"]
+__all__ = ["Model", "declines", "features_of", "probability", "words_of"]
 
 # A reply at least this likely to decline does.
-DECLINES_FROM = 0.55
+DECLINES_FROM = 0.5
 # The rest of a longer reply is not read.
 _LONGEST = 4000
 # Kinds of cues that decline by themselves.
 _DECLINING = frozenset({"unable", "unknown", "failed", "refuses"})
+# Kinds of cues in questions.
+_ASKED = frozenset({"asks_value", "asks_amount", "asks_person"})
 # In these lists of cues a text may be anywhere: the languages are written without spaces, or with prefixes.
 _JOINED = "joined"
 # In a cue, up to three words of any kind.
@@ -46,13 +49,6 @@ _YES_OR_NO = re.compile(
     r"|はい|いいえ|是的|不是|네|아니요|نعم|لا|כן|לא|हाँ|हां|जी|ya|tidak|có|không|ναι|όχι|da|nu)(?!\w)[,.!:;،、，。—–-]",
     re.IGNORECASE,
 )
-
-
-class Weights(msgspec.Struct, frozen=True):
-    """The fitted weights: of each feature, and the bias."""
-
-    bias: float
-    features: dict[str, float]
 
 
 class _Cue(NamedTuple):
@@ -94,25 +90,28 @@ class _Sentence(NamedTuple):
         return "speaker" in self.cues and not self.cues.isdisjoint({"unable", "unknown", "refuses", "denies"})
 
 
-def declines(question: str, reply: str | None, weights: Weights | None = None) -> bool:
-    """Whether a reply declines to answer a question. `weights` replaces the shipped ones.
+def declines(question: str, reply: str | None, model: Model | None = None) -> bool:
+    """Whether a reply declines to answer a question. `model` replaces the shipped one.
 
     >>> declines("Who signed it?", "There is no record of who signed it.")
     True
     >>> declines("Who signed it?", "Maria Lopez signed it on 3 May.")
     False
     """
-    return reply is not None and probability(question, reply, weights) >= DECLINES_FROM
+    return reply is not None and probability(question, reply, model) >= DECLINES_FROM
 
 
-def probability(question: str, reply: str, weights: Weights | None = None) -> float:
+def probability(question: str, reply: str, model: Model | None = None) -> float:
     """How likely a reply declines."""
     features = features_of(question, reply)
     if not features:
         return 0.0
-    chosen = weights or _shipped_weights()
-    total = chosen.bias + sum(chosen.features.get(name, 0.0) * value for name, value in features.items())
-    return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+    return (model or shipped_model("answerkey.detect.abstention")).weigh(words_of(reply), features)
+
+
+def words_of(reply: str) -> list[str]:
+    """The words that the model weighs."""
+    return _straight(reply[:_LONGEST]).lower().split()
 
 
 def features_of(question: str, reply: str) -> dict[str, float]:
@@ -139,8 +138,47 @@ def features_of(question: str, reply: str) -> dict[str, float]:
     several = _AND.search(question_text) is not None
     cues = frozenset().union(*(sentence.cues for sentence in sentences))
     plain = [sentence for _, sentence in stating if not sentence.cues & (_DECLINING | {"denies"})]
+    denying = [sentence for sentence in sentences if sentence.cues & (_DECLINING | {"denies"})]
+    asked = (
+        frozenset(_find_cues([word.lower() for word in _WORD.findall(question_text)], question_text)) & _ASKED
+    )
+    value, amount, person = (f"asks_{kind}" in asked for kind in ("value", "amount", "person"))
+    only_denies = bool(denying) and not declining
+    # What is missing is what was asked for.
+    missing = any(sentence.repeats_question and not sentence.has_figure for sentence in denying)
     flags = {
-        **{f"cue {kind}": kind in cues for kind in _cues().joined},
+        **{f"cue {kind}": kind in cues for kind in _cues().joined.keys() - _ASKED},
+        "asks for a value": value,
+        "only denies, a value asked": only_denies and value,
+        "only denies, a value asked, nothing stated": only_denies and value and not after and not before,
+        "only denies, yes or no asked": only_denies and not value,
+        "declines, yes or no asked": bool(declining) and not value,
+        "declines, a value asked": bool(declining) and value,
+        "what is asked is missing": missing,
+        "what is asked is missing, a value asked": missing and value,
+        "what is asked is missing, last": bool(denying)
+        and denying[-1] is sentences[-1]
+        and denying[-1].repeats_question
+        and not denying[-1].has_figure,
+        "denies last": bool(denying) and denying[-1] is stating[-1][1] if stating else False,
+        "denies first": bool(denying) and denying[0] is sentences[0],
+        "denies first, a value asked": bool(denying) and denying[0] is sentences[0] and value,
+        "no denial": not denying,
+        "states a figure without denying, an amount asked": amount
+        and any(sentence.has_figure for sentence in plain),
+        "states a figure while denying, an amount asked": amount
+        and any(sentence.has_figure for sentence in denying),
+        "states no figure, an amount asked": amount
+        and not any(sentence.has_figure for sentence in sentences),
+        "states a name without denying, a person asked": person
+        and any(sentence.has_name for sentence in plain),
+        "states no name, a person asked": person and not any(sentence.has_name for sentence in sentences),
+        "says none of an amount": amount
+        and any("nothing" in sentence.cues and not sentence.declines for sentence in sentences)
+        and not any(sentence.denies_record for sentence in sentences),
+        "denies a record, yes or no asked": not value
+        and any(sentence.denies_record for sentence in sentences),
+        "short denial, yes or no asked": only_denies and not value and len(sentences) == 1,
         "cue unable or unknown": not cues.isdisjoint({"unable", "unknown"}),
         "cue only failed": cues & _DECLINING == {"failed"},
         "speaker declines": any(sentence.speaker_declines for sentence in sentences),
@@ -259,9 +297,3 @@ def _cues() -> _Cues:
         for words in (cue.split() for name, cues in lists.items() if name != _JOINED for cue in cues):
             by_beginning.setdefault(words[0][:2], []).append(_Cue(kind, tuple(words)))
     return _Cues(by_beginning, joined)
-
-
-@cache
-def _shipped_weights() -> Weights:
-    packed = (files("answerkey.detect.abstention") / "weights.json").read_bytes()
-    return msgspec.json.decode(packed, type=Weights)
