@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 from fit_errors import RUN_SCALE, SHAPE_SCALE, fit, to_matrix
-from labelled_sets import author_of, labelled_files, read_rows
+from labelled_sets import LABELLED, author_of, labelled_files, read_rows
 
 from answerkey.detect.abstention.model import Model, declines, features_of, words_of
 from answerkey.detect.model import runs_of
@@ -66,6 +66,14 @@ def read_fault_replies() -> list[Row]:
     ]
 
 
+def read_fitted_only() -> list[Row]:
+    """Plain sentences by the author of the model: every fit has them, no figure counts them."""
+    return [
+        Row("fitted", row["question"], row["reply"], row["label"])
+        for row in read_rows(LABELLED / "fit_only/declines_plain.jsonl")
+    ]
+
+
 def read_plain_answers() -> list[Row]:
     """Answers from the sets on evidence and keywords, which state something."""
     rows = [
@@ -85,6 +93,7 @@ class Table:
     """Rows with their features: what every fit draws from."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
+        rows = [*read_fitted_only(), *rows]
         self.authors = np.array([row.author for row in rows])
         self.failed = np.array([row.declines for row in rows])
         self.counts = np.where(self.authors == PLAIN, PLAIN_COUNT, 1.0)
