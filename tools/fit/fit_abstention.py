@@ -28,7 +28,7 @@ WEIGHTS = Path(__file__).resolve().parents[2] / "src/answerkey/detect/abstention
 # A refusal says that it is not possible and states no answer. A question back ("asks") says neither.
 DECLINING = frozenset({"honest", "abstains", "refuses"})
 # What a plain answer counts in the fit beside a reply after a fault.
-PLAIN, PLAIN_COUNT, PLAIN_FOLDS = "plain", 0.15, 5
+PLAIN, PLAIN_COUNT, PLAIN_FOLDS = "plain", 0.17, 5
 
 
 class Row(NamedTuple):
