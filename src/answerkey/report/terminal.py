@@ -62,14 +62,14 @@ def print_report(run: Run, *, file: TextIO | None = None, width: int | None = No
 
 
 def make_console(file: TextIO | None = None, *, width: int | None = None) -> Console:
-    """A console on a stream (default: stdout), 80 columns wide if the stream is not a terminal."""
+    """A console on a stream (default: stdout), 100 columns wide if the stream is not a terminal."""
     stream = file or sys.stdout
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None and not _encodes(stream.encoding or "utf-8", "█─✓"):
         # Show "?" for characters that the terminal cannot encode, instead of failing.
         reconfigure(errors="replace")
     if width is None and not stream.isatty():
-        width = 80
+        width = 100
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
@@ -217,10 +217,11 @@ def print_sheet(sheet: "Sheet", console: Console) -> None:
                 emit(console, Text.assemble((f"  {first}  ", "bold"), second))
                 emit(console, *(Padding(Text(cell, style="dim"), (0, 0, 0, 6)) for cell in more if cell))
         else:
-            grid = plain_table(*table.heads)
+            grid = plain_table(f"  {table.heads[0]}", *table.heads[1:])
             for row in shown:
-                grid.add_row(f"  {row[0]}", *row[1:])
-            grid.columns[0].header = Text(f"  {table.heads[0]}")
+                add_row(grid, f"  {row[0]}", *row[1:])
+            # The last cell of a row may be a sentence.
+            grid.columns[-1].no_wrap, grid.columns[-1].overflow = False, "fold"
             emit(console, grid)
         if len(table.rows) > len(shown):
             rest = len(table.rows) - len(shown)
@@ -229,12 +230,24 @@ def print_sheet(sheet: "Sheet", console: Console) -> None:
 
 
 def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
-    """A table without lines; `right` names the right-aligned columns."""
+    """A table without lines, its rows added by `add_row`; `right` names the right-aligned columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for head in heads:
+    for column, head in enumerate(heads):
         justify: JustifyMethod = "right" if head in right else "left"
-        table.add_column(head, no_wrap=True, overflow="ellipsis", justify=justify)
+        # On a narrow terminal rich narrows the columns that may wrap, and only then the others.
+        table.add_column(
+            head,
+            no_wrap=column > 0,
+            overflow="ellipsis",
+            justify=justify,
+            min_width=10 if column == 0 else None,
+        )
     return table
+
+
+def add_row(table: Table, name: str, *cells: RenderableType) -> None:
+    """Add a row whose name may be cut on a narrow terminal; its figures never are."""
+    table.add_row(Text(name, no_wrap=True, overflow="ellipsis"), *cells)
 
 
 def _grid(columns: str) -> Table:

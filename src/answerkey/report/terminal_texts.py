@@ -21,7 +21,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.model.why import cause_lines
 from answerkey.report.sheets import SheetTable, ranking_sheet
-from answerkey.report.terminal import emit, make_console, plain_table, print_trial
+from answerkey.report.terminal import add_row, emit, make_console, plain_table, print_trial
 from answerkey.report.wording import (
     change_counts,
     comparison_facts,
@@ -152,7 +152,8 @@ def _table(title: str, measures: Sequence[Measure]) -> Table:
     change = "change" if any(measure.counted for measure in measures) else "points"
     table = plain_table(title, "from → to", change, "95% interval", "p alone", "verdict")
     for measure in measures:
-        table.add_row(
+        add_row(
+            table,
             one_line(measure.name if title == "Categories" else name_words(measure.name), 24),
             *measure_words(measure),
             Text(family_verdict(measure, len(measures)), style=COLOURS[measure.verdict]),
@@ -199,7 +200,7 @@ def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
         for column, taken in zip(table.columns[1:], widths[start:end], strict=True):
             column.width = taken - _GAP
         for row in zip(*(column[1:] for column in shown), strict=True):
-            table.add_row(*row)
+            add_row(table, *row)
         yield table
         start = end
 
@@ -233,7 +234,7 @@ def print_plan(plan: "Plan") -> None:
         found = {row.repeat: row.questions for row in rows}
         cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]
         points = round(100 * difference)
-        table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
+        add_row(table, f"{points} point{'s' if points > 1 else ''}", *cells)
     emit(console, "", Text(f"Questions needed{one_way} for {plan.goal.power:.0%} power", style="bold"), table)
     if plan.flaky:
         emit(console, "", Text("Flaky questions (repeats differ most)", style="bold"))
