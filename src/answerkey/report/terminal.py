@@ -51,6 +51,8 @@ _CATEGORIES_SHOWN = 20
 _SLICES_SHOWN = 8
 _TOOLS_SHOWN = 12
 _SHEET_ROWS = 12
+# Wider than any sentence.
+_UNWRAPPED = 2000
 # Shares of a cell, for bars that are finer than the terminal's grid.
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -68,9 +70,9 @@ def make_console(file: TextIO | None = None, *, width: int | None = None) -> Con
     if reconfigure is not None and not _encodes(stream.encoding or "utf-8", "█─✓"):
         # Show "?" for characters that the terminal cannot encode, instead of failing.
         reconfigure(errors="replace")
-    if width is None and not stream.isatty():
-        width = 100
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    piped = width is None and not stream.isatty()
+    kind = PipeConsole if piped else Console
+    return kind(file=stream, width=100 if piped else width, highlight=False, markup=False, emoji=False)
 
 
 def _encodes(encoding: str, text: str) -> bool:
@@ -81,15 +83,23 @@ def _encodes(encoding: str, text: str) -> bool:
     return True
 
 
+class PipeConsole(Console):
+    """A file, a pipe or a CI log: laid out for 100 columns, but no sentence is wrapped, so that commands can be copied."""
+
+
 def emit(console: Console, *parts: RenderableType) -> None:
     """Print; without trailing spaces if the output is a file or a pipe."""
     if console.is_terminal:
         for part in parts:
             console.print(part)
         return
+    laid_out = console.width
     with console.capture() as captured:
         for part in parts:
+            if isinstance(console, PipeConsole):
+                console.width = laid_out if isinstance(part, Columns) else _UNWRAPPED
             console.print(part)
+    console.width = laid_out
     console.file.write("\n".join([line.rstrip() for line in captured.get().split("\n")]))
 
 
@@ -274,7 +284,7 @@ def _signed_grid(*widths: int) -> Table:
 
 
 def _bar_width(console: Console) -> int:
-    return max(10, min(40, console.width - 60))
+    return max(10, min(24, console.width - 60))
 
 
 def _components(view: ReportView, console: Console) -> Table:
