@@ -98,9 +98,35 @@ def test_promptfoo_prompts_are_rendered_and_every_loss_is_listed(tmp_path: Path)
     assert chosen[0]["question"] == "France"
 
 
+def test_each_promptfoo_test_has_a_prompt_whose_variables_it_has(tmp_path: Path) -> None:
+    (tmp_path / "rent.md").write_text("900 a year")
+    rows, notes = from_promptfoo(
+        tmp_path,
+        """
+prompts: ["Write about {{topic}}", "Explain {{concept}} by {{text}}"]
+tests:
+  - {vars: {topic: coffee}}
+  - {vars: {concept: rent, text: file://rent.md}}
+  - {vars: {concept: rent}}
+  - {vars: {topic: "{{answerBefore}}"}}
+  - {vars: {topic: file://cat.jpg}}
+  - {path: "file://more.ts:tests", config: {size: 3}}
+""",
+    )
+    questions = ["Write about coffee", "Explain rent by 900 a year", "Write about file://cat.jpg"]
+    assert [row["question"] for row in rows] == questions
+    for lost in ("the variable answerBefore", "the text of 'file://cat.jpg'", "the tests of 'file://more.ts:tests'"):
+        assert any(lost in note for note in notes), lost
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        (
+            # It is not known how the prompt would ask for it.
+            "prompts: [file://missing.txt]\ntests: [{vars: {topic: bananas}}]",
+            "the variables topic, none of which is",
+        ),
         (
             "prompts: [file://missing.txt]\ntests: [{vars: {a: x, b: y}}]",
             "the variables a, b, none of which is",

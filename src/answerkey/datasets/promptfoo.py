@@ -19,7 +19,7 @@ from answerkey.datasets.conversion import (
     row_position,
     single_arguments,
 )
-from answerkey.datasets.promptfoo_prompts import Prompts, fill_variables, read_prompts
+from answerkey.datasets.promptfoo_prompts import Prompts, fill_variables, load_variables, read_prompts
 from answerkey.errors import InputError, UsageError
 from answerkey.model.expectation import (
     Alternatives,
@@ -63,7 +63,7 @@ def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = N
         prompts = read_prompts(_document(path), path.parent)
         for position, test in _tests(path, losses):
             losses.position = position
-            for case in _cases(test, variable, prompts, losses):
+            for case in _cases(test, variable, prompts, path.parent, losses):
                 _name_apart(case, names)
                 rendered += "prompt" in case
                 cases.append((position, case))
@@ -100,7 +100,8 @@ def _tests(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject
         inherited = {}
     tests: Any = document.get("tests")
     for number, (line, row) in enumerate(_rows(path, document, tests), start=1):
-        yield row_position(path, line, number), _inherit(row, inherited)
+        if "path" not in row or "vars" in row:
+            yield row_position(path, line, number), _inherit(row, inherited)
     yield from _tests_elsewhere(path, tests, inherited, losses)
     yield from _scenarios(path, document, inherited, losses)
 
@@ -221,7 +222,9 @@ def _inherit(test: JsonObject, default: Mapping[str, Any]) -> JsonObject:
     return merged
 
 
-def _cases(test: JsonObject, variable: str, prompts: Prompts, losses: Losses) -> Iterator[JsonObject]:
+def _cases(
+    test: JsonObject, variable: str, prompts: Prompts, folder: Path, losses: Losses
+) -> Iterator[JsonObject]:
     """One case for each combination of variables that have several values."""
     given = test.get("vars")
     variables = given if isinstance(given, dict) else {}
@@ -229,15 +232,17 @@ def _cases(test: JsonObject, variable: str, prompts: Prompts, losses: Losses) ->
         losses.add(f"the variables {str(given)[:80]!r}")
     lists = {name: value for name, value in variables.items() if isinstance(value, list)}
     for values in product(*lists.values()):
-        case = _case(test, {**variables, **dict(zip(lists, values, strict=True))}, variable, prompts, losses)
+        chosen = load_variables({**variables, **dict(zip(lists, values, strict=True))}, folder, losses)
+        case = _case(test, chosen, variable, prompts, losses)
         if case is not None:
             yield case
 
 
-def _question_variable(variables: Mapping[str, Any]) -> str:
-    """The variable that is the question: by its name, or because it is the only one; empty if there is none."""
+def _question_variable(variables: Mapping[str, Any], prompts: Prompts) -> str:
+    """The variable that is the question: by its name, or because there is nothing else; empty if there is none."""
     found = next((name for name in _ASKED if name in variables), None)
-    return found or (next(iter(variables)) if len(variables) == 1 else "")
+    is_only = len(variables) == 1 and not prompts.is_missing
+    return found or (next(iter(variables)) if is_only else "")
 
 
 def _case(
@@ -245,9 +250,13 @@ def _case(
 ) -> JsonObject | None:
     metadata = test.get("metadata")
     notes = dict(metadata) if isinstance(metadata, dict) else {}
-    chosen = variable or _question_variable(variables)
+    chosen = variable or _question_variable(variables, prompts)
     value = (as_text(fill_variables(variables.get(chosen), variables)) if chosen else None) or ""
-    rendered = "" if variable else prompts.question(variables, losses)
+    if variable or not prompts.templates:
+        rendered = ""
+        prompts.question(variables, losses)
+    elif not (rendered := prompts.question(variables, losses)):
+        return None
     question = rendered or value
     if not question.strip():
         _no_question(variables, losses)
@@ -255,7 +264,7 @@ def _case(
     case: JsonObject = {"question": question}
     if rendered and rendered != value.strip():
         # The words beside the variable may be the chatbot's own prompt: both are kept.
-        case["prompt"] = prompts.template
+        case["prompt"] = prompts.template(variables)
     case |= {name: str(notes.pop(name)) for name in ("id", "category") if name in notes}
     others = {
         name: part

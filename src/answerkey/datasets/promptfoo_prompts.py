@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from answerkey.datasets.conversion import Losses, as_text
 from answerkey.transcripts.json_values import as_dict, as_dicts, decode_json
 from answerkey.transcripts.yaml_documents import decode_yaml
 
-__all__ = ["Prompts", "fill_variables", "read_prompts"]
+__all__ = ["Prompts", "fill_variables", "load_variables", "read_prompts"]
 
 # {{ name }}, {{ name.field }} or {{ name | filter }}.
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*(\|[^{}]*?)?\s*-?\}\}")
@@ -25,23 +26,33 @@ _MOST_PASSES = 3
 class Prompts(msgspec.Struct, frozen=True):
     """The prompts of a configuration, as far as they are text."""
 
-    # The template that is rendered: the first; empty if there is none.
-    template: str = ""
+    templates: tuple[str, ...] = ()
     # What is not used, for the list of losses.
     unused: tuple[str, ...] = ()
+    # Whether there are prompts, and none of them is a text here.
+    is_missing: bool = False
+
+    def template(self, variables: Mapping[str, Any]) -> str:
+        """The template that is rendered: the first whose variables a test has; empty if there is none."""
+        lacking = [len(_unfilled(fill_variables(one, variables))) for one in self.templates]
+        return self.templates[lacking.index(min(lacking))] if lacking else ""
 
     def question(self, variables: Mapping[str, Any], losses: Losses) -> str:
-        """The user's words in the rendered prompt; empty if no prompt is text."""
+        """The user's words in the rendered prompt; empty if no prompt is text, or if a variable of it is missing."""
         for lost in self.unused:
             losses.add(lost)
-        if not self.template:
+        template = self.template(variables)
+        if not template:
             return ""
-        if _CODE.search(self.template):
+        if _CODE.search(template):
             losses.add("template code ({% … %}) in a prompt, which was left out")
-        if any(match[2] for match in _VARIABLE.finditer(self.template)):
+        if any(match[2] for match in _VARIABLE.finditer(template)):
             losses.add("a filter ({{ name | filter }}) in a prompt")
-        rendered = fill_variables(_CODE.sub("", self.template), variables).strip()
-        return _user_words(rendered, losses)
+        rendered = _user_words(fill_variables(_CODE.sub("", template), variables).strip(), losses)
+        if missing := _unfilled(rendered):
+            losses.add(f"a test whose prompt needs the variable {', '.join(missing)}, which is not in the file")
+            return ""
+        return rendered
 
 
 def read_prompts(document: Mapping[str, Any], folder: Path) -> Prompts:
@@ -57,8 +68,8 @@ def read_prompts(document: Mapping[str, Any], folder: Path) -> Prompts:
         elif text.strip():
             templates.append(text)
     if len(templates) > 1:
-        unused.append(f"{len(templates) - 1} further prompts: the first is the question")
-    return Prompts(templates[0] if templates else "", tuple(unused))
+        unused.append(f"{len(templates) - 1} further prompts: the first that fits a test is the question")
+    return Prompts(tuple(templates), tuple(unused), is_missing=bool(unused) and not templates)
 
 
 def _reference(prompt: Any) -> Any:
@@ -130,6 +141,28 @@ def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
             break
         value = filled
     return value
+
+
+def _unfilled(text: str) -> list[str]:
+    """The names of the variables that a text still has."""
+    return list(dict.fromkeys(match[1] for match in _VARIABLE.finditer(text)))
+
+
+def load_variables(variables: Mapping[str, Any], folder: Path, losses: Losses) -> dict[str, Any]:
+    """The variables of a test, with the texts of the files that they name."""
+    loaded = dict(variables)
+    for name, value in variables.items():
+        if not isinstance(value, str) or not value.startswith(_FILE):
+            continue
+        path = folder / value.removeprefix(_FILE)
+        text = None
+        if path.suffix not in _PROGRAMS:
+            with suppress(OSError, ValueError):
+                text = path.read_text("utf-8-sig")
+        loaded[name] = value if text is None else text
+        if text is None:
+            losses.add(f"the text of {value!r}, a variable that is not a text file here")
+    return loaded
 
 
 def _value_of(match: re.Match[str], variables: Mapping[str, Any]) -> str:
