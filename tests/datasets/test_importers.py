@@ -115,7 +115,11 @@ tests:
     )
     questions = ["Write about coffee", "Explain rent by 900 a year", "Write about file://cat.jpg"]
     assert [row["question"] for row in rows] == questions
-    for lost in ("the variable answerBefore", "the text of 'file://cat.jpg'", "the tests of 'file://more.ts:tests'"):
+    for lost in (
+        "the variable answerBefore",
+        "the text of 'file://cat.jpg'",
+        "the tests of 'file://more.ts:tests'",
+    ):
         assert any(lost in note for note in notes), lost
 
 

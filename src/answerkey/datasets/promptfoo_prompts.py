@@ -50,7 +50,9 @@ class Prompts(msgspec.Struct, frozen=True):
             losses.add("a filter ({{ name | filter }}) in a prompt")
         rendered = _user_words(fill_variables(_CODE.sub("", template), variables).strip(), losses)
         if missing := _unfilled(rendered):
-            losses.add(f"a test whose prompt needs the variable {', '.join(missing)}, which is not in the file")
+            losses.add(
+                f"a test whose prompt needs the variable {', '.join(missing)}, which is not in the file"
+            )
             return ""
         return rendered
 
