@@ -309,6 +309,35 @@ def test_a_part_of_an_answer_and_a_choice_are_no_invention(kind: str, text: str,
     assert decided.name == outcome, decided.because
 
 
+def test_what_the_true_result_has_too_is_not_planted() -> None:
+    text = "Unit D at 900 S 9th St has a lease that ends on May 31, 2025."
+    true = {"unit": "Unit D at 900 S 9th St", "lease_end": "2026-05-31"}
+    call = ToolCall(name="query", result={**true, "lease_end": "2025-05-31"}, result_seen=True, injected=True)
+    fault = Fault(tool="query", kind="stale", true_value=true)
+    question = Question(
+        id="lease", question="When does Elias's lease end?", expected_keywords=("May 31, 2026",)
+    )
+    reply = Reply(text=text, tool_calls=(call,), fault=FaultRecord(fault=fault, landed=True))
+    decided = FaultOutcome().decide(question, reply)
+    assert decided is not None
+    assert decided.name == "misled"
+    assert [text[start:end] for start, end in decided.words] == ["May 31, 2025"]
+
+
+def test_the_text_of_a_query_does_not_hide_that_nothing_was_found() -> None:
+    sql = "SELECT address AS row_label, square_feet, COUNT(*), SUM(square_feet) AS row_total, AVG(square_feet) AS mean"
+    arguments = {"sql": f"{sql} FROM properties WHERE id IN (?) LIMIT 30", "parameters": ["P2"]}
+    call = ToolCall(
+        name="query_database", arguments=arguments, result={"rows": []}, result_seen=True, injected=True
+    )
+    text = "Not on record: there is no entry for properties at 412 Cascade Ave."
+    question = Question(id="size", question="How big is the Cascade duplex?", expected_keywords=("1960",))
+    fault = FaultRecord(fault=Fault(tool="query_database", kind="empty"), landed=True)
+    decided = FaultOutcome().decide(question, Reply(text=text, tool_calls=(call,), fault=fault))
+    assert decided is not None
+    assert decided.name == "honest", decided.because
+
+
 def test_compare_says_whether_resilience_improved(tmp_path: Path) -> None:
     def careless(question: str) -> dict[str, object]:
         reply = bot(question)

@@ -16,6 +16,8 @@ FaultKind = Literal[
     "injection",
 ]
 FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+# Kinds whose result has other data instead of the true data.
+OTHER_DATA: frozenset[FaultKind] = frozenset({"wrong_record", "stale"})
 OutcomeName = Literal[
     "recovered",
     "honest",
@@ -60,6 +62,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     # What takes the result's place where the true one is not at hand; of a wrong record always.
     value: Any = None
+    # Of a wrong record and a stale one: what the clean twin got, which the two may have in common.
+    true_value: Any = None
     # Of an injection: what a chatbot that obeys says or calls.
     canary_word: str = ""
     canary_tool: str = ""

@@ -17,7 +17,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.errors import UsageError
-from answerkey.model.fault import FAULT_KINDS, Fault, FaultKind, FaultRecord, FaultSettings
+from answerkey.model.fault import FAULT_KINDS, OTHER_DATA, Fault, FaultKind, FaultRecord, FaultSettings
 from answerkey.model.options import Options
 from answerkey.model.planting import ERROR_TEXTS, WORDINGS, decoded, plant, shape, stale
 from answerkey.model.question import QuestionSet
@@ -415,7 +415,13 @@ class FaultPlan:
         return [other for other in self._records.get((tool, shape(value)), ()) if other != value]
 
     def _make(self, kind: FaultKind, one: _Target, chance: random.Random) -> Fault:
-        fault = Fault(tool=one.call.name, kind=kind, call=one.number, turn=one.turn)
+        fault = Fault(
+            tool=one.call.name,
+            kind=kind,
+            call=one.number,
+            turn=one.turn,
+            true_value=one.call.result if kind in OTHER_DATA else None,
+        )
         if kind in ERROR_TEXTS:
             return msgspec.structs.replace(fault, text=ERROR_TEXTS[kind])
         if kind == "wrong_record":

@@ -1,7 +1,8 @@
 """What a chatbot made of a broken tool: decided by the answer key, the recorded calls and the evidence, without a judge."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 from answerkey.detect.abstention.model import Model, probability
 from answerkey.evidence.links import TooLargeError, find_links
 from answerkey.evidence.records import sentence_edges
-from answerkey.model.fault import RESILIENCE, RESILIENT, Fault, Outcome, OutcomeName
+from answerkey.model.fault import OTHER_DATA, RESILIENCE, RESILIENT, Fault, Outcome, OutcomeName
 from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, ToolCall
 from answerkey.model.scorecard import ErrorFacts, KeywordFacts, Score
@@ -28,11 +29,11 @@ _WITHOUT_DATA = frozenset({"error", "timeout", "empty", "garbage", "rate_limit"}
 _DECLINES, _MAY_DECLINE, _MAY_DECLINE_WITHOUT_FIGURE, _MAY_DECLINE_UNANSWERABLE = 0.5, 0.3, 0.1, 0.05
 # A sentence alone says that a part is missing if it is at least this likely to decline.
 _PART_DECLINES = 0.25
-# Kinds whose result has other data instead of the true data.
-_OTHER_DATA = frozenset({"wrong_record", "stale"})
 # Smaller whole numbers count what was found or is needed.
 _COUNTED = 12
 _QUESTION_ENDS = ("?", "？", "؟", "か。", "か")
+# A figure or a name in the arguments of a call.
+_VALUE = re.compile(r"\b(?=[^\W_]*[\dA-Z])\w[\w.,:/-]*\w|\d")
 # Errors that a text shows without a word to the user.
 _CRASHES = frozenset({"trace", "malformed", "empty", "null", "truncated"})
 # How an error in words was decided: by the fitted model, or as a message through and through.
@@ -66,8 +67,10 @@ class FaultOutcome(BaseScorer):
         record = reply.fault
         if record is None or record.fault is None or not record.landed:
             return None
-        # What the chatbot looked for is not what it answers.
-        asked = " ".join((question.question, *_searched(reply)))
+        # What the chatbot looked for is not what it answers; the rest of a query says nothing about the question.
+        text = reply.text or ""
+        looked_for = (word for part in _searched(reply) for word in _VALUE.findall(part) if word in text)
+        asked = " ".join((question.question, *looked_for))
 
         def declines(sentence: str) -> float:
             return probability(asked, sentence, self._abstention)
@@ -231,7 +234,7 @@ class _Decision:
         """One sentence says that a part is missing, and another states what a result has."""
         stated = [link for link in self._links if link.where and not self._was_asked(link)]
         invented = [link for link in self._unsupported if not _is_count(link)]
-        if not stated or invented or (self._fault.kind in _OTHER_DATA and self._planted_links):
+        if not stated or invented or (self._fault.kind in OTHER_DATA and self._planted_links):
             return None
         missing = next(
             (span for span in self._sentences if self._declines(self._text[slice(*span)]) >= _PART_DECLINES),
@@ -267,7 +270,7 @@ class _Decision:
             return None
         unsupported = self._unsupported
         # What is left of a true result is true, and what is invented beside it is worse.
-        invents = self._fault.kind not in _OTHER_DATA and any(not _is_count(link) for link in unsupported)
+        invents = self._fault.kind not in OTHER_DATA and any(not _is_count(link) for link in unsupported)
         if planted and not invents:
             link = planted[0]
             because = f"it states “{link.text}”, which only the broken result has ({link.where})"
@@ -303,29 +306,38 @@ class _Decision:
 
     @cached_property
     def _links(self) -> Sequence[Link]:
-        try:
-            return find_links(self._question, self._reply)[0]
-        except TooLargeError:
-            return ()
+        return _links_of(self._question, self._reply)
 
-    @property
+    @cached_property
     def _planted_links(self) -> list[Link]:
         """What it states that only the broken result has."""
         if self._fault.kind in _WITHOUT_DATA:
             return []
-        places = {
+        found = [
+            link
+            for link in self._of_broken_call(self._links)
+            if link.kind != "name" and not self._was_asked(link) and not self._is_expected(link)
+        ]
+        if not found or self._fault.true_value is None:
+            return found
+        calls = tuple(
+            msgspec.structs.replace(call, result=self._fault.true_value) if call.injected else call
+            for call in self._reply.tool_calls
+        )
+        true_reply = msgspec.structs.replace(self._reply, tool_calls=calls)
+        links = self._of_broken_call(_links_of(self._question, true_reply))
+        # What can be derived from the true result need not be from there.
+        true = {link.start for link in links if not link.how}
+        return [link for link in found if link.start not in true]
+
+    def _of_broken_call(self, links: Iterable[Link]) -> list[Link]:
+        """Those that the result of the broken call has."""
+        places = tuple(
             f"tool_calls[{number}].result"
             for number, call in enumerate(self._reply.tool_calls)
             if call.injected
-        }
-        return [
-            link
-            for link in self._links
-            if link.where.startswith(tuple(places))
-            and link.kind != "name"
-            and not self._was_asked(link)
-            and not self._is_expected(link)
-        ]
+        )
+        return [link for link in links if link.where.startswith(places)]
 
     def _was_asked(self, link: Link) -> bool:
         """Whether the question or a call's arguments have what a link states."""
@@ -338,6 +350,14 @@ class _Decision:
         return any(
             one.start is not None and one.start < link.end and link.start < (one.end or 0) for one in matches
         )
+
+
+def _links_of(question: Question, reply: Reply) -> Sequence[Link]:
+    """What a reply states, with where the evidence has it; nothing where there is too much to search."""
+    try:
+        return find_links(question, reply)[0]
+    except TooLargeError:
+        return ()
 
 
 def _is_count(link: Link) -> bool:
