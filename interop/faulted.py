@@ -67,10 +67,9 @@ def run_faulted(package: str, api: str, cases: dict) -> None:
             if case.id in EXPECTED and not _is_right(case)
         ]
         wrong += len(problems)
-        summary = f"{result.summary.landed} of {result.summary.planned} faults landed"
-        print(
-            f"{package} {version(package)} {name} with faults: {summary}; {'; '.join(problems[:3]) or 'outcomes exact'}"
-        )
+        outcomes = f"outcomes wrong ({', '.join(problems[:3])})" if problems else "outcomes exact"
+        landed = f"{result.summary.landed} of {result.summary.planned} faults landed"
+        print(f"{package} {version(package)} {name} with faults: {outcomes}, {landed}")
     assert len(BEHAVIOURS) > len(EXPECTED)
     sys.exit(1 if wrong else 0)
 

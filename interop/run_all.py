@@ -35,6 +35,7 @@ OUTCOMES = {
     "everything seen": "exact",
     "loaded": "exact",
     "as its SDK has it": "exact",
+    "outcomes exact": "exact",
     "calls seen": "calls alone",
     "names seen": "names alone",
     "no errors seen": "no errors",

@@ -154,6 +154,26 @@ def test_personal_data_is_listed(draft: Callable[..., Any]) -> None:
     assert all(part in shown for part in ("jane@example.com", "970 555 0199", "Jane Doering"))
 
 
+def test_a_later_turn_is_read_with_the_first_question(
+    draft: Callable[..., Any], command: Callable[..., Any]
+) -> None:
+    def conversation(*replies: str) -> dict[str, object]:
+        asked = ["What is the rent of unit A?", "And the deposit?"]
+        pairs = zip(asked, replies, strict=True)
+        steps = [(("user", question), ("assistant", reply)) for question, reply in pairs]
+        turns = [{"question": question} for question in asked]
+        messages = [{"role": role, "content": text} for step in steps for role, text in step]
+        return {"id": "c", "turns": turns, "messages": messages}
+
+    first = draft(conversation("It is $1,200.", "I do not know."), arguments=("-o", "d.jsonl"))
+    [case] = first["drafts"]
+    assert [turn["question"] for turn in case["turns"]] == ["What is the rent of unit A?", "And the deposit?"]
+    with Path("golden.jsonl").open("a") as golden:
+        golden.write(json.dumps({"id": "rent-deposit", "turns": case["turns"]}) + "\n")
+    assert draft(conversation("It is $1,200.", "I do not know."))["holes"] == []
+    assert "rent of unit A? → And the deposit?" in command("review", "--drafts", "d.jsonl", "--list").out
+
+
 def test_lists_databases_and_runs_are_sources(
     command: Callable[..., Any], write_rows: Callable[..., Path]
 ) -> None:

@@ -47,8 +47,20 @@ def review_drafts(path: Path, questions: Path | None, author: str, *, only_list:
 
 
 def _summary(draft: JsonObject) -> str:
-    expects = msgspec.json.encode(draft.get("expected_keywords", [])).decode()
-    return for_terminal(f"{one_line(str(draft.get('question')), 70)}  {one_line(expects, 40)}")
+    expects = msgspec.json.encode(_asked(draft)[-1].get("expected_keywords", [])).decode()
+    return for_terminal(f"{one_line(_wording(draft), 70)}  {one_line(expects, 40)}")
+
+
+def _asked(draft: JsonObject) -> list[JsonObject]:
+    """The turns of a draft; of a plain question, the draft itself."""
+    turns = draft.get("turns")
+    return (
+        [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) and turns else [draft]
+    )
+
+
+def _wording(draft: JsonObject) -> str:
+    return " → ".join(str(turn.get("question")) for turn in _asked(draft))
 
 
 class _Review:
@@ -116,11 +128,12 @@ def _print_draft(draft: JsonObject, position: str) -> None:
     evidence = draft.get("evidence")
     origin = evidence if isinstance(evidence, dict) else {}
     click.echo()
-    click.secho(f"{position}  {one_line(str(draft.get('question')), _WIDTH)}", bold=True)
+    click.secho(f"{position}  {one_line(_wording(draft), _WIDTH)}", bold=True)
     click.echo(f"  asked {origin.get('asked', 1)} times, first in {one_line(str(origin.get('source')), 80)}")
+    shown = {**draft, **_asked(draft)[-1]}
     for name in ("category", "persona", "expected_tools", "expected_keywords"):
-        if draft.get(name):
-            click.echo(f"  {name}: {one_line(msgspec.json.encode(draft[name]).decode(), _WIDTH)}")
+        if shown.get(name):
+            click.echo(f"  {name}: {one_line(msgspec.json.encode(shown[name]).decode(), _WIDTH)}")
     if origin.get("reply"):
         click.echo(f"  reply: {one_line(str(origin['reply']), 3 * _WIDTH)}")
     warnings = draft.get("warnings")

@@ -105,35 +105,37 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def words(self) -> str:
         """In words, without what differs from question to question."""
+        return self.words_about("")
+
+    def words_about(self, category: str) -> str:
+        """The same of questions that are mostly of one category, if any is named."""
         tool = self.tool or "a tool"
+        about = f" for questions about {category.replace('_', ' ')}" if category else ""
         match self.stage:
             case "key":
-                return "the expectations of the question were edited"
+                return f"the expectations of the question were edited{about}"
             case "truth":
-                return "the value expected by the data changed"
+                return f"the value expected by the data changed{about}"
             case "error":
-                return f"{self.tool} failed" if self.tool else self.error
+                return (f"{self.tool} failed" if self.tool else self.error) + about
             case "tools":
-                return (
-                    f"{tool} was called, which it must not be" if self.unwanted else f"{tool} was not called"
-                )
+                called = "was called although it must not be" if self.unwanted else "was not called"
+                return f"{tool} {called}{about}"
             case "arguments":
                 named = f" ({', '.join(self.arguments)})" if self.arguments else ""
-                return f"{tool} was called with other arguments{named}, and its result lacks what was asked"
+                return f"{tool} was called with other arguments{named}{about}, and its result lacks what was asked"
+            case "tool_results" if self.compared:
+                return f"{tool} returned something else for the same arguments{about}, which lacks what was asked"
             case "tool_results":
-                if self.compared:
-                    return (
-                        f"{tool} returned something else for the same arguments, which lacks what was asked"
-                    )
-                return f"the result of {tool} lacks what was asked"
+                return f"the result of {tool} lacks what was asked{about}"
             case "text":
-                return f"the reply does not say the {_FACT_WORDS[self.kind]}{self._returned}"
+                return f"the reply does not say the {_FACT_WORDS[self.kind]}{about}{self._returned}"
             case "judge":
-                return "the judge or a scorer gave the same reply another score"
+                return f"the judge or a scorer gave the same reply another score{about}"
             case "noise":
-                return "no cause: repeats of the same version differ as much"
+                return f"no cause: repeats of the same version differ as much{about}"
             case "unobserved":
-                return f"{self.unseen} not observed: {_OBSERVE}"
+                return f"{self.unseen} not observed{about}: {_OBSERVE}"
 
     @property
     def _returned(self) -> str:
@@ -204,7 +206,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """In words, e.g. `query_database was not called for questions about payouts`."""
-        return self.signature.words + (f" for questions about {self.about}" if self.about else "")
+        return self.signature.words_about(self.about)
 
     def to_dict(self) -> dict[str, Any]:
         """The group as `why --json` prints it."""

@@ -58,7 +58,6 @@ def fault_sheet(result: FaultResult) -> Sheet:
                 for name in OUTCOMES
                 if (number := result.outcomes[name])
             ),
-            wordy=True,
         ),
         *(
             _group_table(title, groups)
@@ -157,7 +156,7 @@ def _case_table(result: FaultResult) -> SheetTable:
         )
         for case in cases[:_MOST_CASES]
     )
-    heads = ("question", "outcome", "fault", "because", "reply with the fault", "clean reply")
+    heads = ("question", "outcome", "fault", "because", "reply", "clean reply")
     ids = tuple(case.id for case in cases[:_MOST_CASES])
     return SheetTable(f"Faults that were not handled: {len(cases):,}{more}", heads, rows, wordy=True, ids=ids)
 

@@ -215,7 +215,7 @@ def _bar(share: float | None, width: int, console: Console) -> RenderableType:
 
 
 def print_sheet(sheet: "Sheet", console: Console) -> None:
-    """Print a sheet; a row of sentences is an entry: two cells on its first line, one on each further line."""
+    """Print a sheet; a row of sentences is an entry: two cells on its first line, each further one after its head."""
     emit(console, "", Text(sheet.title, style="bold"))
     emit(console, *(Text(f"  {one_line(line, 400)}") for line in sheet.lines))
     emit(console, *(Text(f"! {one_line(line, 400)}", style="yellow") for line in sheet.warnings))
@@ -225,7 +225,8 @@ def print_sheet(sheet: "Sheet", console: Console) -> None:
         if table.wordy:
             for first, second, *more in shown:
                 emit(console, Text.assemble((f"  {first}  ", "bold"), second))
-                emit(console, *(Padding(Text(cell, style="dim"), (0, 0, 0, 6)) for cell in more if cell))
+                named = (f"{head}: {cell}" for head, cell in zip(table.heads[2:], more, strict=True) if cell)
+                emit(console, *(Padding(Text(line, style="dim"), (0, 0, 0, 6)) for line in named))
         else:
             grid = plain_table(f"  {table.heads[0]}", *table.heads[1:])
             for row in shown:

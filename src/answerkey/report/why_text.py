@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from answerkey.model.question import QuestionSet
+from answerkey.model.reply import JsonObject
 from answerkey.model.why import (
     Case,
     Causes,
@@ -96,9 +97,9 @@ def _group_tables(groups: Sequence[Group], lost: float) -> Iterator[SheetTable]:
                 " in the base" if gained and group.signature.stage not in ("noise", "unobserved") else ""
             )
             names = first_names([one_line(identity, 60) for identity in group.ids], _NAMED)
-            questions = f"{count(len(group.ids), 'question')}: {names}"
+            questions = f"{len(group.ids):,} ({names})"
             says_more = group.because != group.signature.words
-            example = f"e.g. {one_line(group.example, 60)}: {group.because}" if says_more else ""
+            example = f"{one_line(group.example, 60)}: {group.because}" if says_more else ""
             rows.append((points, f"{one_line(group.words, 200)}{in_base}", questions, one_line(example, 200)))
         yield SheetTable(title, ("points", "cause", "questions", "example"), tuple(rows), wordy=True)
 
@@ -119,24 +120,31 @@ def _slice_table(slices: Sequence[WorseSlice], verb: str) -> SheetTable:
 
 def _case_row(case: Case) -> tuple[str, ...]:
     scores = f"{score_text(case.base.score)} → {score_text(case.candidate.score)}"
-    return scores, one_line(case.id, 60), one_line(f"{case.stage}: {case.because}", 200)
+    return scores, one_line(case.id, 60), one_line(case.because, 200)
 
 
 def draft_sheet(drafts: Drafts, golden: QuestionSet) -> Sheet:
     """The coverage, the holes with most traffic and failures, and what was drafted."""
     covered = drafts.coverage
     title = (
-        f"coverage {percent(covered.value)}, {percent(covered.low)} to {percent(covered.high)}: questions that are surely in "
-        f"{golden.name}, to those that may be"
+        f"“{one_line(golden.name, 60)}” covers {percent(covered.value)} of the questions asked "
+        f"(95% interval {percent(covered.low)}–{percent(covered.high)})"
     )
-    expecting = sum(bool(draft.get("expected_keywords")) for draft in drafts.drafts)
-    lines = (
-        f"{count(covered.questions, 'question')} asked, {covered.distinct:,} different",
-        f"{count(len(drafts.drafts), 'draft')}, {expecting} with expectations of the text. "
-        "Accept them one by one: answerkey review --drafts FILE",
-    )
+    lines = [f"{count(covered.questions, 'question')} asked, {covered.distinct:,} different"]
+    if drafts.drafts:
+        expecting = sum(_expects_text(draft) for draft in drafts.drafts)
+        lines.append(
+            f"{count(len(drafts.drafts), 'draft')}, {expecting} with expectations of the text. "
+            "Accept them one by one: answerkey review --drafts FILE"
+        )
     holes = tuple(
         (f"{hole.count:,}", f"{hole.failures:,}", one_line(hole.examples[0], 80)) for hole in drafts.holes
     )
     table = SheetTable("Not covered", ("asked", "signs of failure", "question"), holes)
-    return Sheet(title, lines, (), (table,) if holes else (), subject="Drafts")
+    return Sheet(title, tuple(lines), (), (table,) if holes else (), subject="Drafts")
+
+
+def _expects_text(draft: JsonObject) -> bool:
+    turns = draft.get("turns")
+    asked = turns if isinstance(turns, list) else [draft]
+    return any(isinstance(turn, dict) and turn.get("expected_keywords") for turn in asked)

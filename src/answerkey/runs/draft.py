@@ -197,14 +197,28 @@ class Traffic:
 
     def add(self, real: RealQuestion) -> None:
         """Count a question."""
-        words = question_words(real.text)
+        words, nearest = question_words(real.text), None
+        if real.opening:
+            words, nearest = self._as_later_turn(real, words)
         if not words:
             return
         key = tuple(sorted(words))
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.entries[key] = _Entry(real, words, self.nearest(words, real.reply))
+            nearest = self.nearest(words, real.reply) if nearest is None else nearest
+            entry = self.entries[key] = _Entry(real, words, nearest)
         entry.add(real, self._problem(real, frozenset(words)))
+
+    def _as_later_turn(
+        self, real: RealQuestion, words: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], list[Nearest]]:
+        """The words of a later turn and its nearest cases: with the first question's, if a conversation is nearer then."""
+        both = question_words(f"{real.opening} {real.text}")
+        conversations = [one for one in self.nearest(both, real.reply) if self.cases[one.index].turns]
+        alone = self.nearest(words, real.reply)
+        if conversations and (not alone or conversations[0].similarity > alone[0].similarity):
+            return both, conversations
+        return words, alone
 
     def _problem(self, real: RealQuestion, words: frozenset[str]) -> str:
         """What shows that the reply is bad; empty: nothing."""
@@ -275,6 +289,8 @@ class _Drafter:
             row["expected_keywords"] = [self._expectation(link, reply, warnings) for link in stated if reply]
             evidence["links"] = [{"text": one.text, "where": one.where, "found": one.found} for one in stated]
         warnings += self._personal_data(real, row)
+        if real.opening:
+            row = _as_conversation(row, real.opening)
         return {**row, "evidence": evidence, "warnings": list(dict.fromkeys(warnings))}
 
     def _nearest(self, entry: _Entry, real: RealQuestion) -> JsonObject:
@@ -339,6 +355,14 @@ class _Drafter:
         """Close the truth sources."""
         for source in (self._sources or {}).values():
             source.close()
+
+
+def _as_conversation(row: JsonObject, opening: str) -> JsonObject:
+    """The row of a later turn as one of a conversation of two turns."""
+    of_turn = ("question", "expected_tools", "expected_keywords")
+    turn = {name: row[name] for name in of_turn if name in row}
+    rest = {name: value for name, value in row.items() if name not in of_turn}
+    return {**rest, "turns": [{"question": opening}, turn]}
 
 
 def draft_id(question: str) -> str:
@@ -490,7 +514,8 @@ def accepted_case(draft: Mapping[str, Any], golden: QuestionSet, author: str) ->
         raise UsageError(f"the golden set has a case with id {case.id!r} already")
     texts = [(one, text) for one in golden for _, text in _turn_texts(one)]
     index = SimilarTexts([question_words(text) for _, text in texts])
-    for near in nearest_case(index, question_words(case.question))[:1]:
+    [*_, (_, asked)] = _turn_texts(case)
+    for near in nearest_case(index, question_words(asked))[:1]:
         if near.similarity >= SURE:
             one, text = texts[near.index]
             raise UsageError(f"nearly the same as case {one.id!r}: {text}")

@@ -32,6 +32,8 @@ class RealQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """One real question, with its reply if it is known."""
 
     text: str
+    # The first question of its conversation, if it is a later turn.
+    opening: str = ""
     # File and line, run, or the id of a production reply.
     source: str
     reply: Reply | None = None
@@ -139,7 +141,13 @@ def _of_trial(trial: Trial, where: str, *, has_reply: bool) -> Iterator[RealQues
     disliked = trial.origin is not None and any(map(_is_negative, (trial.origin.columns or {}).values()))
     for number, turn in enumerate(turns):
         reply = trial.replies[number] if has_reply and number < len(trial.replies) else None
-        yield RealQuestion(text=turn.question, source=where, reply=reply, disliked=disliked)
+        yield RealQuestion(
+            text=turn.question,
+            opening=turns[0].question if number else "",
+            source=where,
+            reply=reply,
+            disliked=disliked,
+        )
 
 
 def _is_negative(verdict: object) -> bool:
