@@ -47,11 +47,11 @@ def review_drafts(path: Path, questions: Path | None, author: str, *, only_list:
 
 
 def _summary(draft: JsonObject) -> str:
-    expects = msgspec.json.encode(_asked(draft)[-1].get("expected_keywords", [])).decode()
+    expects = msgspec.json.encode(_turns_of(draft)[-1].get("expected_keywords", [])).decode()
     return for_terminal(f"{one_line(_wording(draft), 70)}  {one_line(expects, 40)}")
 
 
-def _asked(draft: JsonObject) -> list[JsonObject]:
+def _turns_of(draft: JsonObject) -> list[JsonObject]:
     """The turns of a draft; of a plain question, the draft itself."""
     turns = draft.get("turns")
     return (
@@ -60,7 +60,7 @@ def _asked(draft: JsonObject) -> list[JsonObject]:
 
 
 def _wording(draft: JsonObject) -> str:
-    return " → ".join(str(turn.get("question")) for turn in _asked(draft))
+    return " → ".join(str(turn.get("question")) for turn in _turns_of(draft))
 
 
 class _Review:
@@ -130,7 +130,7 @@ def _print_draft(draft: JsonObject, position: str) -> None:
     click.echo()
     click.secho(f"{position}  {one_line(_wording(draft), _WIDTH)}", bold=True)
     click.echo(f"  asked {origin.get('asked', 1)} times, first in {one_line(str(origin.get('source')), 80)}")
-    shown = {**draft, **_asked(draft)[-1]}
+    shown = {**draft, **_turns_of(draft)[-1]}
     for name in ("category", "persona", "expected_tools", "expected_keywords"):
         if shown.get(name):
             click.echo(f"  {name}: {one_line(msgspec.json.encode(shown[name]).decode(), _WIDTH)}")
