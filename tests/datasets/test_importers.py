@@ -160,6 +160,38 @@ def test_the_question_of_a_promptfoo_chat_prompt_is_its_user_message(tmp_path: P
     assert any("the system message of a prompt" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("chat.json", '[{"role": "user", "content": "Who pays {{what}}?"}]'),
+        ("chat.yaml", "- role: user\n  content: 'Who pays {{what}}?'"),
+        ("chat.yaml", "- role: user\n  content: {{asked}}"),
+        ("chat.json", '[{"role": "user", "content": {{asked | dump}}}]'),
+        ("both.txt", "Who pays {{what}}?\n---\nAnd who owns {{that}}?"),
+        ("a*.txt", "{{ asked | trim }}"),
+    ],
+)
+def test_the_question_of_a_promptfoo_prompt_in_a_file(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name.replace("*", "b")).write_text(content)
+    variables = {"what": 'the "net" rent', "asked": 'Who pays the "net" rent?'}
+    rows, notes = from_promptfoo(
+        tmp_path, json.dumps({"prompts": [f"file://{name}"], "tests": [{"vars": variables}]})
+    )
+    assert [row["question"] for row in rows] == ['Who pays the "net" rent?']
+    assert not any("filter" in note for note in notes)
+
+
+def test_promptfoo_tests_in_files_that_a_pattern_names(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "tests" / f"{name}.yaml").write_text(f"- vars: {{topic: {name}}}")
+    rows, notes = from_promptfoo(
+        tmp_path, "prompts: ['About {{topic}}']\ntests: ['tests/*.yaml', 'none/*.yaml']"
+    )
+    assert [row["question"] for row in rows] == ["About one", "About two"]
+    assert any("the tests of 'none/*.yaml' (no such file)" in note for note in notes)
+
+
 def test_deepeval_goldens_in_each_of_its_forms() -> None:
     rows, found = imported("deepeval", "deepeval.json")
     assert rows[0]["expected_tools"] == [

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from answerkey.datasets.conversion import Losses, RowPosition, check_cases, numbered_rows, row_position
-from answerkey.datasets.promptfoo_prompts import fill_variables
+from answerkey.datasets.promptfoo import fill_variables
 from answerkey.datasets.table_formats import OPENAI_EVALS
 from answerkey.errors import InputError
 from answerkey.model.reply import Json, JsonObject
