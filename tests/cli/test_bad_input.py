@@ -144,6 +144,13 @@ def test_closed_streams_are_no_error_and_their_descriptors_are_not_used(folder: 
     assert b'"score":1.0' in shown.stdout.replace(b" ", b"")
 
 
+def test_a_reader_that_closes_the_pipe_is_no_failed_gate(folder: Path, command: Any) -> None:
+    assert command("run", "fine.jsonl", "--target", "bot.py:answer").code == 0
+    line = f'{{ "{sys.executable}" -m answerkey show --json; echo $? >&2; }} | true'
+    done = subprocess.run(["sh", "-c", line], cwd=folder, check=True, capture_output=True, text=True)
+    assert done.stderr == "0\n"
+
+
 def test_files_of_the_folder_do_not_replace_installed_packages(
     folder: Path, write_rows: Callable[..., Path]
 ) -> None:

@@ -65,6 +65,18 @@ def test_a_mapping_that_finds_nothing_in_any_reply_is_exit_3(
     assert "reply.text = 'data.said' finds nothing" in done.err
 
 
+@pytest.mark.parametrize("always", [True, False])
+def test_an_object_for_a_text_in_every_reply_is_exit_3(
+    always: bool, command: Any, chatbot: Callable[..., Any], write_rows: Any
+) -> None:
+    bot = chatbot(lambda body: {"answer": {"a": 1} if always or body["question"] == "Q1?" else "yes"})
+    done = command("run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--json")
+    summary = done.document["summary"]
+    expected = (3, {"mapping": 4}, {}) if always else (0, {}, {"malformed": 1})
+    assert (done.code, summary["harness"], summary["errors"]) == expected
+    assert not always or "the reply's answer is an object, not text" in done.err
+
+
 def test_a_mapping_that_finds_nothing_in_one_reply_is_a_null_reply(
     command: Any, chatbot: Callable[..., Any], write_rows: Any, tmp_path: Path
 ) -> None:

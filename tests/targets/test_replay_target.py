@@ -47,6 +47,14 @@ def test_by_id_by_question_and_by_trial(tmp_path: Path) -> None:
     assert target.replays
 
 
+def test_trials_that_count_from_0(tmp_path: Path) -> None:
+    rows = [{"id": "q1", "trial": trial, "answer": str(trial)} for trial in range(3)]
+    target = replay(tmp_path, *rows, {"id": "q2", "trial": 1, "answer": "from 1"})
+    asks = [asked(question_id="q1", trial=trial) for trial in (1, 2, 3)]
+    replies = ask_all(target, *asks, asked(question_id="q2"))
+    assert [reply.text for reply in replies] == ["0", "1", "2", "from 1"]
+
+
 def conversation(**fields: Any) -> dict[str, Any]:
     return {
         "id": "q1",

@@ -223,6 +223,15 @@ def test_what_a_python_callable_returns_can_always_be_kept() -> None:
     msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
 
 
+def test_a_text_of_another_class_is_what_it_is_and_not_how_it_writes_itself() -> None:
+    class Shown(str):
+        def __str__(self) -> str:
+            return "shown"
+
+    assert reply_from_object(Shown("what it is")).text == "what it is"
+    assert reply_from_object({"answer": Shown("what it is")}).text == "what it is"
+
+
 def test_objects_within_objects_and_within_themselves() -> None:
     class Message:
         def __init__(self, **fields: Any) -> None:

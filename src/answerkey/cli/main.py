@@ -172,6 +172,7 @@ def run_command(arguments: list[str] | None = None) -> int:
     _open_closed_streams()
     # Imports and streams of records create few cycles; collecting rarely saves a tenth of the time.
     gc.set_threshold(50_000, 20, 100)
+    stdout = sys.stdout
     try:
         result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
         sys.stdout.flush()
@@ -189,6 +190,12 @@ def run_command(arguments: list[str] | None = None) -> int:
         return _fail(error.format_message().rstrip(".") + hint, 2)
     except BrokenPipeError:
         # The reader (head, less) closed the pipe.
+        _silence_stdout()
+        return 0
+    except SystemExit:
+        # click replaces standard output when the reader closed the pipe, and exits with 1.
+        if sys.stdout is stdout:
+            raise
         _silence_stdout()
         return 0
     except OSError as error:

@@ -36,7 +36,7 @@ from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stor
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import target_labels, target_version
-from answerkey.transcripts.payloads import is_unmapped
+from answerkey.transcripts.payloads import is_never_text, is_unmapped
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
@@ -551,4 +551,4 @@ def _configuration_kind(failure: Failure) -> str | None:
     """HTTP status or "mapping"; None: the failure does not point at the configuration."""
     if failure.kind == "http" and (status := _STATUS.match(failure.message)):
         return status[1]
-    return "mapping" if is_unmapped(failure) else None
+    return "mapping" if is_unmapped(failure) or is_never_text(failure) else None

@@ -68,6 +68,10 @@ class ReplayTarget(BaseTarget):
             for key in keys:
                 turns = self._rows.setdefault(key, {}).setdefault(trial, {})
                 turns.setdefault(turn or 0, row)
+        for key, trials in self._rows.items():
+            if 0 in trials:
+                # Recorded trials may count from 0, a run's count from 1.
+                self._rows[key] = {trial + 1: turns for trial, turns in trials.items()}
         return self
 
     async def __aexit__(self, *exc: object) -> None:

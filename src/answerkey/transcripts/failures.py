@@ -271,11 +271,13 @@ def read_failure(value: object) -> Failure | None:
     )
 
 
+NOT_TEXT_REMEDY = "return its text, a dict with the text under 'answer', or say where it is with reply.text"
+
+
 def not_text(name: str | None, value: object) -> Failure:
     """The failure of a reply whose text is an object: as JSON it would be graded although no user saw it."""
     where = "the reply" if name is None else f"the reply's {name}"
-    remedy = "return its text, a dict with the text under 'answer', or say where it is with reply.text"
-    return Failure("malformed", f"{where} is {type_in_words(value)}, not text; {remedy}")
+    return Failure("malformed", f"{where} is {type_in_words(value)}, not text; {NOT_TEXT_REMEDY}")
 
 
 def _from_object(value: JsonObject) -> Failure:

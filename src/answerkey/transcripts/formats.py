@@ -751,6 +751,12 @@ FORMATS: tuple[Format, ...] = (
         "AI SDK response", {"response/messages": looks_like_messages}, _messages_at("response", "messages")
     ),
     Format("AI SDK 7", {"responseMessages": looks_like_messages}, _messages_at("responseMessages")),
+    # Its response has only the last step.
+    Format(
+        "AI SDK 7, with the response",
+        {"responseMessages": looks_like_messages, "response/messages": list},
+        _messages_at("responseMessages"),
+    ),
     Format("several responses", {"object": SEVERAL_RESPONSES, "responses": list}, _several),
     *(Format("OpenTelemetry messages", {name: object}, _otel) for name in _OTEL),
 )

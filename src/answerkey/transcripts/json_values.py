@@ -270,7 +270,9 @@ class _Plain:
 
     def plain(self, value: object, depth: int) -> object:
         if value is None or isinstance(value, (str, bytes, int, float, Reply)):
-            return value.value if isinstance(value, Enum) else value
+            # A subclass of str may write itself in another way than it is.
+            plain = str.__str__(value) if isinstance(value, str) else value
+            return value.value if isinstance(value, Enum) else plain
         self._visits += 1
         identity = id(value)
         if depth > DEEPEST or self._visits > _MOST_VISITS or identity in self._within:

@@ -13,7 +13,13 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
 from answerkey.transcripts.conversation import NO_CONTEXT, QuestionContext, with_evidence
-from answerkey.transcripts.failures import failure_from_exception, failure_message, not_text, read_failure
+from answerkey.transcripts.failures import (
+    NOT_TEXT_REMEDY,
+    failure_from_exception,
+    failure_message,
+    not_text,
+    read_failure,
+)
 from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
 from answerkey.transcripts.formats import read_document, read_list, streamed
 from answerkey.transcripts.json_values import (
@@ -258,6 +264,11 @@ _UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply|the reply h
 def is_unmapped(failure: Failure) -> bool:
     """Whether a reply failed because nothing was found where its text should be, which is a matter of the mapping."""
     return failure.kind in ("null", "malformed") and _UNMAPPED.match(failure.message) is not None
+
+
+def is_never_text(failure: Failure) -> bool:
+    """Whether a reply has an object in place of its text. Of one reply that is the chatbot's, of all a matter of the mapping."""
+    return failure.kind == "malformed" and NOT_TEXT_REMEDY in failure.message
 
 
 def _other(payload: object, context: QuestionContext) -> Reply:

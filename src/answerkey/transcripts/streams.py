@@ -16,6 +16,7 @@ from answerkey.transcripts.json_values import (
     at,
     by_word,
     decode_strict_json,
+    either,
     pick,
 )
 from answerkey.transcripts.message_reading import is_message, looks_like_messages, unwrap_message
@@ -176,12 +177,18 @@ class _Protocol(NamedTuple):
     # Of model APIs: whether an event ends a response, and whether one after that begins the next.
     ends: Callable[[JsonObject], bool] = lambda event: False
     begins: Callable[[JsonObject], bool] = lambda event: True
+    # The id of the response that an event belongs to, where each event has one.
+    response_id: Callable[[JsonObject], str | None] = lambda event: None
 
 
 def _has_chat_content(event: JsonObject) -> bool:
     # The usage after the end may come with an empty delta.
     deltas = [as_dict(choice.get("delta")) for choice in first_choice(event)]
     return any(delta.get(name) for delta in deltas for name in (*CHAT_TEXTS, "tool_calls"))
+
+
+def _gemini_parts(event: JsonObject) -> list[JsonObject]:
+    return as_dicts(at(event, "candidates", 0, "content", "parts"))
 
 
 _PROTOCOLS: dict[str, _Protocol] = {
@@ -208,7 +215,17 @@ _PROTOCOLS: dict[str, _Protocol] = {
         ends=lambda event: "messageStop" in event,
         begins=lambda event: "messageStart" in event,
     ),
-    "gemini": _Protocol(gemini, fields="candidates"),
+    "gemini": _Protocol(
+        gemini,
+        fields="candidates",
+        # Some end every event with a reason; but after a call nothing comes of the same response.
+        ends=lambda event: (
+            at(event, "candidates", 0, "finishReason") is not None
+            and any("functionCall" in part for part in _gemini_parts(event))
+        ),
+        begins=lambda event: any(part.get("text") or "functionCall" in part for part in _gemini_parts(event)),
+        response_id=lambda event: as_str(either(event, "responseId")),
+    ),
     "ollama": _Protocol(ollama, ends=lambda event: event.get("done") is True),
     "ai sdk": _Protocol(
         ai_sdk,
@@ -273,8 +290,13 @@ def split_responses(protocol: str, events: list[JsonObject]) -> list[list[JsonOb
     row = _PROTOCOLS[protocol]
     found: list[list[JsonObject]] = [[]]
     ended = False
+    current: str | None = None
     for event in events:
-        if ended and row.begins(event):
+        identity = row.response_id(event) or current
+        # Where an id says which response it is, nothing else does.
+        is_next = identity != current if current else ended and row.begins(event)
+        current = identity
+        if is_next:
             found.append([])
             ended = False
         found[-1].append(event)

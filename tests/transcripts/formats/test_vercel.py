@@ -113,3 +113,12 @@ def test_the_result_of_generate_text() -> None:
     assert reply.usage is not None
     assert reply.usage.total_tokens == 16
     assert reply.evidence.kind == "transcript"
+
+
+def test_the_messages_of_all_steps_go_before_those_of_the_last() -> None:
+    call = {"type": "tool-call", "toolCallId": "1", "toolName": "search", "input": {"q": "lease"}}
+    said = {"role": "assistant", "content": "It ends in May."}
+    steps = [{"role": "assistant", "content": [call]}, said]
+    reply = reply_from_payload({"response": {"messages": [said]}, "responseMessages": steps})
+    assert (reply.text, reply.tools_used) == ("It ends in May.", ("search",))
+    assert reply.evidence.tools_observed

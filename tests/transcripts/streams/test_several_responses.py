@@ -93,7 +93,28 @@ def anthropic(number: int, calls: list[tuple[str, Any]], text: str | None) -> li
     ]
 
 
-@pytest.mark.parametrize("api", [chat, responses, anthropic])
+def gemini(number: int, calls: list[tuple[str, Any]], text: str | None) -> list[dict[str, Any] | str]:
+    parts = [{"functionCall": {"name": name, "args": given}} for name, given in calls]
+    words = [{"text": word} for word in (text or "").partition(" is")]
+
+    def chunk(*held: Any, **more: Any) -> dict[str, Any]:
+        candidate = {"content": {"role": "model", "parts": held}, **more}
+        usage = {"promptTokenCount": 11, "candidatesTokenCount": 7}
+        return {"candidates": [candidate], "usageMetadata": usage, "responseId": f"g{number}"}
+
+    return [*map(chunk, (*parts, *words)), chunk({"text": ""}, finishReason="STOP")]
+
+
+def gemini_without_ids(
+    number: int, calls: list[tuple[str, Any]], text: str | None
+) -> list[dict[str, Any] | str]:
+    parts = [{"functionCall": {"name": name, "args": given}} for name, given in calls]
+    content = {"role": "model", "parts": [*parts, *([{"text": text}] if text else [])]}
+    usage = {"promptTokenCount": 11, "candidatesTokenCount": 7}
+    return [{"candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}]
+
+
+@pytest.mark.parametrize("api", [chat, responses, anthropic, gemini, gemini_without_ids])
 def test_every_response_is_read(api: Any) -> None:
     reply = read(*api(1, CALLS[:1], None), *api(2, CALLS[1:], None), *api(3, [], TEXT))
     assert reply.text == TEXT
