@@ -188,7 +188,7 @@ class Vocabulary:
         written = {figure for text in (*texts, *keywords) for figure in _NUMBER.findall(text)}
         # Replies write large numbers with separators.
         figures = {f"{int(one):,}" if one.isdecimal() and 4 < len(one) < 16 else one for one in written}
-        self._numbers = "\n" + "\n".join(sorted(figures, key=lambda figure: (len(figure), figure))) + "\n"
+        self._longer = _longer_numbers(keywords, sorted(figures, key=lambda figure: (len(figure), figure)))
         # One text, so that looking for letters inside all words is one fast search.
         self._text = "\n" + "\n".join(dict.fromkeys(ordered)) + "\n"
         self._cache: dict[str, list[str]] = {}
@@ -197,10 +197,7 @@ class Vocabulary:
         """A number that contains a number keyword as a part: of the set itself, or any for a percentage or a time."""
         if _SHORT_VALUE.fullmatch(text):
             return f"1{text}"
-        if not text.isascii() or not text.isdigit() or len(text) < _MIN_DIGITS:
-            return ""
-        found = re.search(rf"\n([\d,]+{text}[\d,]*|{text}[\d,]+)(?=\n)", self._numbers)
-        return found[1] if found else ""
+        return self._longer.get(text, "")
 
     def words_with(self, letters: str) -> list[str]:
         """A few words that contain the letters, except the letters themselves and their plural."""
@@ -218,6 +215,22 @@ class Vocabulary:
                 words.append(word)
             offset = self._text.find(letters, end)
         return words
+
+
+def _longer_numbers(keywords: Iterable[str], figures: Iterable[str]) -> dict[str, str]:
+    """Number keyword → the first of the figures that contains it as a part, in one pass over both."""
+    stripped = {keyword.strip() for keyword in keywords}
+    wanted = {text for text in stripped if text.isascii() and text.isdigit() and len(text) >= _MIN_DIGITS}
+    lengths = {len(text) for text in wanted}
+    longer: dict[str, str] = {}
+    for figure in figures:
+        for length in lengths:
+            # A figure of the same length is the keyword itself.
+            for start in range(len(figure) - length + 1 if length < len(figure) else 0):
+                part = figure[start : start + length]
+                if part in wanted:
+                    longer.setdefault(part, figure)
+    return longer
 
 
 def _quoted(value: Expectation) -> str:
