@@ -37,6 +37,7 @@ KINDS: list[tuple[Any, Expectation, str]] = [
     ({"range": ["5%", "10%"]}, RangeExpectation(5, 10, percent=True), "5% to 10%"),
     ({"date": "2025-03-31"}, DateExpectation("2025-03-31"), "2025-03-31"),
     ({"date": "18:15"}, DateExpectation("18:15"), "18:15"),
+    ({"date": "29 February"}, DateExpectation("29 February"), "29 February"),
     ({"regex": r"\bCO\b"}, PatternExpectation(r"\bCO\b"), r"/\bCO\b/"),
     (
         {"sql": "SELECT 1", "from": "books", "params": {"month": "2025-07"}, "as": "any", "tolerance": "1%"},
@@ -87,6 +88,8 @@ def test_every_kind_is_read_written_and_named(value: Any, expectation: Expectati
         ({"range": [2, 1]}, "2 is higher than 1; write the lower number first"),
         ({"range": [1]}, "must be a list of two numbers"),
         ({"date": "soon"}, "must be a date or time such as .*, not 'soon'"),
+        ({"date": "31/02/2025"}, "there is no day '31/02/2025'"),
+        ({"date": "February 29, 2025"}, "there is no day"),
         ({"regex": "("}, "the regular expression '\\(' is not valid"),
         ({"any": "land"}, "'any' must be a list of alternatives, not text"),
         (["a", ["b"]], "alternatives cannot be nested"),

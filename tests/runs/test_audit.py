@@ -50,6 +50,21 @@ EIN = {
 }
 
 
+def test_a_wrong_date_is_a_day_that_exists() -> None:
+    rows = [
+        {"question": f"When is tax {number} due?", "reference_answer": "It is due on March 31, 2026."}
+        for number in range(30)
+    ]
+    dates = {
+        (mutant.reply.text or "").removeprefix("It is due on ").removesuffix(", 2026.")
+        for _, [mutants] in wrong_replies(question_set(*rows))
+        for mutant in mutants
+        if mutant.operator == "date"
+    }
+    assert len(dates) > 2
+    assert dates <= {"May 31", "July 31", "August 31", "October 31", "December 31", "January 31"}
+
+
 # The floor.
 
 

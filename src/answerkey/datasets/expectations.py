@@ -1,6 +1,7 @@
 """Expectations of a golden set: read from JSON values, written back, and described by a JSON Schema."""
 
 import datetime
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeGuard, get_args
@@ -167,9 +168,14 @@ def _range(value: Any, where: str) -> RangeExpectation:
 def _date(value: Any, where: str) -> DateExpectation:
     if isinstance(value, datetime.date):
         return DateExpectation(value.isoformat())
-    if not isinstance(value, str) or parse_date(value) is None:
+    wanted = parse_date(value) if isinstance(value, str) else None
+    if wanted is None:
         shown = repr(value[:40]) if isinstance(value, str) else kind_in_words(value)
         raise ValueError(f'{where} must be a date or time such as "2025-03-31" or "18:15", not {shown}')
+    day = wanted.date
+    # A date without a year may be in a leap year.
+    if day is not None and day.month and day.day and day.day > monthrange(day.year or 2000, day.month)[1]:
+        raise ValueError(f"{where}: there is no day {value!r}")
     return DateExpectation(value)
 
 

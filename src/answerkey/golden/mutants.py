@@ -11,6 +11,7 @@ runner-up. A reply that declines has no answer to change.
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
@@ -368,10 +369,15 @@ class _Subject:
         excluded |= self._in_question | self._key | self._reference
         seed, size = self._seed + crc32(text.casefold().encode()), len(text.split())
         count = len(self._names)
-        ordered = [self._names[(seed + offset) % count] for offset in range(count)]
-        fits = [name for key, name in ordered if key not in excluded and name.lower() not in text.lower()]
-        # With as many words, else any other.
-        return next((name for name in fits if len(name.split()) == size), fits[0] if fits else None)
+        first: str | None = None
+        for offset in range(count):
+            key, name = self._names[(seed + offset) % count]
+            if key not in excluded and name.lower() not in text.lower():
+                # One with as many words, else any other.
+                if len(name.split()) == size:
+                    return name
+                first = first or name
+        return first
 
     def _another_row(self, figure: Fact) -> Iterator[Mutant]:
         """The value of the same column in another row of a tool result."""
@@ -422,7 +428,9 @@ class _Subject:
             number = next(
                 n for n, name in enumerate(_MONTH_NAMES) if name[:3].lower() == named[0][:3].lower()
             )
-            other = _MONTH_NAMES[(number + 3 + self._seed % 6) % 12]
+            days = max((int(day) for day in _SHORT_NUMBER.findall(text) if int(day) <= 31), default=1)
+            months = [(number + 3 + (self._seed + step) % 6) % 12 for step in range(6)]
+            other = next(_MONTH_NAMES[month] for month in months if monthrange(2025, month + 1)[1] >= days)
             is_short = len(named[0]) == 3 and named[0].lower() != "may"
             return text[: named.start()] + (other[:3] if is_short else other) + text[named.end() :]
         short = _SHORT_NUMBER.search(text)
