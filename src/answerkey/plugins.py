@@ -347,7 +347,7 @@ importers: Registry["Importer"] = Registry(
         "inspect": "answerkey.datasets.table_formats:import_inspect",
         "langfuse": "answerkey.datasets.table_formats:import_langfuse",
         "langsmith": "answerkey.datasets.table_formats:import_langsmith",
-        "list": "answerkey.datasets.question_lists:import_list",
+        "list": "answerkey.datasets.table_formats:import_list",
         "openai-evals": "answerkey.datasets.openai_evals:import_openai_evals",
         "promptfoo": "answerkey.datasets.promptfoo:import_promptfoo",
         "ragas": "answerkey.datasets.table_formats:import_ragas",

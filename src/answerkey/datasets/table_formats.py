@@ -1,10 +1,11 @@
 """Formats whose rows are cases with named fields: DeepEval, Ragas, Inspect, LangSmith, Langfuse, OpenAI evals, BFCL, tau2,
-any table, and answerkey's own JSON Lines and CSV. Imports first, then exports.
+any table or list of questions, and answerkey's own JSON Lines and CSV. Imports first, then exports.
 """
 
 import ast
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Exported, Imported
 from answerkey.text.normalise import for_csv
 from answerkey.transcripts.fields import read_call
+from answerkey.transcripts.files import read_text
 from answerkey.transcripts.row_files import open_rows
 from answerkey.transcripts.tables import read_columns, split_cells
 
@@ -354,6 +356,40 @@ import_tau2 = TableImport(
     ignored=("user_scenario", "annotations", "issues"),
     lost=("initial_state", "env_assertions", "reward_basis", "user_tools"),
 )
+
+
+# Lists in Markdown or plain text: one question a bullet or line, headings as categories.
+
+_HEADING = re.compile(r"#{1,6}\s+(.+?)\s*#*$")
+_BULLET = re.compile(r"(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.+)")
+# What makes up the emphasis and code of Markdown around a whole question.
+_EMPHASIS = '*_`"“”'
+
+
+def import_list(paths: Sequence[Path]) -> Imported:
+    """The questions of the files. In a file with bullets only these are questions, otherwise every line is one."""
+    losses = Losses()
+    cases: list[tuple[RowPosition, JsonObject]] = []
+    for path in paths:
+        lines = [line.strip() for line in read_text(path).splitlines()]
+        first = next(filter(None, lines), "")
+        if first == "[" or first.startswith(("{", "[{", "<")):
+            raise InputError(
+                "is not a list of questions in Markdown or text; import it as its own format", path=path
+            )
+        has_bullets = any(map(_BULLET.match, lines))
+        category = ""
+        for number, line in enumerate(lines, start=1):
+            heading, bullet = _HEADING.match(line), _BULLET.match(line)
+            if heading:
+                category = heading[1].strip(_EMPHASIS)
+            text = (bullet[1] if bullet else "" if has_bullets or heading else line).strip().strip(_EMPHASIS)
+            if text:
+                case: JsonObject = {"question": text}
+                cases.append(
+                    (row_position(path, number, number), case | ({"category": category} if category else {}))
+                )
+    return check_cases(cases, losses, "a list")
 
 
 # Exports.

@@ -76,7 +76,7 @@ class QuestionSources:
             raise UsageError("--sql reads a database; give sqlite:///FILE or postgresql://…")
 
     def _of_list(self, path: Path) -> Iterator[RealQuestion]:
-        from answerkey.datasets.question_lists import import_list
+        from answerkey.datasets.table_formats import import_list
 
         for number, row in enumerate(import_list([path]).rows, start=1):
             category = row.get("category")
