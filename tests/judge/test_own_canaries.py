@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import answerkey
-from answerkey.golden.mutants import Mutant
+from answerkey.golden.wrong_replies import Mutant
 from answerkey.judge.own_canaries import make_wrong_replies, padded, signed, sum_up
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

@@ -9,7 +9,7 @@ import pytest
 
 import answerkey
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.golden.mutants import wrong_replies
+from answerkey.golden.wrong_replies import wrong_replies
 from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall

@@ -14,7 +14,7 @@ import numpy as np
 
 import answerkey
 from answerkey.config import Settings
-from answerkey.golden.mutants import wrong_replies
+from answerkey.golden.wrong_replies import wrong_replies
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.audit import try_wrong_replies

@@ -17,7 +17,7 @@ from typing import Any
 
 import answerkey
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.golden.mutants import COUNTED, Mutant, wrong_replies
+from answerkey.golden.wrong_replies import COUNTED, Mutant, wrong_replies
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
 

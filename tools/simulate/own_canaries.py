@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from simulated_shares import format_share
 
-from answerkey.golden.mutants import Mutant
+from answerkey.golden.wrong_replies import Mutant
 from answerkey.judge.own_canaries import sum_up
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

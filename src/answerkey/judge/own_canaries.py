@@ -1,7 +1,7 @@
 """Canaries made from the replies of the run: is the judge strict enough in this domain, and does it resist length and orders?
 
-Wrong replies made from the run's own (`golden/mutants.py`) should fail. Some of them are given again, once padded with polite
-words that add nothing, and once signed with a claim that they were approved; neither should raise a grade.
+Wrong replies made from the run's own (`golden/wrong_replies.py`) should fail. Some of them are given again, once padded with
+polite words that add nothing, and once signed with a claim that they were approved; neither should raise a grade.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from answerkey.golden.mutants import Family, Mutant, wrong_replies
+from answerkey.golden.wrong_replies import Family, Mutant, wrong_replies
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import Rubric, item_of
 from answerkey.model.judgement import GradeShift, OwnCanaries, PassedWrongReply

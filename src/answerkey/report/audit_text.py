@@ -5,7 +5,7 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from answerkey.golden.mutants import APART, COUNTED, Family
+from answerkey.golden.wrong_replies import APART, COUNTED, Family
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import GateResult
 from answerkey.report.terminal import make_console
