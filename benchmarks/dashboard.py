@@ -31,7 +31,7 @@ from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, U
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.server.app import create_app, warm_up
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store

@@ -32,7 +32,7 @@ from answerkey.runs.context import golden_set
 from answerkey.runs.draft import Drafts, Traffic, draft_cases
 from answerkey.runs.real_questions import RealQuestion
 from answerkey.runs.truth import with_truth
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 
 def replies_of(texts: list[str], target: str) -> dict[str, Reply]:

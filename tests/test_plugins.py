@@ -12,7 +12,7 @@ from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UnknownNameError
 from answerkey.runs.api import evaluate, score_replies
 from answerkey.runs.audit import audit_questions
-from answerkey.scorers.plan import grader_by, make_grader
+from answerkey.scorers.grader import grader_by, make_grader
 
 QUESTION = parse_question({"id": "q", "question": "Hello?"})
 REPLY = ak.Reply(text="Yes, please.")

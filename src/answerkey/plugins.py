@@ -315,7 +315,7 @@ targets: Registry["TargetFactory"] = Registry(
 scorers: Registry[Any] = Registry(
     "scorer",
     {
-        "abstention": "answerkey.scorers.abstention:Abstention",
+        "abstention": "answerkey.scorers.response_quality:Abstention",
         "checks": "answerkey.scorers.checks:Checks",
         "error_handling": "answerkey.scorers.error_handling:ErrorHandling",
         "groundedness": "answerkey.scorers.groundedness:Groundedness",

@@ -301,7 +301,7 @@ class AnswerkeyCase:
         """Score a reply: text, a dict, a Reply, or anything that a target may return."""
         from answerkey.config import load_settings
         from answerkey.model.scorecard import Trial
-        from answerkey.scorers.plan import make_grader
+        from answerkey.scorers.grader import make_grader
         from answerkey.transcripts.payloads import reply_from_object
 
         settings = load_settings()

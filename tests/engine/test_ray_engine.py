@@ -160,7 +160,7 @@ from pathlib import Path
 from answerkey.runs.log_files import LogBlocks
 from answerkey.runs.log_rows import LogPlan
 from answerkey.runs.ray_pool import RayPool
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 log = Path("log.jsonl")
 blocks = list(LogBlocks([log]))

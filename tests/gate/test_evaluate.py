@@ -10,7 +10,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.report.wording import gate_words
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.stats.intervals import Interval
 from answerkey.stats.paired import Difference, Verdict
 from comparison.made import canary, judge_record, make_run

@@ -12,7 +12,7 @@ import answerkey as ak
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.runs.workers import GradingPool
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 LEDGER = "\n".join(f"2024-08-{n % 28 + 1:02} | rent {n} | ${n * 1144:,}.00" for n in range(40))
 

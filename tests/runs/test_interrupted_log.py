@@ -27,7 +27,7 @@ from answerkey.runs.log_table import LogTable
 from answerkey.runs.logs import LogScoring
 from answerkey.runs.progress import NoProgress, Progress, RunningScore
 from answerkey.runs.workers import ProcessPool
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 # Says that it is at work, in the process that scores, and then waits to be ended, unless it may go on.
 SLOW_SCORER = """

@@ -25,7 +25,7 @@ from answerkey.runs.log_table import LogTable
 from answerkey.runs.logs import LogScoring
 from answerkey.runs.progress import NoProgress, RunningScore
 from answerkey.runs.workers import ProcessPool
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 
 @pytest.fixture(autouse=True)

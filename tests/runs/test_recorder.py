@@ -20,7 +20,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.runs.progress import NoProgress
 from answerkey.runs.recorder import Recorder
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 

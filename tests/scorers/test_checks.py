@@ -10,7 +10,7 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import InputError
 from answerkey.model.question import RUBRIC_PREFIX, QuestionSet
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 
 @ak.scorer

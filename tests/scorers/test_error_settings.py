@@ -8,7 +8,7 @@ import pytest
 import answerkey as ak
 from answerkey.errors import ConfigError
 from answerkey.model.options import AddedError, ErrorSettings, Scoring
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 APOLOGY = "Sorry, something went wrong. Please try again later."
 SUSPICIOUS = "None"

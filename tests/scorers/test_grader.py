@@ -7,7 +7,7 @@ from answerkey.errors import ConfigError
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.model.scorecard import Score
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 TEXTS = st.one_of(st.none(), st.text(max_size=200))
 WORDS = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), max_size=5)

@@ -11,7 +11,7 @@ from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Score, Trial
 from answerkey.model.tally import summarise
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
 from comparison.made import canary, judge_record
 from store.filling import START, finished

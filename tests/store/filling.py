@@ -9,7 +9,7 @@ from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, U
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
 

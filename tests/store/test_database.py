@@ -16,7 +16,7 @@ from answerkey.errors import StoreAwayError, StoreError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 from answerkey.store.sqlite import SqliteDatabase

@@ -10,7 +10,7 @@ from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore

@@ -37,7 +37,7 @@ from answerkey.runs.context import (
 from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.runs.truth import with_truth
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.files import input_path
 from answerkey.transcripts.payloads import reply_from_payload

@@ -45,8 +45,7 @@ from answerkey.model.scorecard import Scorecard, Trial, round_score
 from answerkey.model.summary import KeyFloor, KeyQuality, KeyStrength
 from answerkey.runs.context import QuestionsLike, golden_set
 from answerkey.runs.truth import with_truth
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import Grader, make_grader
 from answerkey.stats.intervals import mean_interval
 from answerkey.text.normalise import one_line
 from answerkey.text.numbers import parse_number

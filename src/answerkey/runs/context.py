@@ -20,8 +20,7 @@ from answerkey.model.truth import RunTruth
 from answerkey.plugins import ScorerRegistry, engines, load_object
 from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
 from answerkey.runs.progress import NO_PROGRESS, Progress
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import Grader, make_grader
 
 if TYPE_CHECKING:
     from answerkey.gates import Gate

@@ -35,7 +35,7 @@ from answerkey.golden.similar import (
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject, Link, Reply
 from answerkey.runs.real_questions import RealQuestion
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.text.normalise import folded_text, folded_words, stem
 from answerkey.text.numbers import parse_number
 

@@ -14,7 +14,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.model.summary import KeyQuality, Summary
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

@@ -27,8 +27,7 @@ from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import BadRow, Block
 from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LowScore, pack_questions
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.plan import GraderRecipe
+from answerkey.scorers.grader import Grader, GraderRecipe
 from answerkey.transcripts.fields import read_calls
 from answerkey.transcripts.json_values import read_duration, safe_text
 from answerkey.transcripts.payloads import EVIDENCE

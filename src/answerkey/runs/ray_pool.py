@@ -10,7 +10,7 @@ from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.runs.log_files import Block
 from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import BlockPart
-from answerkey.scorers.plan import grader_by
+from answerkey.scorers.grader import grader_by
 
 # Blocks in flight per processor: one that is scored, and one that has arrived.
 _AHEAD = 2

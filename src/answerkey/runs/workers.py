@@ -29,8 +29,7 @@ from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.runs.log_files import Block
 from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import BlockPart
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.plan import GraderRecipe, grader_by
+from answerkey.scorers.grader import Grader, GraderRecipe, grader_by
 from answerkey.text.normalise import one_line
 
 Judged = Sequence[Sequence[Score]]

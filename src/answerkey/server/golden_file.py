@@ -19,7 +19,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.scorecard import mean_score
 from answerkey.report.files import atomic_file
 from answerkey.runs.production import same_question
-from answerkey.scorers.plan import make_grader
+from answerkey.scorers.grader import make_grader
 from answerkey.store.questions import question_history
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.json_values import decode_strict_json
