@@ -73,7 +73,7 @@ def test_every_format_has_every_field(kind: str, tmp_path: Path) -> None:
             {"number": 3960.0, "tolerance": "1%", "must": True},
             ["land", "plot"],
             {"range": [3900.0, 4000.0]},
-            {"number": "12.5%", "tolerance": 0.0},
+            {"number": "12.5%"},
             {"date": "2025-03-31"},
             "Ann Lee",
             {"regex": r"\bCO\b"},

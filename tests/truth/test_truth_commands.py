@@ -220,10 +220,11 @@ MANY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x <
         ({"fact": "a.b", "from": "books"}, "computes 'sql', not 'fact'"),
         ({"fact": "entity.founded", "from": "facts"}, "no value at 'entity.founded'; entity has formed"),
         ({"fact": "entity", "from": "facts"}, "is an object with formed"),
-        ({"python": "total"}, "functions.py has no 'total'; it has fails, nan, gone"),
+        ({"python": "total"}, "functions.py has no 'total'; it has fails, nan, gone, many"),
         ({"python": "fails"}, "fails() raised ZeroDivisionError: division by zero"),
         ({"python": "nan"}, "the value is nan, which is not a number"),
         ({"python": "gone"}, "gives NULL"),
+        ({"python": "many"}, "gives 20,000 values, more than 10,000; aggregate them, or raise max_rows"),
         ({"python": "fails", "args": {"month": 1}}, "fails() raised TypeError"),
     ],
 )
@@ -237,6 +238,7 @@ def test_a_key_that_cannot_be_computed_is_one_line(
     (project / "facts.yml").write_text("entity:\n  formed: 2019-04-01\n")
     (project / "functions.py").write_text(
         "def fails():\n    return 1 / 0\n\ndef nan():\n    return float('nan')\n\ndef gone():\n    return None\n"
+        "\ndef many():\n    return list(range(20_000))\n"
     )
     sources = '[truth.facts]\ndocument = "facts.yml"\n[truth.rules]\npython = "functions.py"\n'
     (project / "answerkey.toml").write_text(

@@ -272,7 +272,8 @@ def _row(expectation: Expectation) -> JsonObject:
         case TextExpectation(text=text):
             return {"text": text}
         case NumberExpectation(tolerance=tolerance):
-            return {"number": _end(expectation.number, expectation.percent), "tolerance": tolerance}
+            number = _end(expectation.number, expectation.percent)
+            return {"number": number, "tolerance": tolerance} if tolerance else {"number": number}
         case RangeExpectation(low=low, high=high, percent=percent):
             return {"range": [_end(low, percent), _end(high, percent)]}
         case DateExpectation(date=date):
@@ -285,7 +286,9 @@ def _row(expectation: Expectation) -> JsonObject:
 
 
 def _end(number: float, percent: bool) -> Json:
-    return f"{number:.12g}%" if percent else number
+    if percent:
+        return f"{number:.12g}%"
+    return int(number) if number == int(number) else number
 
 
 def _computed_row(expectation: ComputedExpectation) -> JsonObject:

@@ -49,6 +49,12 @@ class TruthSources:
         if key not in self._computed:
             began = perf_counter()
             values = self._source(name, method).values(expression, arguments)
+            most = self._settings.get(name, TruthSettings()).max_rows
+            if len(values) > most:
+                raise TruthError(
+                    f"gives {len(values):,} values, more than {most:,}; aggregate them, or raise max_rows "
+                    f"under [truth.{name}]"
+                )
             self._computed[key] = _Result(name, values, 1000 * (perf_counter() - began))
         return self._computed[key]
 
