@@ -108,3 +108,12 @@ def test_doctor_does_not_check_the_demo_in_place_of_a_chatbot(command) -> None:
     checks = {one["check"]: one for one in command("doctor", "--json").document["checks"]}
     assert checks["chatbot"]["state"] == "note"
     assert "none configured" in checks["chatbot"]["found"]
+
+
+def test_doctor_does_not_show_the_bundled_golden_set_as_that_of_another_chatbot(command) -> None:
+    Path("bot.py").write_text("def answer(question):\n    return 'no idea'\n")
+    for target, state in (("bot.py:answer", "note"), ("demo:basic", "ok")):
+        checks = {
+            one["check"]: one for one in command("doctor", "--target", target, "--json").document["checks"]
+        }
+        assert checks["golden set"]["state"] == state

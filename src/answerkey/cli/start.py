@@ -310,7 +310,7 @@ def _checks(target: str | None, store: str | None) -> Iterator[Check]:
         yield Check("configuration", "ok", str(settings.path))
     else:
         yield Check("configuration", "note", "none, using defaults (`answerkey init` creates one)")
-    yield _checked("golden set", lambda: _check_golden_set(settings))
+    yield _checked("golden set", lambda: _check_golden_set(target or settings.target, settings))
     if settings.truth or settings.world:
         yield _checked("truth", lambda: _check_truth(settings))
     yield _checked("chatbot", lambda: _check_chatbot(target or settings.target, settings))
@@ -329,10 +329,12 @@ def _checked(name: str, check: Callable[[], tuple[str, str]]) -> Check:
         return Check(name, "wrong", str(error))
 
 
-def _check_golden_set(settings: Settings) -> tuple[str, str]:
+def _check_golden_set(target: str | None, settings: Settings) -> tuple[str, str]:
     from answerkey.golden.lint import lint_questions, worst_severity
     from answerkey.runs.context import golden_set
 
+    if not settings.questions and target is not None and target.partition(":")[0] != "demo":
+        return "note", 'none configured; name yours: questions = "golden.yaml" in answerkey.toml'
     questions = golden_set(None, settings)
     findings = lint_questions(questions, whole_numbers=settings.scoring.whole_numbers)
     name = questions.path if settings.questions else "bundled"
