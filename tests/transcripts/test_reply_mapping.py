@@ -223,6 +223,32 @@ def test_what_a_python_callable_returns_can_always_be_kept() -> None:
     msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
 
 
+def test_messages_whose_text_is_under_text() -> None:
+    said = [{"role": "user", "text": "Who pays?"}, {"role": "assistant", "text": "The tenant."}]
+    for messages in (said, [{"role": "user", "content": "Who pays?"}, said[1]]):
+        reply = reply_from_payload({"messages": messages})
+        assert (reply.text, reply.evidence.tools_observed) == ("The tenant.", False)
+
+
+def test_several_messages_in_a_list_are_not_one_word() -> None:
+    reply = reply_from_payload(
+        [{"recipient_id": "u", "text": "You owe 900"}, {"recipient_id": "u", "text": "50 more"}]
+    )
+    assert reply.text == "You owe 900\n50 more"
+
+
+@pytest.mark.parametrize(
+    "nothing", ["none", "None", " null ", "NaN", "false", "no error", "OK", "0", False, 0, [], {}]
+)
+def test_what_programs_write_for_no_error_is_none(nothing: Any) -> None:
+    assert reply_from_payload({"answer": "x", "error": nothing}).failure is None
+
+
+def test_tools_in_camel_case() -> None:
+    reply = reply_from_payload({"answer": "x", "toolsUsed": ["search"]})
+    assert (reply.tools_used, reply.evidence.tools_observed) == (("search",), True)
+
+
 def test_a_text_of_another_class_is_what_it_is_and_not_how_it_writes_itself() -> None:
     class Shown(str):
         def __str__(self) -> str:

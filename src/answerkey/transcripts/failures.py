@@ -247,12 +247,16 @@ def _retry_after(exc: BaseException) -> float | None:
     return None
 
 
+# What programs write for no error.
+_NO_ERRORS = frozenset(("", "none", "null", "nil", "nan", "false", "no", "no error", "ok", "0", "n/a", "-"))
+
+
 def read_failure(value: object) -> Failure | None:
     """The failure in an error field; None if the field is empty."""
     if not value:
         return None
     if isinstance(value, str):
-        if not value.strip():
+        if value.strip().casefold() in _NO_ERRORS:
             return None
         return Failure(classify_error(value), failure_message(safe_text(value)))
     if isinstance(value, dict):

@@ -150,7 +150,7 @@ def looks_like_messages(items: object) -> bool:
     for item in items:
         if not isinstance(item, dict):
             return False
-        if is_message(item):
+        if is_message(item) or (type(item.get("role")) is str and type(item.get("text")) is str):
             known += 1
         elif "role" not in item and _kind(item) is None:
             return False
@@ -169,6 +169,12 @@ def is_message(item: JsonObject) -> bool:
         # A class of that name alone: an event of a stream may be called like a part.
         return False
     return part_word(kind) in ("call", "result", "hosted") and "function" not in item
+
+
+def has_known_kind(item: JsonObject) -> bool:
+    """Whether an object calls itself a message or a part of one."""
+    kind = _kind(item)
+    return kind is not None and (kind in _MESSAGE_TYPES or part_word(kind) is not None)
 
 
 def read_messages(items: object) -> list[Message]:
@@ -240,6 +246,8 @@ def _by_type(item: JsonObject) -> Message:
 
 def _spoken_message(item: JsonObject, role: Role, items: PartWord | None) -> Message:
     content = item.get("content")
+    if content is None and type(item.get("text")) is str:
+        content = item["text"]
     only_text = type(content) is str and "parts" not in item
     if type(content) is str and only_text:
         parts = [Part("text", content if content.isascii() else safe_text(content))]

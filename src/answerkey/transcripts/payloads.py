@@ -54,7 +54,8 @@ _COSTS = frozenset({*_USAGES, "cost"})
 # Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
 _OWN_NAMES = frozenset(
     {
-        *("answer", "response", "text", "tools_used", "tool_calls", "intermediate_steps", *SOURCE_NAMES),
+        *("answer", "response", "text", "tools_used", "toolsUsed", "tool_calls", "intermediate_steps"),
+        *SOURCE_NAMES,
         *("error", "usage", "cost", *_TIMINGS),
         *("conversation_id", "response_id", "trace_id"),
     }
@@ -150,7 +151,8 @@ def read_named(
 def _calls(payload: JsonObject) -> tuple[tuple[ToolCall, ...], bool]:
     """The tool calls, and whether the payload says anything about them."""
     get = payload.get
-    names, calls = get("tools_used"), get("tool_calls", get("toolCalls", get("intermediate_steps")))
+    names = get("tools_used", get("toolsUsed"))
+    calls = get("tool_calls", get("toolCalls", get("intermediate_steps")))
     # Objects say more than names; a list of mere names, or an empty one, does not overrule `tools_used`.
     chosen = calls if names is None or (calls and looks_like_calls(calls)) else names
     return read_calls(chosen) if chosen else (), names is not None or calls is not None
@@ -303,7 +305,12 @@ def _list(items: list[Json], context: QuestionContext) -> Reply:
     if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
         payload, whole = assemble_events(items)
         return streamed(read_payload(payload, context), whole)
-    text = spoken_text(items)
+    if all(isinstance(item, dict) and "type" not in item for item in items):
+        # Messages one after another, not the parts of one: 900 and 50 are not 90050.
+        said = [spoken_text(item) for item in items]
+        text = "\n".join(part for part in said if part) if any(said) else None
+    else:
+        text = spoken_text(items)
     return Reply(text=text, failure=not_text(None, items) if text is None else None)
 
 

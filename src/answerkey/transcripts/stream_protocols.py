@@ -4,7 +4,16 @@ from collections.abc import Hashable
 
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.fields import read_arguments
-from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, as_str, at, either, pick
+from answerkey.transcripts.json_values import (
+    as_dict,
+    as_dicts,
+    as_list,
+    as_str,
+    at,
+    either,
+    pick,
+    spoken_text,
+)
 from answerkey.transcripts.message_reading import is_message, unwrap_message
 
 
@@ -369,11 +378,17 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     messages, calls = Growing(), Growing()
     # The calls of messages that have come in chunks only.
     made: dict[Hashable, dict[str, JsonObject]] = {}
+    begun = 0
     for number, event in enumerate(events):
         for place, item in enumerate(map(unwrap_message, _event_messages(event))):
             identity, content = item.get("id"), item.get("content")
-            key: Hashable = identity if isinstance(identity, str) else (number, place)
-            if not str(item.get("type")).endswith("Chunk"):
+            is_chunk = str(item.get("type")).endswith("Chunk")
+            # Chunks without an id are of one message until another kind of message comes.
+            begun = begun if is_chunk else number + 1
+            key: Hashable = (
+                identity if isinstance(identity, str) else ("chunks", begun) if is_chunk else (number, place)
+            )
+            if not is_chunk:
                 # A whole message, or one again that an update brings after its chunks.
                 messages.part(key).update(item)
                 messages.forget(key, "content")
@@ -513,6 +528,9 @@ def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     last = events[-1]
     if isinstance(last.get("messages"), list):
         return last, True
+    if all(event.keys() == {"role", "content"} and event["role"] == "assistant" for event in events):
+        # Message by message, or one in pieces: none of it is left out.
+        return {"answer": "".join(spoken_text(event["content"]) or "" for event in events)}, True
     return {"messages": [*events]}, True
 
 

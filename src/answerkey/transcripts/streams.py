@@ -7,7 +7,7 @@ from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from answerkey.model.reply import Json, JsonObject
-from answerkey.transcripts.fields import CALL_NAMES
+from answerkey.transcripts.fields import CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.json_values import (
     as_dict,
     as_dicts,
@@ -18,8 +18,15 @@ from answerkey.transcripts.json_values import (
     decode_strict_json,
     either,
     pick,
+    spoken_text,
+    words,
 )
-from answerkey.transcripts.message_reading import is_message, looks_like_messages, unwrap_message
+from answerkey.transcripts.message_reading import (
+    has_known_kind,
+    is_message,
+    looks_like_messages,
+    unwrap_message,
+)
 from answerkey.transcripts.stream_protocols import (
     CHAT_TEXTS,
     RESPONSE_ENDS,
@@ -50,8 +57,13 @@ from answerkey.transcripts.stream_protocols import (
 
 _NAMES = ("answer", "response", "text", "output", "message", "content", "reply", "delta", "token", "chunk")
 _TEXT_FIELDS = frozenset(_NAMES)
-# Names of events that each bring one call.
-_CALL_EVENTS = frozenset(("tool", "tool_call", "tool_use", "function_call"))
+# Fields in which an event may have all of its own.
+_HOLDERS = ("data", "delta", "payload", "chunk", "token")
+# Names of events whose text is not the answer's.
+_ASIDES = frozenset(
+    words("status progress log debug info ping heartbeat thinking thought thoughts reasoning")
+)
+_ERRORS = frozenset(("error", "exception"))
 
 
 def assemble_pieces(events: list[Json], names: Sequence[str] = ()) -> JsonObject:
@@ -60,26 +72,62 @@ def assemble_pieces(events: list[Json], names: Sequence[str] = ()) -> JsonObject
     Calls are collected. Events that are more than pieces of text are listed under `events`, so that expressions reach each.
     """
     document: JsonObject = {}
-    said: dict[str, list[str]] = {}
-    calls: list[Json] = []
+    # Field → its pieces, each with the name of its event.
+    said: dict[str, list[tuple[str, str]]] = {}
+    calls: list[JsonObject] = []
     for event, sent_name in zip_longest(events, names, fillvalue=""):
-        fields: JsonObject = {"text": event} if isinstance(event, str) else as_dict(event)
-        if event_name(fields, sent_name) in _CALL_EVENTS and not fields.keys().isdisjoint(CALL_NAMES):
-            calls.append(fields)
+        fields = _own_fields(event)
+        kind = event_name(fields, sent_name).lower()
+        is_tools = "tool" in kind or "function" in kind
+        if is_tools and _add_call(calls, fields):
             continue
+        if kind in _ERRORS and "error" not in fields:
+            document["error"] = pick(fields, "message", "detail", *_NAMES) or True
+        is_answer = not is_tools and kind not in _ASIDES and kind not in _ERRORS
         for name, value in fields.items():
-            if name in _NAMES and isinstance(value, str):
-                said.setdefault(name, []).append(value)
+            text = spoken_text(value) if name in _TEXT_FIELDS and isinstance(value, str | list) else None
+            if text is not None:
+                if is_answer:
+                    said.setdefault(name, []).append((text, kind))
             elif value is not None or name not in document:
                 document[name] = value
     answer = next((_joined(said[name]) for name in _NAMES if name in said), None)
     if answer is not None:
         document["answer"] = answer
     if calls:
-        document["tool_calls"] = calls
+        document["tool_calls"] = [*calls]
     if any(isinstance(event, dict) and not event.keys() <= _TEXT_FIELDS for event in events):
         document["events"] = listed_events(events, names)
     return document
+
+
+def _own_fields(event: Json) -> JsonObject:
+    """The fields of an event, and those in the object that it holds in place of a text."""
+    if not isinstance(event, dict):
+        return {} if event is None else {"text": event}
+    if any(isinstance(event.get(name), str) for name in _NAMES):
+        return event
+    inner = next((held for name in _HOLDERS if isinstance(held := event.get(name), dict)), {})
+    return {**inner, **event}
+
+
+def _add_call(calls: list[JsonObject], fields: JsonObject) -> bool:
+    """Add the call that an event on a tool brings, or to an earlier one what came of it; False if the event names no call."""
+    named = next((held for key in CALL_NAMES if isinstance(held := fields.get(key), str)), None)
+    name = named or as_str(at(fields, "function", "name"))
+    result = pick(fields, *RESULT_NAMES, "content")
+    for call in calls if result is not None else ():
+        is_open = pick(call, *RESULT_NAMES) is None
+        if is_open and name in (call["name"], None) and _call_id(fields) in (_call_id(call), None):
+            call |= {"result": result, "error": fields.get("error")}
+            return True
+    if name is not None:
+        calls.append({**fields, "name": name})
+    return name is not None
+
+
+def _call_id(fields: JsonObject) -> str | None:
+    return as_str(pick(fields, "call_id", "tool_call_id", "toolCallId", "run_id", "id"))
 
 
 def event_name(event: Json, sent_name: str) -> str:
@@ -92,12 +140,14 @@ def listed_events(events: list[Json], names: Sequence[str]) -> list[Json]:
     return [{"event": name, "data": event} for name, event in zip_longest(names, events, fillvalue="")]
 
 
-def _joined(pieces: list[str]) -> str:
-    """The text of pieces; where each repeats what came before, the last one is it."""
-    grows = len(pieces) > 1 and all(
-        len(later) > len(earlier) and later.startswith(earlier) for earlier, later in pairwise(pieces)
+def _joined(pieces: list[tuple[str, str]]) -> str:
+    """The text of pieces; where each repeats what came before, or the last one all of them, the last one is it."""
+    texts = [text for text, _ in pieces]
+    grows = len(texts) > 1 and all(
+        len(later) > len(earlier) and later.startswith(earlier) for earlier, later in pairwise(texts)
     )
-    return pieces[-1] if grows else "".join(pieces)
+    repeats = len(texts) > 1 and pieces[-1][1] != pieces[0][1] and texts[-1] == "".join(texts[:-1])
+    return texts[-1] if grows or repeats else "".join(texts)
 
 
 # Events out of a byte stream: server-sent events, JSON lines, and the line protocol of the AI SDK 4.
@@ -326,6 +376,9 @@ def assemble_events(
             if looks_like_messages(last.get("messages")):
                 return last, True
             return langgraph(events)
+        if protocol == "messages" and any(map(_is_piece, events)):
+            # A chatbot's own events, of which those on tools are called like parts of messages.
+            return assemble_pieces(events, names), True
         found = split_responses(protocol, [event for event in events if isinstance(event, dict)])
         documents = [_PROTOCOLS[protocol].assemble(response) for response in found]
         if len(documents) == 1:
@@ -343,6 +396,16 @@ def assemble_events(
     return assemble_pieces(events, names), True
 
 
+def _is_piece(event: Json) -> bool:
+    """Whether an event has a text and is neither of a protocol nor a part of a message."""
+    return (
+        isinstance(event, dict)
+        and any(isinstance(event.get(name), str) for name in _NAMES)
+        and protocol_of(event) is None
+        and not has_known_kind(event)
+    )
+
+
 def ends_in_calls(kind: StreamKind, data: list[str]) -> bool:
     """Whether the last response so far asks for tool calls, so that an agent has more to send after it."""
     payload, _ = assemble(kind, data, done=True)
@@ -351,8 +414,9 @@ def ends_in_calls(kind: StreamKind, data: list[str]) -> bool:
 
 
 def decode_event(text: str) -> Json:
-    """An event's JSON; text that is none is itself a piece of the reply."""
+    """An event's JSON; text that is none is itself a piece of the reply, and so is a bare number."""
     try:
-        return decode_strict_json(text)
+        value = decode_strict_json(text)
     except ValueError:
         return text
+    return text if isinstance(value, bool | int | float) else value
