@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -36,6 +35,8 @@ _MOST_FOUND = 5
 # With more values the mean of a slice is normally distributed, and nothing is permuted.
 _MOST_PERMUTED = 5_000
 _SMALLEST = 1e-12
+# Smaller differences are not reported.
+_LEAST = 0.05
 # Standard errors by which a part must deviate more than the slice that it belongs to.
 _CLEARLY = 1.0
 
@@ -45,7 +46,7 @@ class _SliceKey(NamedTuple):
     value: str
 
 
-def question_fields(question: Question, *, detected: bool = True) -> Iterator[tuple[str, str]]:
+def _fields(question: Question, *, detected: bool) -> Iterator[tuple[str, str]]:
     """The fields of a question that slices are made of, with their values."""
     if question.category != UNCATEGORISED:
         yield "category", question.category
@@ -84,23 +85,19 @@ def find_slices(questions: Sequence[Question], values: Floats) -> tuple[WorseSli
     singles: dict[_SliceKey, list[int]] = defaultdict(list)
     for unit, members in enumerate(units.values()):
         fields = [
-            {_SliceKey(*pair) for pair in question_fields(questions[index], detected=detected)}
-            for index in members
+            {_SliceKey(*pair) for pair in _fields(questions[index], detected=detected)} for index in members
         ]
         for key in set.intersection(*fields):
             singles[key].append(unit)
-    families = _candidates(singles, len(means))
-    slices = [one for family in families for one in family]
-    found = worse_slices(means, [[members for _, members in family] for family in families])
     sizes = np.array([len(members) for members in units.values()])
     return tuple(
         WorseSlice(
-            where={key.field: key.value for key in slices[one.index][0]},
-            questions=int(sizes[slices[one.index][1]].sum()),
-            difference=one.difference,
-            p_value=one.p_value,
+            where={key.field: key.value for key in keys},
+            questions=int(sizes[members].sum()),
+            difference=difference,
+            p_value=p_value,
         )
-        for one in found
+        for (keys, members), difference, p_value in _worse_slices(means, _candidates(singles, len(means)))
     )
 
 
@@ -138,53 +135,34 @@ def _pairs(
     return combinations(largest, 2)
 
 
-class FoundSlice(msgspec.Struct, frozen=True):
-    """A slice that is worse than the rest."""
+def _worse_slices(values: Floats, families: Sequence[list[_Slice]]) -> Iterator[tuple[_Slice, float, float]]:
+    """The slices whose mean is lower than that of the rest, each with the difference and its p-value, the worst first.
 
-    # Index in the given slices.
-    index: int
-    # Its mean minus that of the rest.
-    difference: float
-    p_value: float
-
-
-def worse_slices(
-    values: Sequence[float] | Floats,
-    families: Sequence[Sequence[Ints]],
-    *,
-    least: float = 0.05,
-    seed: int = 0,
-) -> list[FoundSlice]:
-    """Return the slices whose mean is lower than that of the rest, in the order in which they were found.
-
-    Args:
-        values: One value for each unit.
-        families: Slices as indices of their units: those of one field, then those of two. Each family has the same chance
-            of a false alarm, so that the many slices of two fields do not hide one of a single field.
-        least: Smaller differences are not reported.
-        seed: Of the permutations.
+    Each family, slices of one field and of two, has the same chance of a false alarm, so that the many slices of two fields do
+    not hide one of a single field.
     """
-    rest = np.array(values, dtype=np.float64)
-    slices = [members for family in families for members in family]
+    rest = values.copy()
+    slices = [one for family in families for one in family]
+    indices = [members for _, members in slices]
     starts = np.cumsum([0, *map(len, families)]).tolist()
-    found: list[FoundSlice] = []
-    while slices and len(found) < _MOST_FOUND and rest.std() > _SMALLEST:
-        deviations = _deviations(rest, slices)
+    for _ in range(_MOST_FOUND if slices else 0):
+        if rest.std() <= _SMALLEST:
+            return
+        deviations = _deviations(rest, indices)
         candidates = []
         for start, end in pairwise(starts):
             if start < end:
                 worst = start + int(np.argmin(deviations[start:end]))
-                p_value = _p_value(rest, slices[start:end], float(deviations[worst]), seed)
+                p_value = _p_value(rest, indices[start:end], float(deviations[worst]))
                 candidates.append((min(1.0, p_value * len(families)), worst))
         p_value, worst = min(candidates)
-        index = _part(slices, worst, deviations)
-        members = slices[index]
+        index = _part(indices, worst, deviations)
+        members = indices[index]
         difference = float(rest[members].mean() - np.delete(rest, members).mean())
-        if p_value > ALPHA or difference > -least:
-            break
-        found.append(FoundSlice(index, round(difference, 9), round(p_value, 6)))
+        if p_value > ALPHA or difference > -_LEAST:
+            return
+        yield slices[index], round(difference, 9), round(p_value, 6)
         rest[members] -= difference
-    return found
 
 
 def _part(slices: Sequence[Ints], worst: int, deviations: Floats) -> int:
@@ -213,11 +191,11 @@ def _errors(values: Floats, sizes: Floats) -> Floats:
     return np.asarray(np.sqrt(values.var(ddof=1) * sizes * (n - sizes) / n))
 
 
-def _p_value(values: Floats, slices: Sequence[Ints], worst: float, seed: int) -> float:
+def _p_value(values: Floats, slices: Sequence[Ints], worst: float) -> float:
     n = len(values)
     if n > _MOST_PERMUTED:
         return min(1.0, len(slices) * normal_cdf(worst))
-    source = np.random.default_rng(seed)
+    source = np.random.default_rng(0)
     sizes = _sizes(slices)
     members = np.zeros((len(slices), n), dtype=np.float32)
     for row, indices in zip(members, slices, strict=True):

@@ -50,18 +50,16 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     compared: bool = False
 
     @property
-    def signature(self) -> "Signature":
-        """What it has in common with other questions."""
-        return Signature(
-            stage=self.stage,
-            tool=self.tool,
-            unwanted=self.unwanted,
+    def signature(self) -> "Cause":
+        """The cause without what differs from question to question: the same for all questions of a group."""
+        return msgspec.structs.replace(
+            self,
             # Which tool failed says more than what the chatbot made of it.
             error="" if self.tool else _ERROR_FAMILIES.get(self.error, self.error),
-            arguments=self.arguments,
             kind=self.kind if self.stage in ("text", "judge", "key", "truth") else "",
-            unseen=self.unseen,
-            compared=self.compared,
+            instead=(),
+            after_tools=False,
+            facts=(),
         )
 
     @property
@@ -76,7 +74,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return f"the reply does not say {listed}" + (
                 f", although {self.tool} returned it" if self.tool else ""
             )
-        words = self.signature.words
+        words = self.signature.words_about("")
         if self.stage == "error":
             when = ", after tools had been called" if self.after_tools else ""
             words += f" ({self.error.replace('_', ' ')}{when})"
@@ -88,27 +86,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             words += f": {listed}"
         return words
 
-
-class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the causes of several questions have in common."""
-
-    stage: Stage
-    tool: str = ""
-    unwanted: bool = False
-    # Family of the error.
-    error: str = ""
-    arguments: tuple[str, ...] = ()
-    kind: FactKind = ""
-    unseen: str = ""
-    compared: bool = False
-
-    @property
-    def words(self) -> str:
-        """In words, without what differs from question to question."""
-        return self.words_about("")
-
     def words_about(self, category: str) -> str:
-        """The same of questions that are mostly of one category, if any is named."""
+        """A signature in words; `category` is that of most questions of its group, if they have one in common."""
         tool = self.tool or "a tool"
         about = f" for questions about {category.replace('_', ' ')}" if category else ""
         match self.stage:
@@ -193,7 +172,7 @@ class StagePoints(msgspec.Struct, frozen=True, kw_only=True):
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Questions that lost points for the same reason."""
 
-    signature: Signature
+    signature: Cause
     # What the questions have in common: their category, if most are of one.
     about: str
     ids: tuple[str, ...]

@@ -98,7 +98,7 @@ def _group_tables(groups: Sequence[Group], lost: float) -> Iterator[SheetTable]:
             )
             names = first_names([one_line(identity, 60) for identity in group.ids], _NAMED)
             questions = f"{len(group.ids):,} ({names})"
-            says_more = group.because != group.signature.words
+            says_more = group.because != group.signature.words_about("")
             example = f"{one_line(group.example, 60)}: {group.because}" if says_more else ""
             rows.append((points, f"{one_line(group.words, 200)}{in_base}", questions, one_line(example, 200)))
         yield SheetTable(title, ("points", "cause", "questions", "example"), tuple(rows), wordy=True)

@@ -284,8 +284,10 @@ def faults(
 
     >>> answerkey.faults("questions.jsonl", target=my_bot, kinds=["error", "empty"]).outcomes  # doctest: +SKIP
     """
-    from answerkey.runs.fault_results import check_fault_gates
-    from answerkey.runs.faults import fault_scorer, fault_settings, finish_faults, resume_faults, run_faults
+    from answerkey.runs.fault_results import check_fault_gates, with_fault_gates
+    from answerkey.runs.faults import fault_settings, resume_faults, run_faults
+    from answerkey.scorers.fault_outcome import FaultOutcome
+    from answerkey.scorers.grader import quality_arguments
 
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
@@ -294,19 +296,17 @@ def faults(
         store = open_configured_store(settings, chosen.store, create=False)
         info = store.find_run(resume)
         continued = _continued(info.options, settings, judge, chosen.budget)
-        context = make_context(
-            continued, settings, scorers=[*scorers, fault_scorer(continued, settings)], progress=progress
-        )
-        return finish_faults(wait_for(resume_faults(context, info, store)), gates)
+        outcome = FaultOutcome(**quality_arguments(continued.scoring, settings))
+        context = make_context(continued, settings, scorers=[*scorers, outcome], progress=progress)
+        return with_fault_gates(wait_for(resume_faults(context, info, store)), gates)
     planned = fault_settings(kinds, tools, per_question, chosen)
     # The configured gates and baseline are for runs.
     chosen = msgspec.structs.replace(chosen, gates=(), baseline=None, confirm=0, reuse=False)
-    context = make_context(
-        chosen, settings, scorers=[*scorers, fault_scorer(chosen, settings)], progress=progress
-    )
+    outcome = FaultOutcome(**quality_arguments(chosen.scoring, settings))
+    context = make_context(chosen, settings, scorers=[*scorers, outcome], progress=progress)
     golden, context = _with_questions(context, questions, chosen)
     target = choose_target(target, settings, questions=questions, options=chosen)
-    return finish_faults(wait_for(run_faults(context, golden, target, planned, confirm=confirm)), gates)
+    return with_fault_gates(wait_for(run_faults(context, golden, target, planned, confirm=confirm)), gates)
 
 
 def score(

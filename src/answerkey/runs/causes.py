@@ -24,7 +24,7 @@ from answerkey.model.question import UNCATEGORISED, Question
 from answerkey.model.reply import Reply, ToolCall, result_digest
 from answerkey.model.run import Run
 from answerkey.model.scorecard import KeywordFacts, Scorecard, ToolFacts, Trial, mean_score, round_score
-from answerkey.model.why import Cause, Causes, FactKind, Group, Signature, Stage
+from answerkey.model.why import Cause, Causes, FactKind, Group, Stage
 from answerkey.stats.intervals import FaultRates
 from answerkey.text.normalise import MatchMode
 
@@ -423,7 +423,7 @@ class Grouping:
     """Groups of causes, one question at a time: memory is a reference for each question that lost or gained points."""
 
     def __init__(self, categories: Mapping[str, int] | None = None) -> None:
-        self._members: dict[tuple[Signature, bool], _Members] = {}
+        self._members: dict[tuple[Cause, bool], _Members] = {}
         # Category → all of its questions, where they are known beforehand; otherwise `see` counts them.
         self._categories = Counter(categories or {})
 

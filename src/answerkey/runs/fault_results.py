@@ -7,22 +7,13 @@ from typing import Any
 
 import msgspec
 
+from answerkey.errors import UnknownNameError
+from answerkey.gates import Gate, GateSubject, evaluate_gates, parse_gate
 from answerkey.model.fault import OUTCOMES, RESILIENCE, RESILIENT, Fault, FaultSettings, Outcome, OutcomeName
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import Scorecard, Trial, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 
-# A gate may name these, and every outcome.
-_NUMBERS = (
-    "resilience",
-    "resilience.low",
-    "resilience.high",
-    "planned",
-    "landed",
-    "loss",
-    "clean_score",
-    "faulted_score",
-)
 NOT_LANDED = "not_landed"
 
 
@@ -187,38 +178,34 @@ def fault_result(
     )
 
 
-def fault_gates(result: FaultResult, gates: Sequence[str]) -> tuple[GateResult, ...]:
-    """Evaluate gates such as `resilience >= 0.8`, `fabricated == 0` and `landed >= 20`."""
-    if not gates:
-        return ()
-    from answerkey.gates import GateSubject, evaluate_gates
-
-    summary = result.summary
-    numbers: dict[str, float | str | None] = {
-        "resilience": summary.resilience,
-        "resilience.low": None if summary.interval is None else summary.interval.low,
-        "resilience.high": None if summary.interval is None else summary.interval.high,
-        "planned": summary.planned,
-        "landed": summary.landed,
-        "loss": result.loss,
-        "clean_score": result.clean.summary.score,
-        "faulted_score": result.faulted.summary.score,
-        **summary.outcomes,
-    }
-    return tuple(evaluate_gates(check_fault_gates(gates), GateSubject(numbers=numbers)))
+# Numbers that a gate may name beside the outcomes.
+_NUMBERS: dict[str, Callable[[FaultResult], float | None]] = {
+    "resilience": lambda result: result.resilience,
+    "resilience.low": lambda result: None if (one := result.summary.interval) is None else one.low,
+    "resilience.high": lambda result: None if (one := result.summary.interval) is None else one.high,
+    "planned": lambda result: result.summary.planned,
+    "landed": lambda result: result.summary.landed,
+    "loss": lambda result: result.loss,
+    "clean_score": lambda result: result.clean.summary.score,
+    "faulted_score": lambda result: result.faulted.summary.score,
+}
 
 
-def check_fault_gates(gates: Sequence[str]) -> list[Any]:
+def with_fault_gates(result: FaultResult, gates: Sequence[str]) -> FaultResult:
+    """The result with gates such as `resilience >= 0.8`, `fabricated == 0` and `landed >= 20` evaluated."""
+    numbers = {name: number(result) for name, number in _NUMBERS.items()} | result.outcomes
+    subject = GateSubject(numbers=dict(numbers))
+    return msgspec.structs.replace(result, gates=tuple(evaluate_gates(check_fault_gates(gates), subject)))
+
+
+def check_fault_gates(gates: Sequence[str]) -> list[Gate]:
     """Parse gates before anything is asked, and refuse names that a run of faults does not have."""
-    from answerkey.errors import UnknownNameError
-    from answerkey.gates import parse_gate
-
+    known = (*_NUMBERS, *OUTCOMES)
     parsed = [parse_gate(gate) for gate in gates]
     for gate in parsed:
-        if gate.name not in (*_NUMBERS, *OUTCOMES):
-            names = ", ".join((*_NUMBERS, *OUTCOMES))
+        if gate.name not in known:
             raise UnknownNameError(
-                f"gate {gate.text!r}: {gate.name!r} is unknown for faults; there are {names}"
+                f"gate {gate.text!r}: {gate.name!r} is unknown for faults; there are {', '.join(known)}"
             )
     return parsed
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import Settings
 from answerkey.errors import UsageError
 from answerkey.model.fault import FAULT_KINDS, OTHER_DATA, Fault, FaultKind, FaultRecord, FaultSettings
 from answerkey.model.options import Options
@@ -27,10 +26,9 @@ from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper
 from answerkey.runs.context import RunContext
 from answerkey.runs.durable_writer import replay_journal
-from answerkey.runs.fault_results import FaultResult, fault_gates, fault_result, outcome_of
+from answerkey.runs.fault_results import FaultResult, fault_result, outcome_of
 from answerkey.runs.run import Arm, BudgetGuard, ask_and_grade, ask_arms, changed_inputs, new_run, reopen_run
 from answerkey.runs.stored import new_run_id, open_configured_store, stored_trials
-from answerkey.scorers.fault_outcome import FaultOutcome
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
@@ -40,16 +38,6 @@ CLEAN, FAULTED = 0, 1
 # Recorded results of one tool and shape that a wrong record is taken from, at most.
 _MOST_RECORDS = 50
 _Key = tuple[str, int]
-
-
-class FaultRun(msgspec.Struct, frozen=True, kw_only=True):
-    """Both runs of a pass with faults."""
-
-    clean: Run
-    faulted: Run
-    warnings: tuple[str, ...] = ()
-    # (id, trial) of a case that was asked again → how often the same outcome came, of how often it was asked.
-    confirmed: dict[tuple[str, int], tuple[int, int]] = {}
 
 
 def fault_settings(
@@ -71,26 +59,6 @@ def fault_settings(
     return FaultSettings(kinds=chosen, tools=tuple(dict.fromkeys(tools)), per_question=per_question)
 
 
-def fault_scorer(options: Options, settings: Settings) -> FaultOutcome:
-    """The scorer that decides outcomes, with the matching of the run."""
-    scoring = options.scoring
-    return FaultOutcome(
-        mode=scoring.match,
-        threshold=scoring.match_threshold,
-        must=scoring.must,
-        whole_numbers=scoring.whole_numbers,
-        model=scoring.matching.model,
-        abbreviations=scoring.matching.abbreviations,
-        folder=settings.folder,
-    )
-
-
-def finish_faults(run: FaultRun, gates: Sequence[str]) -> FaultResult:
-    """The result with its gates."""
-    result = fault_result(run.clean, run.faulted, warnings=run.warnings, confirmed=run.confirmed)
-    return msgspec.structs.replace(result, gates=fault_gates(result, gates))
-
-
 async def run_faults(
     context: RunContext,
     questions: QuestionSet,
@@ -98,7 +66,7 @@ async def run_faults(
     settings: FaultSettings,
     *,
     confirm: int = 0,
-) -> FaultRun:
+) -> FaultResult:
     """Ask every question clean and with faults, and store both runs; `confirm` asks again what was not handled."""
     async with AsyncExitStack() as opened:
         twins = _Twins(context, questions, context.target(target), settings)
@@ -119,7 +87,7 @@ async def run_faults(
         return await twins.ask(store, arms, confirm)
 
 
-async def resume_faults(context: RunContext, info: RunInfo, store: SqlStore) -> FaultRun:
+async def resume_faults(context: RunContext, info: RunInfo, store: SqlStore) -> FaultResult:
     """Ask what both runs of an interrupted pass lack."""
     link = info.experiment
     if link is None or link.faults is None:
@@ -183,14 +151,12 @@ class _Twins:
             for turn, reply in enumerate(trial.replies):
                 self.plan.note_clean(trial.question.id, turn, reply)
 
-    async def ask(self, store: SqlStore, arms: Sequence[Arm], confirm: int = 0) -> FaultRun:
+    async def ask(self, store: SqlStore, arms: Sequence[Arm], confirm: int = 0) -> FaultResult:
         """Ask both arms, interleaved, then cases that were not handled again."""
         order = TwinOrder(self._questions, self._context.options.concurrency, self.plan)
         clean, faulted = await ask_arms(self._context, store, self._questions, arms, order)
         confirmed = await self._confirm(clean, faulted, confirm) if confirm else {}
-        return FaultRun(
-            clean=clean, faulted=faulted, warnings=tuple(self.target.warnings()), confirmed=confirmed
-        )
+        return fault_result(clean, faulted, warnings=self.target.warnings(), confirmed=confirmed)
 
     async def _confirm(self, clean: Run, faulted: Run, times: int) -> dict[tuple[str, int], tuple[int, int]]:
         """Ask each case that was not handled again with the same fault; its further replies are not stored."""
@@ -199,7 +165,7 @@ class _Twins:
             for case in fault_result(clean, faulted).cases
             if case.landed and not case.is_resilient
         }
-        twin = FaultedTwin(self.target, RepeatedPlan(self.plan), self.faulted.settings)
+        self.plan.end()
         again: Counter[tuple[str, int]] = Counter()
         for number in range(1, self.plan.per_question + 1):
             for _ in range(times):
@@ -209,7 +175,7 @@ class _Twins:
                     for position, question in enumerate(self._questions)
                     if (question.id, number) in bad
                 ]
-                async for trial in ask_and_grade(self._context, twin, trials):
+                async for trial in ask_and_grade(self._context, self.faulted, trials):
                     key, outcome = (trial.question.id, number), outcome_of(trial.scorecard)
                     again[key] += outcome is not None and outcome.name == bad[key]
         return {key: (again[key], times) for key in bad}
@@ -305,6 +271,10 @@ class FaultPlan:
         """A faulted trial has ended."""
         self._done.add((question_id, number))
         self._signal()
+
+    def end(self) -> None:
+        """Every trial has ended: further ones with the same faults need not wait."""
+        self._done.update(self._order)
 
     async def wait(self, question_id: str, number: int) -> None:
         """Wait until the fault of a trial is planned and the trial may begin."""
@@ -435,28 +405,6 @@ class FaultPlan:
         return msgspec.structs.replace(fault, value=plant(fault, one.call.result).result)
 
 
-class RepeatedPlan:
-    """The same faults once more, each at once."""
-
-    def __init__(self, plan: FaultPlan) -> None:
-        self._plan = plan
-        self.is_proxied = plan.is_proxied
-
-    async def wait(self, question_id: str, number: int) -> None:
-        """The plan is made."""
-
-    def planned(self, question_id: str, number: int) -> FaultRecord:
-        """The plan of a trial."""
-        return self._plan.planned(question_id, number)
-
-    def turns_of(self, question_id: str) -> int:
-        """Number of turns of a question."""
-        return self._plan.turns_of(question_id)
-
-    def note_done(self, question_id: str, number: int) -> None:
-        """Nothing waits for it."""
-
-
 # The twins
 
 
@@ -485,7 +433,7 @@ class FaultedTwin(TargetWrapper):
         lambda self: settings_hash("faults", [self.target.fingerprint, msgspec.to_builtins(self.settings)])
     )
 
-    def __init__(self, target: BaseTarget, plan: FaultPlan | RepeatedPlan, settings: FaultSettings) -> None:
+    def __init__(self, target: BaseTarget, plan: FaultPlan, settings: FaultSettings) -> None:
         super().__init__(target)
         self._plan = plan
         self.settings = settings

@@ -514,9 +514,9 @@ def _distinct(scorers: Iterable[Any], registry: ScorerRegistry) -> list[Scorer]:
     return made
 
 
-def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
-    ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
-    quality = {
+def quality_arguments(scoring: Scoring, settings: Settings) -> dict[str, Any]:
+    """The arguments of ResponseQuality, for it and for scorers that decide by it."""
+    return {
         "mode": scoring.match,
         "threshold": scoring.match_threshold,
         "must": scoring.must,
@@ -525,6 +525,11 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
         "abbreviations": scoring.matching.abbreviations,
         "folder": settings.folder,
     }
+
+
+def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
+    ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
+    quality = quality_arguments(scoring, settings)
     arguments: dict[str, dict[str, Any]] = {
         "tool_usage": {"mode": scoring.tool_mode, "aliases": scoring.tools.aliases},
         "response_quality": quality,
