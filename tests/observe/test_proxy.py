@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import http.client
 import importlib.util
 import json
 import socket
@@ -513,6 +514,33 @@ async def test_an_answer_that_is_not_understood_or_cut_off_is_said(answer: dict[
     assert reply.evidence.unread == ("a model's answer that was unreadable or cut off",)
     assert not reply.evidence.tools_observed
     await runner.cleanup()
+
+
+async def test_a_model_that_breaks_off_breaks_off_for_the_client_too_without_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"choices": []}\n\n')
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    seen: list[type[Exception]] = []
+
+    def work(post: Post, question: str) -> None:
+        try:
+            post("/openai/v1/chat/completions", asking(question))
+        except (http.client.HTTPException, OSError) as error:
+            seen.append(type(error))
+
+    runner, address = await served(handle)
+    (reply,) = await Bot(work, upstreams={"openai": address}).asked(ask_for())
+    await runner.cleanup()
+    assert seen == [http.client.IncompleteRead]
+    assert reply.evidence.completeness == "partial"
+    assert [record for record in caplog.records if record.name.startswith("aiohttp")] == []
 
 
 async def test_an_upstream_that_is_away_is_a_502_without_its_key() -> None:

@@ -691,7 +691,10 @@ async def _pass_on(
             return response
     except aiohttp.ClientError as error:
         if seen is not None:
-            raise
+            # One side broke off: so does the proxy, without a traceback on standard error.
+            if request.transport is not None:
+                request.transport.close()
+            return response
         text = f"the proxy cannot reach {urlsplit(str(url)).netloc}: {type(error).__name__}"
         return web.json_response({"error": {"message": text}}, status=502)
     finally:
