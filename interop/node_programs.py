@@ -30,7 +30,7 @@ def read_cases(package: str, program: str) -> int:
     """Read what a program prints of each case, and keep it for the tests; the number of cases that are read wrongly."""
     from recording import QUESTION, problem_with, write
 
-    from answerkey.transcripts.conversation import QuestionContext
+    from answerkey.transcripts.messages import QuestionContext
     from answerkey.transcripts.payloads import Streamed, reply_from_object
 
     made = json.loads(run_node(program, QUESTION))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.conversation import QuestionContext
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
 

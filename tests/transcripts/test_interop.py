@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.formats import FORMATS, formats_of
 from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import Streamed, reply_from_object
 from answerkey.transcripts.recorded_rows import reply_in_row
 from answerkey.transcripts.row_files import read_rows

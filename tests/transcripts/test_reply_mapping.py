@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply, ToolCall
-from answerkey.transcripts.conversation import QuestionContext
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import ReplyMapping, reply_from_object, reply_from_payload
 
 

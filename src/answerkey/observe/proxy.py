@@ -27,11 +27,10 @@ from answerkey.observe.receiver import unpacked
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
 from answerkey.providers import KNOWN_APIS
-from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import add_usage, read_arguments, read_result
 from answerkey.transcripts.formats import read_document
 from answerkey.transcripts.json_values import as_dict, as_str, decode_strict_json
-from answerkey.transcripts.message_reading import read_messages
+from answerkey.transcripts.messages import NO_CONTEXT, read_messages, reply_of
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
 from answerkey.observe.merging import Event, Gap, Observation, Span, join_calls
-from answerkey.transcripts.conversation import NO_CONTEXT, reply_of
 from answerkey.transcripts.fields import (
     UNNAMED,
     add_usage,
@@ -23,7 +22,7 @@ from answerkey.transcripts.fields import (
 )
 from answerkey.transcripts.formats import read_document
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, as_str, decode_json
-from answerkey.transcripts.message_reading import looks_like_messages, read_messages
+from answerkey.transcripts.messages import NO_CONTEXT, looks_like_messages, read_messages, reply_of
 
 SpanKind = Literal["model", "tool", "retrieval"]
 CallPart = Literal["name", "id", "input", "output"]

@@ -38,8 +38,8 @@ from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.runs.truth import with_truth
 from answerkey.scorers.grader import make_grader
-from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.files import input_path
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from answerkey.store.production import METADATA_WIDTH, ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import read_moment
 from answerkey.text.normalise import one_line
-from answerkey.transcripts.conversation import QuestionContext
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import NAMES_READ, reply_from_payload
 
 _MOST_REPLIES = 500

@@ -26,7 +26,6 @@ from answerkey.targets.conversations import PerConversation, Template, encode_bo
 from answerkey.targets.resolve import Stopwatch, read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.text.normalise import decode_text, one_line
-from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import classify_error, failure_message
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
@@ -36,6 +35,7 @@ from answerkey.transcripts.json_values import (
     decode_json,
     too_large,
 )
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_payload
 
 _GRACE_S = 1.0

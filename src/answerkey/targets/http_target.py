@@ -41,10 +41,10 @@ from answerkey.targets.http_session import (
 from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.text.normalise import clean_text, decode_text
-from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import failure_message, kind_of_status, read_failure
 from answerkey.transcripts.formats import streamed
 from answerkey.transcripts.json_values import MOST_MEGABYTES, as_dict, decode_json, decode_strict_json
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import ReplyMapping, map_events, note_raw, reply_from_payload
 from answerkey.transcripts.streams import (
     STREAM_KINDS,

@@ -27,7 +27,6 @@ from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
-from answerkey.transcripts.conversation import QuestionContext
 from answerkey.transcripts.failures import (
     exception_text,
     failure_from_exception,
@@ -42,6 +41,7 @@ from answerkey.transcripts.json_values import (
     json_text,
     too_large,
 )
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import (
     ReplyMapping,
     Streamed,

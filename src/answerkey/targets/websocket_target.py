@@ -12,9 +12,9 @@ from answerkey.targets.conversations import PerConversation, values_of
 from answerkey.targets.http_client import TlsSettings
 from answerkey.targets.http_session import is_refused
 from answerkey.targets.http_target import HttpSettings, HttpTarget
-from answerkey.transcripts.conversation import QuestionContext, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_values import decode_json, too_large
+from answerkey.transcripts.messages import QuestionContext, with_evidence
 from answerkey.transcripts.payloads import note_raw, reply_from_payload
 from answerkey.transcripts.streams import assemble
 

@@ -21,14 +21,6 @@ from answerkey.model.reply import (
     Timings,
     ToolCall,
 )
-from answerkey.transcripts.conversation import (
-    QuestionContext,
-    reply_of,
-    response_of,
-    select_exchange,
-    shows_every_call,
-    with_evidence,
-)
 from answerkey.transcripts.failures import failure_message, not_text, read_failure
 from answerkey.transcripts.fields import add_usage, ranked, read_call, read_source, read_sources, read_usage
 from answerkey.transcripts.json_values import (
@@ -44,11 +36,17 @@ from answerkey.transcripts.json_values import (
     safe_text,
     spoken_text,
 )
-from answerkey.transcripts.message_reading import (
+from answerkey.transcripts.messages import (
     KEYED_PARTS,
+    QuestionContext,
     looks_like_messages,
     read_message,
     read_messages,
+    reply_of,
+    response_of,
+    select_exchange,
+    shows_every_call,
+    with_evidence,
 )
 from answerkey.transcripts.streams import SEVERAL_RESPONSES
 

@@ -12,7 +12,6 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
-from answerkey.transcripts.conversation import NO_CONTEXT, QuestionContext, with_evidence
 from answerkey.transcripts.failures import (
     NOT_TEXT_REMEDY,
     failure_from_exception,
@@ -36,6 +35,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
     type_in_words,
 )
+from answerkey.transcripts.messages import NO_CONTEXT, QuestionContext, with_evidence
 from answerkey.transcripts.streams import assemble_events, event_name, protocol_of
 
 if TYPE_CHECKING:

@@ -12,11 +12,15 @@ import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.reply import Evidence, Json, JsonObject, Reply
-from answerkey.transcripts.conversation import QuestionContext, split_exchanges
 from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.formats import read_transcript
 from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
-from answerkey.transcripts.message_reading import looks_like_messages, read_messages
+from answerkey.transcripts.messages import (
+    QuestionContext,
+    looks_like_messages,
+    read_messages,
+    split_exchanges,
+)
 from answerkey.transcripts.payloads import (
     NAMES_READ,
     SOURCE_NAMES,

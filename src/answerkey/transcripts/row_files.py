@@ -24,7 +24,6 @@ from answerkey.transcripts.files import (
     shown_path,
     shown_url,
 )
-from answerkey.transcripts.json_outline import outline_json
 from answerkey.transcripts.json_values import (
     TEXT_NAMES,
     NestingError,
@@ -32,6 +31,7 @@ from answerkey.transcripts.json_values import (
     decode_python_json,
     decode_strict_json,
     limit_depth,
+    outline_json,
     type_in_words,
 )
 from answerkey.transcripts.payloads import NAMES_READ

@@ -14,7 +14,7 @@ from answerkey.transcripts.json_values import (
     pick,
     spoken_text,
 )
-from answerkey.transcripts.message_reading import is_message, unwrap_message
+from answerkey.transcripts.messages import is_message, unwrap_message
 
 
 class Growing:

@@ -21,7 +21,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
     words,
 )
-from answerkey.transcripts.message_reading import (
+from answerkey.transcripts.messages import (
     has_known_kind,
     is_message,
     looks_like_messages,

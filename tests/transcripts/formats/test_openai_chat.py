@@ -1,7 +1,7 @@
 from typing import Any
 
 from answerkey.model.reply import ToolCall
-from answerkey.transcripts.conversation import QuestionContext
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 
