@@ -63,7 +63,7 @@ class SmtpSettings(
 
 
 class NotifySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who is notified of what, `[notify]`."""
+    """Notifications, `[notify]`."""
 
     # Gets the notice as JSON; `${ENV}` is replaced.
     webhook: str = ""
@@ -76,7 +76,7 @@ class NotifySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def configured(self) -> bool:
-        """Whether there is anybody to notify."""
+        """Whether there is a recipient."""
         return bool(self.webhook or self.slack or self.smtp)
 
 
@@ -133,7 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def _gate_options(self) -> dict[str, Any]:
-        """The options of a run that are settings of `[gates]`."""
+        """Options of a run that are configured under `[gates]`."""
         factor = self.gates.get("latency_factor") if isinstance(self.gates, dict) else None
         return {} if factor is None else {"latency_factor": factor}
 

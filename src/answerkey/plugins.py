@@ -167,7 +167,7 @@ class Registry(Generic[_Part]):
     def refuse_taken(self, name: str, *, is_taken: bool = False) -> None:
         """Raise UsageError if a built-in part or an installed package has this name."""
         if is_taken or name in self._built_in or any(self._installed(name)):
-            raise UsageError(f"there is already a {self.kind} {name!r}; give yours another name")
+            raise UsageError(f"there is already a {self.kind} {name!r}; rename yours")
 
     def get(self, name: str) -> _Part:
         """The part with this name; raises UnknownNameError that lists the known names."""

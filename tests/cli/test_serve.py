@@ -46,7 +46,7 @@ def test_sites_get_keys(command, group, add):
     [
         (("--port", "99999"), "between 0 and 65535"),
         (("--allow-origin", "chat.example.com"), "scheme and host only"),
-        (("--public-url", "https://example.com/dash"), "a host name of its own"),
+        (("--public-url", "https://example.com/dash"), "cannot share a host name"),
         (("--trust-proxy", "nginx"), "use an address or a network"),
         (("--store", "mysql://localhost/x"), "unknown kind of database"),
     ],

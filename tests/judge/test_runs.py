@@ -171,7 +171,7 @@ def test_the_configuration_names_judge_and_rubric(project: Path, scripted: Scrip
         ("model = 'x'\nrubric = 'no.toml'", "no.toml: cannot be read: No such file or directory"),
         ("model = 'x'\nrubric = 'bad.toml'", "bad.toml: the weights add up to 90; change them"),
         ("model = 'x'\nrubric = 'broken.toml'", "broken.toml: not valid TOML"),
-        ("model = ['x', 'x']", "every judge of a panel needs a name of its own"),
+        ("model = ['x', 'x']", "must be different and not empty"),
         ("model = ['local', 'x']", "the local judge cannot be part of a panel"),
         ("model = 'x'\nbudget = 1.0", "a judge's budget needs its prices"),
         ("model = 'x'\nprices = {input = 1}", "a price without `output`"),

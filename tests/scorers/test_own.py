@@ -208,7 +208,7 @@ def test_a_name_that_exists_is_refused() -> None:
 
 
 def test_a_component_must_be_better_when_higher() -> None:
-    with pytest.raises(ConfigError, match=r"wordiness: of it less is better.*give 1 - value"):
+    with pytest.raises(ConfigError, match=r"wordiness is lower-is-better.*return 1 - value"):
         graded(count_words, weight=0.1)
 
 

@@ -111,7 +111,7 @@ def test_forwarded_headers_of_others_are_not_believed(stopped_clock, tmp_path):
 
 def test_an_address_with_a_path_is_no_public_url():
     for url in ("https://example.com/dash", "dash.example.com", "ftp://example.com", "https://u@example.com"):
-        with pytest.raises(ConfigError, match="a host name of its own"):
+        with pytest.raises(ConfigError, match="cannot share a host name"):
             ServerSettings(public_url=url)
     assert ServerSettings(public_url="https://dash.example.com/").needs_token
     assert ServerSettings(trust_proxy=("127.0.0.1",)).needs_token

@@ -163,4 +163,4 @@ def test_a_journal_whose_run_is_lost_is_named(tmp_path: Path, command: Any) -> N
         lost.write_text("its replies\n")
     outcome = command("store", "check", str(tmp_path / "s.db"))
     assert str(lost) in outcome.out
-    assert "a run that the store lost" in outcome.out
+    assert "a run that is missing from the store" in outcome.out

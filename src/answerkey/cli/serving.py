@@ -1,4 +1,4 @@
-"""`answerkey serve`: the dashboard, its API, and where feedback and production replies are sent to."""
+"""`answerkey serve`, `users` and `store`: the dashboard, who may use it, and the store behind it."""
 
 import socket
 import sys
@@ -26,21 +26,28 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@flag("--host ADDRESS", "Where to listen (127.0.0.1). Any other than loopback needs tokens.")
-@flag("--port N", "Port (8765); 0 takes a free one.", type=int)
-@flag("--allow-host NAME", "A name under which it is addressed.", "allow_hosts", multiple=True)
-@flag("--allow-origin ORIGIN", "A chat page that may send feedback.", "allow_origins", multiple=True)
+@flag("--host ADDRESS", "Address to listen on (default 127.0.0.1); other than loopback, users need tokens.")
+@flag("--port N", "Port (default 8765); 0 picks a free one.", type=int)
+@flag(
+    "--allow-host NAME", "Also accept requests to this host name (repeatable).", "allow_hosts", multiple=True
+)
+@flag(
+    "--allow-origin ORIGIN",
+    "Accept feedback from this web page, e.g. https://chat.example.com (repeatable).",
+    "allow_origins",
+    multiple=True,
+)
 @flag(
     "--public-url URL",
-    "The address that people use, as https://dash.example.com: that of the proxy in front.",
+    "Public address, if a proxy is in front, e.g. https://dash.example.com.",
 )
 @flag(
     "--trust-proxy ADDRESS",
-    "A proxy that is believed about where visitors come from, as 127.0.0.1 or 10.0.0.0/8.",
+    "Trust client addresses forwarded by this proxy, e.g. 127.0.0.1 or 10.0.0.0/8 (repeatable).",
     multiple=True,
 )
-@flag("--allow-run", "Admins may start runs of configured targets and save golden questions.", is_flag=True)
-@flag("--require-token", "Ask who it is on loopback too.", is_flag=True)
+@flag("--allow-run", "Let admins start runs of configured targets and save golden questions.", is_flag=True)
+@flag("--require-token", "Require sign-in on loopback too.", is_flag=True)
 @store_flag
 def serve(
     host: str | None,
@@ -86,15 +93,15 @@ def serve(
         users = [user for user in Users(opened).all() if user.role != "site"]
     if served.needs_token and not users:
         raise UsageError(
-            f"{served.public_url or served.host} can be reached by others, but there are no users yet; "
+            f"{served.public_url or served.host} is reachable from other machines, but there are no users yet; "
             "add one: answerkey users add NAME --role admin"
         )
     with listening_on(served.host, served.port) as (listening, address):
-        shown = f"{served.public_origin}, listening on {address}" if served.public_origin else address
-        click.echo(f"answerkey dashboard on {shown} (Ctrl-C stops it)")
+        where = f"{served.public_origin}, listening on {address}" if served.public_origin else address
+        click.echo(f"answerkey dashboard on {where} (Ctrl-C stops it)")
         sys.stdout.flush()
-        taken = msgspec.structs.replace(served, port=listening.getsockname()[1])
-        _serve_on(listening, create_app(opener, taken, settings, store))
+        bound = msgspec.structs.replace(served, port=listening.getsockname()[1])
+        _serve_on(listening, create_app(opener, bound, settings, store))
 
 
 def _serve_on(listening: socket.socket, app: "Starlette") -> None:
@@ -120,7 +127,7 @@ def _serve_on(listening: socket.socket, app: "Starlette") -> None:
 
 @contextmanager
 def listening_on(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
-    """A listening socket and the address that a browser reaches it by; port 0 takes a free one."""
+    """A listening socket and its address for a browser; port 0 picks a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -131,11 +138,11 @@ def listening_on(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
             raise UsageError(
                 f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --port"
             ) from None
-        shown = f"[{host}]" if ":" in host else host
-        yield listening, f"http://{shown}:{listening.getsockname()[1]}"
+        name = f"[{host}]" if ":" in host else host
+        yield listening, f"http://{name}:{listening.getsockname()[1]}"
 
 
-# `answerkey users`: who may use a dashboard that others can reach, and what may send to it.
+# `answerkey users`: people who sign in, and sites that send feedback and replies.
 
 
 @click.group()
@@ -163,9 +170,9 @@ def users() -> None:
 )
 @with_store(create=True)
 def add_user(name: str, role: "Role", store: "SqlStore") -> None:
-    """Add a user and print their token, once: they sign in with it, and their programs send it.
+    """Add a user and print their token once; it signs them in, in the browser and in programs.
 
-    A site's key can only add feedback and replies, so it may be part of a public page.
+    A site's key can only add feedback and replies, so a public page may contain it.
 
     \b
     Examples:
@@ -212,7 +219,7 @@ users.add_command(_list_command("users", ("viewer", "reviewer", "admin", "site")
 @click.argument("name")
 @with_store()
 def remove_user(name: str, store: "SqlStore") -> None:
-    """Remove a user: their token, key and sessions end with the next request; what they sent stays.
+    """Remove a user; their token, key and sessions are revoked at once, and what they sent is kept.
 
     \b
     Example:
@@ -261,12 +268,12 @@ def add_site(name: str, store: "SqlStore") -> None:
     _add_user(store, name, "site")
 
 
-# `answerkey store`: check, back up and copy where runs are kept.
+# `answerkey store`
 
 
 @click.group()
 def store() -> None:
-    """Check, back up and copy where runs are kept.
+    """Check, back up and copy the store of runs.
 
     \b
     Examples:
@@ -280,7 +287,7 @@ def store() -> None:
 @click.argument("url", required=False)
 @answers
 def check(url: str | None) -> Answer:
-    """Read every row of a store, and say which cannot be read or does not say what was written; exit 1 if any.
+    """Read every row of a store and list those that are damaged; exits with code 1 if there are any.
 
     \b
     Examples:
@@ -291,24 +298,24 @@ def check(url: str | None) -> Answer:
     from answerkey.text.normalise import one_line
 
     with opened_store(url) as opened:
-        found = check_store(opened)
-    lines = [one_line(finding, 400) for finding in found.findings]
-    for path in found.journals:
-        lines.append(f"journal {path}: replies of an interrupted run, which `answerkey resume` stores")
-    for path in found.lost_journals:
+        result = check_store(opened)
+    lines = [one_line(finding, 400) for finding in result.findings]
+    for path in result.journals:
+        lines.append(f"journal {path}: replies of an interrupted run; `answerkey resume` stores them")
+    for path in result.lost_journals:
         lines.append(
-            f"journal {path}: replies of a run that the store lost; each line has one as JSON after its checksum"
+            f"journal {path}: replies of a run that is missing from the store; each line is a checksum and a reply as JSON"
         )
-    rows = f"runs: {found.rows['runs']:,}, replies: {found.rows['replies']:,}"
-    if found.sound:
-        lines.append(f"{found.store}: sound; {rows}")
+    rows = f"runs: {result.rows['runs']:,}, replies: {result.rows['replies']:,}"
+    if result.sound:
+        lines.append(f"{result.store}: sound; {rows}")
     else:
-        lines.append(f"{found.store}: damaged; can be read: {rows}")
+        lines.append(f"{result.store}: damaged; readable: {rows}")
         lines.append(
-            f"copy what is sound to a new store: answerkey store copy --salvage NEW --store {found.store}"
+            f"copy the sound rows to a new store: answerkey store copy --salvage NEW --store {result.store}"
         )
-    document = {**msgspec.to_builtins(found), "sound": found.sound}
-    return Answer(document, "\n".join(lines), 0 if found.sound else 1)
+    document = {**msgspec.to_builtins(result), "sound": result.sound}
+    return Answer(document, "\n".join(lines), 0 if result.sound else 1)
 
 
 @store.command("backup")
@@ -316,7 +323,7 @@ def check(url: str | None) -> Answer:
 @with_store()
 @answers
 def backup(file: Path, store: "SqlStore") -> Answer:
-    """Copy a store, also while runs write to it, into a new SQLite FILE, and check that.
+    """Copy a store into a new SQLite FILE and check the copy; runs may write meanwhile.
 
     \b
     Example:
@@ -329,11 +336,11 @@ def backup(file: Path, store: "SqlStore") -> Answer:
 
 @store.command("copy")
 @click.argument("to")
-@flag("--salvage", "Of a damaged store, copy the rows that are sound.", is_flag=True)
+@flag("--salvage", "Copy the sound rows of a damaged store.", is_flag=True)
 @with_store()
 @answers
 def copy(to: str, salvage: bool, store: "SqlStore") -> Answer:
-    """Copy a store into an empty one, of SQLite or PostgreSQL: the same runs with the same documents.
+    """Copy a store into an empty one, in SQLite or PostgreSQL.
 
     \b
     Examples:

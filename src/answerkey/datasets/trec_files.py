@@ -46,7 +46,7 @@ def read_qrels(path: str | Path) -> Qrels:
         if len(fields) != columns:
             wanted = "'query iteration document grade'" if columns == 4 else "'query-id corpus-id score'"
             raise ValueError(
-                f"{len(fields)} fields where a judgement has {columns}: {wanted}; mend or remove the line"
+                f"{len(fields)} fields where a judgement has {columns}: {wanted}; correct or remove the line"
             )
         return fields[0], fields[-2], _grade(fields[-1])
 
@@ -64,14 +64,14 @@ def read_trec_run(path: str | Path) -> TrecRun:
     def retrieved(fields: list[str]) -> tuple[str, str, float]:
         if len(fields) not in (5, 6):
             raise ValueError(
-                f"{len(fields)} fields where a run has 6: 'query Q0 document rank score tag'; mend or remove the line"
+                f"{len(fields)} fields where a run has 6: 'query Q0 document rank score tag'; correct or remove the line"
             )
         try:
             score = float(fields[4])
         except ValueError:
             score = nan
         if isnan(score):
-            raise ValueError(f"score {fields[4]!r} is not a number; mend or remove the line")
+            raise ValueError(f"score {fields[4]!r} is not a number; correct or remove the line")
         return fields[0], fields[2], score
 
     return _by_query(
@@ -158,7 +158,7 @@ def _is_beir_header(fields: list[str]) -> bool:
 
 def _grade(written: str) -> int:
     if not _whole(written):
-        raise ValueError(f"grade {written!r} is not a whole number; mend or remove the line")
+        raise ValueError(f"grade {written!r} is not a whole number; correct or remove the line")
     grade = int(written) if len(written) < 9 else MAX_GRADE + 1
     if grade > MAX_GRADE:
         raise ValueError(f"grade {written} is above {MAX_GRADE}; use smaller grades")

@@ -1,4 +1,4 @@
-"""What judging leaves behind: cached answers, the judge's record of a run, rubrics of checks, sentence calibration."""
+"""Judgement: cached answers, the judge's record of a run, rubrics of checks, sentence calibration."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of one judge, as it is cached."""
+    """One cached answer of one judge."""
 
     key: str
     model: str
@@ -218,7 +218,7 @@ class JudgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
     # Verdicts that were already in the store.
     cached: int = 0
-    # Unreadable answers that were asked for once more.
+    # Unreadable answers that were asked for again.
     asked_again: int = 0
     tokens: TokenCounts = TokenCounts(0, 0)
     # None: no price is known.

@@ -1,4 +1,4 @@
-"""Options: how a run is made and how its replies are scored, as a run keeps it for `resume` and `rescore`."""
+"""Options: how a run is made and how its replies are scored; stored with the run, for `resume` and `rescore`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,22 +19,22 @@ ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
 
 
-# Price: what a model's tokens cost, by `[prices]` or by the dated list that comes with answerkey; and what a reply cost.
+# Price: what tokens and replies cost, by `[prices]` or by the bundled, dated list.
 
 
-# What follows a model's name in the names of its versions.
+# Version at the end of a model's name.
 _VERSION = re.compile(r"(?:-\d{4}-\d\d-\d\d|[-@]\d{8}|-\d{3}|-latest)\Z")
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model or a chatbot costs, in any one currency: tokens by the million."""
+    """Price of a model or chatbot, in any one currency; of tokens, per million."""
 
     # Both or neither.
     input: float | None = None
     output: float | None = None
-    # Of input tokens that were read from the provider's cache; None: as much as others.
+    # Price of input tokens that the provider had cached; None: the price of the others.
     cached: float | None = None
-    # Of each reply, whatever its tokens.
+    # Price of each reply, in addition to its tokens.
     reply: float = 0.0
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ConfigError(f"a price must not be negative; {example}")
 
     def cost(self, usage: Usage | None) -> float | None:
-        """What a reply cost; None where its tokens are not known and count."""
+        """The cost of a reply; None if it depends on tokens that are unknown."""
         used = usage or Usage()
         if self.input is None or self.output is None:
             return self.reply
@@ -58,28 +58,28 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def price_of(model: str, configured: Mapping[str, Price], *, base_url: str = "") -> Price | None:
-    """What a model costs: as configured, or else as listed, unless it is served on this machine."""
+    """The configured price of a model, or else the listed one unless the model runs on this machine."""
     names = list(_spellings(model))
-    found = next((configured[name] for name in names if name in configured), None)
-    if found is not None or urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1"):
-        return found
+    own = next((configured[name] for name in names if name in configured), None)
+    if own is not None or urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1"):
+        return own
     listed = _listed()
     return next((listed[name] for name in names if name in listed), None)
 
 
 def priced(reply: Reply, price: Price) -> Reply:
-    """A reply with its cost, where it does not state that itself."""
+    """A reply with its cost, unless it states its own."""
     own = reply.usage or Usage()
-    # Tokens are paid for even where nothing came of them.
-    in_vain = reply.failure is not None and own.input_tokens is None and own.output_tokens is None
-    cost = None if own.cost is not None or in_vain else price.cost(own)
+    # A failed reply is paid for only if tokens were used.
+    unpaid = reply.failure is not None and own.input_tokens is None and own.output_tokens is None
+    cost = None if own.cost is not None or unpaid else price.cost(own)
     if cost is None:
         return reply
     return msgspec.structs.replace(reply, usage=msgspec.structs.replace(own, cost=round(cost, 12)))
 
 
 def _spellings(model: str) -> Iterator[str]:
-    """A model's name as it is given, without its provider, and without its version."""
+    """A model's full name, then without provider, then without version."""
     for name in dict.fromkeys((model, model.rpartition("/")[2])):
         yield name
         yield _VERSION.sub("", name)
@@ -89,71 +89,71 @@ def _spellings(model: str) -> Iterator[str]:
 def _listed() -> dict[str, Price]:
     import tomllib  # only where something has a price
 
-    found = tomllib.loads(Path(__file__).with_name("prices.toml").read_text("utf-8"))
-    return msgspec.convert(found["models"], dict[str, Price])
+    prices = tomllib.loads(Path(__file__).with_name("prices.toml").read_text("utf-8"))
+    return msgspec.convert(prices["models"], dict[str, Price])
 
 
-# TargetVersion: which version of a chatbot was asked, as far as that can be known.
+# TargetVersion
 
 
 _LONGEST = 60
 
 
 class TargetVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The version of a chatbot, as far as known."""
+    """The version of the chatbot that was asked, as far as known."""
 
-    # As the configuration says it: `[targets.NAME] version`.
+    # `[targets.NAME] version`.
     version: str | None = None
-    # The git commit of the folder that its code is in, and whether the folder has changes since.
+    # Git commit of the code's folder, and whether the folder has uncommitted changes.
     commit: str | None = None
     changed: bool = False
-    # Of a model under test: its name, and the hash of its system prompt.
+    # Name of a model target, and the hash of its system prompt.
     model: str | None = None
     prompt_hash: str | None = None
 
     @property
     def words(self) -> str:
-        """In one line; empty: nothing is known."""
+        """The version in one line; empty if unknown."""
         commit = self.commit and f"{self.commit}{' changed' if self.changed else ''}"
         prompt = self.prompt_hash and f"prompt {self.prompt_hash}"
         return ", ".join(part for part in (self.version, commit, self.model, prompt) if part)
 
 
 def check_label(name: str, what: str) -> None:
-    """Refuse a tag or a version that no list could show."""
+    """Refuse a tag or version that is empty, too long or unprintable."""
     if not name.strip() or len(name) > _LONGEST or not name.isprintable():
         raise UsageError(f"{what} {name[:70]!r}: use up to {_LONGEST} printable characters")
 
 
 class GroundedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is said of a reply's evidence: the settings of `[grounded]`."""
+    """`[grounded]`: how replies are compared with their evidence."""
 
-    # Whether `linked` and `novelty` are counted, and the links kept; pages show links in any case.
+    # Whether the metrics `linked` and `novelty` are computed and links stored; pages show links in any case.
     links: bool = False
     # A folder with an entailment model in ONNX form, or its name on the hub: gives `groundedness`.
     model: str = ""
-    # A file of `answerkey judge calibrate --sentences`: its threshold is used, and its figures are shown.
+    # File of `answerkey judge calibrate --sentences`: its threshold is used and its figures are shown.
     calibration: str = ""
 
 
 class MatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who decides whether a keyword is said: the settings of `[match]`."""
+    """`[match]`: what `smart` uses to find keywords."""
 
     # A folder with an entailment model in ONNX form, or its name on the hub: replaces the fitted trees of `smart`.
     model: str = ""
-    # Abbreviations that `smart` knows beside its own, each with its meaning: {PO = "purchase order"}.
+    # Further abbreviations, each with its meaning: {PO = "purchase order"}.
     abbreviations: dict[str, str] = {}
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names of tools: the settings of `[tools]`."""
+    """`[tools]`: names of tools."""
 
     # Name that a chatbot reports → name in the golden set.
     aliases: dict[str, str] = {}
 
 
 class AddedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A reply that is an error in this chatbot: an entry of `[errors] add`."""
+    """An entry of `[errors] add`: a reply that is an error."""
 
     # The whole reply, or a /pattern/ that occurs in it.
     text: str
@@ -161,13 +161,13 @@ class AddedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ErrorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which replies are errors, where the default is wrong for a chatbot: the settings of `[errors]`."""
+    """`[errors]`: corrections of the error detection."""
 
     # Replies that are not errors: whole texts, or /patterns/ that occur in them.
     allow: tuple[str, ...] = ()
-    # Replies that are errors; a plain text is an `error_text`.
+    # Replies that are errors, by default of the kind `error_text`.
     add: tuple[str | AddedError, ...] = ()
-    # Whether replies that are merely suspicious are listed.
+    # Whether suspected errors are listed.
     suspect: bool = True
 
     def __post_init__(self) -> None:
@@ -198,14 +198,14 @@ def error_pattern(text: str) -> str | None:
 
 
 class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How replies are scored: the settings of `[scoring]`."""
+    """`[scoring]`: how replies are scored."""
 
     weights: dict[str, float] = msgspec.field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
     # A question passes at this score.
     pass_mark: float = PASS_MARK
     # How keywords are found: literal, standard or smart.
     match: MatchMode = "standard"
-    # How sure `smart` must be that a keyword is said.
+    # How sure `smart` must be that it found a keyword.
     match_threshold: Threshold = "even"
     # Which expectations are essential: those marked `must`, or all numbers too.
     must: Literal["marked", "numbers"] = "marked"
@@ -213,9 +213,9 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     whole_numbers: bool = False
     # What tool usage gives credit for: standard is all or nothing.
     tool_mode: ToolMode = "standard"
-    # Retrieval measures, as "nDCG@10" and "P@5"; None: the default ones, where a question has relevant documents.
+    # Retrieval measures, e.g. "nDCG@10" and "P@5"; None: the default ones, if a question has relevant documents.
     retrieval: tuple[str, ...] | None = None
-    # What is cut from a chunk's id to get its document's ("" switches that off); None: the default pattern.
+    # Pattern removed from a chunk's id to get its document's ("": nothing); None: the default pattern.
     chunk_pattern: str | None = None
     # The settings of `[match]`.
     matching: MatchSettings = MatchSettings()
@@ -225,7 +225,7 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tools: ToolSettings = ToolSettings()
     # The settings of `[errors]`.
     errors: ErrorSettings = DEFAULT_ERRORS
-    # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.
+    # Response quality: keywords, the judge's score, or shares of both that add up to 1.
     quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
 
     def __post_init__(self) -> None:
@@ -241,21 +241,21 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def quality_shares(self) -> dict[str, float]:
-        """What response quality is made of, as shares."""
+        """Shares of keywords and judge in response quality."""
         if isinstance(self.quality, str):
             return {self.quality: 1.0}
         return {str(name): share for name, share in self.quality.items()}
 
     @property
     def needs_judge(self) -> bool:
-        """Whether the total cannot be had without a judge."""
+        """Whether the score depends on a judge."""
         return self.quality_shares.get("judge", 0.0) > 0 or any(
             name == "judge" or name.startswith("judge_") for name in self.weights
         )
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
-    """Refuse weights that do not make a mean."""
+    """Refuse negative weights, and weights that do not add up to 1."""
     for name, weight in weights.items():
         if not weight >= 0:
             raise ConfigError(f"[scoring.weights] {name} = {weight:g}: a weight must not be negative")
@@ -273,64 +273,63 @@ def _check_least(settings: msgspec.Struct, section: str, **least: int) -> None:
 
 
 class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One judge of a panel where it differs from the others: the settings of `[judge.judges.NAME]`."""
+    """`[judge.judges.NAME]`: settings of one judge of a panel that differ from the others'."""
 
     # The provider's name of the model; None: NAME.
     model: str | None = None
-    # Whose API it is; None: as NAME begins (`anthropic:…`, `gemini:…`), or OpenAI's.
+    # API of the model; None: by the prefix of NAME (`anthropic:…`, `gemini:…`), else OpenAI's.
     provider: Literal["openai", "anthropic", "gemini", "ollama"] | None = None
     base_url: str | None = None
-    # The environment variable that holds its key; empty: it needs none; None: the provider's usual one.
+    # Environment variable with the key; empty: no key; None: the provider's usual variable.
     api_key_env: str | None = None
     prices: Price | None = None
 
 
 class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The model that grades replies: the settings of `[judge]`. Without a model, none does."""
+    """`[judge]`: the model that grades replies; without a model, there is no judge."""
 
-    # A model's name, or several for a panel; "local" is the small model that needs no key.
-    # `anthropic:MODEL`, `gemini:MODEL` and `ollama:MODEL` are asked by those providers' own APIs.
+    # A model's name, or several for a panel; "local" is the small model that needs no key. `anthropic:MODEL`,
+    # `gemini:MODEL` and `ollama:MODEL` use those providers' own APIs.
     model: str | tuple[str, ...] = ()
-    # Name → how that judge is asked, where it differs from what follows.
+    # Name of a judge → settings that differ from the following ones.
     judges: dict[str, JudgeModel] = {}
-    # An OpenAI-compatible endpoint; None: OPENAI_BASE_URL or OpenAI's own.
+    # OpenAI-compatible endpoint; None: OPENAI_BASE_URL or OpenAI's own.
     base_url: str | None = None
-    # The environment variable that holds the key; empty: no key is sent.
+    # Environment variable with the key; empty: no key is sent.
     api_key_env: str = "OPENAI_API_KEY"
-    # The name of a rubric that comes with answerkey, or a file.
+    # Name of a bundled rubric, or a file.
     rubric: str = "standard"
-    # The same of the rubric by which pairs of replies are compared.
+    # The same, for comparing pairs of replies.
     pair_rubric: str = "pairwise"
     # How often each reply is judged; the median counts.
     samples: int = 1
     temperature: float = 0.0
-    # Whether a grade is the mean of the scale's grades, weighted by how probable the judge found each of them.
+    # Whether a grade is the mean of all grades, weighted by the judge's token probabilities.
     probabilities: bool = False
     # Sample number k is asked with seed + k.
     seed: int = 0
     # Maximum concurrent judge calls (None: 10), and calls per second.
     concurrency: int | None = None
     rate: float | None = None
-    # Seconds that one attempt may take.
+    # Timeout of one attempt in seconds.
     timeout: float = 60.0
-    # Further attempts after 429, 5xx or a connection that broke.
+    # Retries after 429, 5xx or a broken connection.
     retries: int = 3
-    # The most that a run may spend on judging; needs prices.
+    # Maximum cost of judging a run; needs prices.
     budget: float | None = None
-    # What every judge costs; None: as `[prices]` says of each model, or else the list that comes with answerkey.
+    # Price of every judge; None: by `[prices]`, else by the bundled list.
     prices: Price | None = None
-    # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable; a file
-    # has more of them.
+    # Whether items with a known grade are judged in every run, to see whether the judge is reliable; or a file with more.
     canaries: bool | str = True
-    # Whether wrong replies made from the run's own test the judge too: at most 50 calls, cached across runs.
+    # Whether wrong replies made from the run's replies are judged too: at most 50 calls, cached across runs.
     own_canaries: bool = True
-    # Whether the judge also extracts and verifies the claims of replies that have evidence: one more call for each.
+    # Whether the judge also verifies the claims of replies with evidence: one more call for each.
     claims: bool = True
-    # Longer replies and sources are cut before the judge reads them.
+    # Longer replies and sources are shortened for the judge.
     max_chars: int = 20_000
-    # Sent as max_tokens where set.
+    # Sent as max_tokens, if set.
     max_tokens: int | None = None
-    # Further fields of the request, as a provider may need them.
+    # Further fields of the request.
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -342,76 +341,76 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if not 0 <= self.temperature <= 2:
             raise ConfigError(f"[judge] temperature = {self.temperature:g}: must be between 0 and 2")
         if any(not model.strip() for model in self.models) or len(set(self.models)) < len(self.models):
-            raise ConfigError("[judge] model: every judge of a panel needs a name of its own")
+            raise ConfigError("[judge] model: the names of a panel must be different and not empty")
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The judges, one or a panel; none if there is no judging."""
+        """One judge, a panel, or none."""
         return (self.model,) if isinstance(self.model, str) else self.model
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a run is made: the settings of `[run]`, the flags of `answerkey run` and the argument of `evaluate`."""
+    """How a run is made: `[run]`, the flags of `answerkey run`, and the argument of `evaluate`."""
 
     name: str | None = None
-    # What the run is called by beside its name, such as a release.
+    # Further names, e.g. of a release.
     tags: tuple[str, ...] = ()
-    # How often each question is asked.
+    # Trials per question.
     repeat: int = 1
     # Maximum concurrent questions.
     concurrency: int = 10
-    # Seconds that one attempt at one question may take.
+    # Timeout of one attempt in seconds.
     timeout: float = 60.0
-    # Further attempts after 429, 503 or a refused connection.
+    # Retries after 429, 503 or a refused connection.
     retries: int = 3
-    # Questions begun per second, at most.
+    # Maximum questions per second.
     rate: float | None = None
-    # Seconds of CPU that scoring one reply may take; one that takes more is unscored.
+    # CPU limit in seconds for scoring one reply; beyond it, the reply is unscored.
     scoring_seconds: float = 10.0
-    # Only questions with these fields: "category=tax"; several are all required.
+    # Conditions on the questions, e.g. "category=tax"; all must hold.
     where: tuple[str, ...] = ()
     # Size of a random sample of the questions, drawn with the seed.
     sample: int | None = None
     seed: int = 0
-    # Where the golden set has its fields: field → JMESPath or the name of a column.
+    # Field of the golden set → JMESPath or name of a column.
     map: dict[str, str] = {}
     scoring: Scoring = Scoring()
     gates: tuple[str, ...] = ()
-    # A run to compare with, for gates such as "no regression".
+    # Run to compare with.
     baseline: str | None = None
-    # Whether a run may start without its baseline: the first run of a project has none.
+    # Whether the run may start although its baseline does not exist yet.
     allow_missing_baseline: bool = False
-    # How often a question that got worse since the baseline is asked again; 0: not at all.
+    # How often a question that got worse since the baseline is asked again.
     confirm: int = 0
-    # "no regression in latency" allows this many times the baseline's median and 95th percentile: `[gates] latency_factor`.
+    # `[gates] latency_factor`: "no regression in latency" allows this many times the baseline's median and 95th percentile.
     latency_factor: float = 1.5
-    # Differences of the score within ± this do not matter: then two runs can be the same.
+    # Differences within ± this are equivalent; None: no margin.
     margin: float | None = None
-    # Whether replies of an earlier run are used again, where question and target are unchanged.
+    # Whether replies of an earlier run are reused, if question and target are unchanged.
     reuse: bool = False
-    # Reports to write when it has ended, for `resume` too.
+    # Report files to write at the end.
     outputs: tuple[str, ...] = ()
-    # Where the run is kept; None: the configured or default store.
+    # Store; None: the configured or default one.
     store: str | None = None
-    # Seconds to wait for a store that cannot be reached, before the run is interrupted.
+    # Seconds to wait for an unreachable store before the run is interrupted.
     store_patience: float = 300.0
     # Engine: local, ray, or one from a plug-in.
     engine: str = "local"
-    # The Ray cluster, as HOST:PORT; None: the one that this machine belongs to.
+    # Ray cluster, HOST:PORT; None: that of this machine.
     ray_address: str | None = None
-    # The most that the chatbot's replies and their judging may cost: then nothing more is asked.
+    # Maximum cost of replies and judging; then the run stops.
     budget: float | None = None
-    # What models, or targets by their name, cost: the settings of `[prices]`.
+    # `[prices]`: model, or name of a target → price.
     prices: dict[str, Price] = {}
-    # The port on loopback where the chatbot's spans are received (OTLP/HTTP); 0: any free one; None: not at all.
+    # Loopback port that receives the chatbot's spans (OTLP/HTTP); 0: any free one; None: no receiver.
     traces: int | None = None
-    # Seconds without a further span after which a whole trace is taken to be complete.
+    # Seconds without a further span after which a trace is complete.
     trace_quiet: float = 0.5
-    # Seconds after a reply for its spans to arrive; what comes later is missing.
+    # Seconds to wait for a reply's spans; later ones are missing.
     trace_patience: float = 10.0
-    # The port on loopback of the recording proxy before model APIs and MCP servers; 0: any free one; None: none.
+    # Loopback port of the recording proxy; 0: any free one; None: no proxy.
     proxy: int | None = None
-    # What is behind the proxy's paths: openai, anthropic, gemini, ollama, or a name that the user chose → its address.
+    # Path of the proxy (openai, anthropic, gemini, ollama, or any other name) → address behind it.
     upstreams: dict[str, str] = {}
     judge: JudgeSettings = JudgeSettings()
 

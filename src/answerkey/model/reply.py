@@ -9,12 +9,12 @@ from answerkey.model.fault import FaultRecord
 
 _SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
 _ResponseError = Literal["empty", "null", "error_text", "trace", "malformed", "truncated"]
-# What the harness itself could not do; never charged to the chatbot.
+# Problems of the harness; never charged to the chatbot.
 HarnessProblem = Literal[
     "configuration", "mapping", "login", "local_resources", "scorer", "too_costly", "not_faulted"
 ]
 ErrorKind = Literal[_SystemError, _ResponseError]
-# Why a model stopped before it had said all: its limit of tokens, its own refusal, or the provider's filter.
+# Why a model stopped early: its token limit, a refusal, or the provider's filter.
 Finish = Literal["length", "refusal", "filter"]
 SYSTEM_ERRORS: tuple[ErrorKind, ...] = get_args(_SystemError)
 RESPONSE_ERRORS: tuple[ErrorKind, ...] = get_args(_ResponseError)
@@ -27,7 +27,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     kind: ErrorKind | HarnessProblem
     message: str
-    # Where the chatbot's own code raised it: its innermost frames, without values of secrets.
+    # Innermost frames of the chatbot's code, without values of secrets.
     traceback: str = ""
 
 
@@ -36,12 +36,12 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     id: str | None = None
-    # None: the call was seen, its arguments were not.
+    # None: not observed.
     arguments: dict[str, Any] | None = None
-    # The arguments as text, when they could not be read as an object.
+    # The arguments as text, if they are not an object.
     arguments_text: str | None = None
     result: Any = None
-    # False: whether the tool gave a result was not observed.
+    # Whether the result was observed.
     result_seen: bool = False
     error: str | None = None
     # Milliseconds after the question was sent; None: not observed.
@@ -89,62 +89,62 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the time went. Waiting that is not the chatbot's (queue, back-off) is kept out of the latency."""
+    """Durations. The latency excludes the harness's own waiting (queue, back-off)."""
 
-    # From sending the question to the whole reply, of the attempt that counted.
+    # From sending the question to the end of the reply, in the last attempt.
     latency_ms: float | None = None
     first_byte_ms: float | None = None
-    # The harness's own wait for a free slot or the rate limit.
+    # Wait for a free slot or the rate limit.
     queue_ms: float = 0.0
-    # Attempts that were retried and the pauses between them.
+    # Earlier attempts and the pauses between attempts.
     retry_ms: float = 0.0
     attempts: int = 1
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How the reply was observed: "no tool was called" and "calls could not be observed" are different facts."""
+    """How the reply was observed: "no tool was called" differs from "calls could not be observed"."""
 
     kind: Literal["response", "transcript", "stream", "otel", "proxy", "log"] = "response"
     completeness: Literal["complete", "partial"] = "complete"
-    # Whether every tool call could be seen: only then was a call that is not listed not made.
+    # Whether every tool call could be observed.
     tools_observed: bool = False
     # Whether the reply carried any information on sources.
     sources_observed: bool = False
-    # What was there and not understood, by the names it gives itself, or is known to be missing; then the rest is partial.
+    # Names of parts that were not understood or are known to be missing.
     unread: tuple[str, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the chatbot gave back to one question."""
+    """The chatbot's reply to one question."""
 
     # None: a null reply.
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     sources: tuple[Source, ...] = ()
-    # What went wrong as the target saw it; errors that only the text shows are the scorer's to find.
+    # Error reported by the target; scorers detect errors that only the text shows.
     failure: Failure | None = None
     timings: Timings = Timings()
     usage: Usage | None = None
     evidence: Evidence = Evidence()
     conversation_id: str | None = None
-    # The chatbot's own id of this reply, by which feedback may refer to it.
+    # The chatbot's id of this reply, for feedback.
     response_id: str | None = None
     trace_id: str | None = None
     # None: it ended normally, or the reason is unknown.
     finish: Finish | None = None
-    # The model's reasoning, if it is returned; not part of the answer.
+    # The model's reasoning, if returned; not part of the answer.
     reasoning: str | None = None
-    # The fault that was planned for it, in a run of `faults`.
+    # The planned fault, in a run of `faults`.
     fault: FaultRecord | None = None
 
     @property
     def error(self) -> Failure | None:
-        """What went wrong, under the name that the run document has for it."""
+        """The failure, under its name in the run document."""
         return self.failure
 
     @property
     def latency_ms(self) -> float | None:
-        """How long the reply took."""
+        """Latency in milliseconds."""
         return self.timings.latency_ms
 
     @property
@@ -156,21 +156,21 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 # Message and Part: one step of a conversation in the one form that every outside format is read into.
 
 
-# Who speaks; dialects with other names are read into these.
+# Roles; other names are mapped to these.
 Role = Literal["user", "assistant", "tool", "system"]
-# `aside`: something that is neither said nor called (images, marks of a step); `unread`: not understood.
+# `aside`: neither text nor call (images, step markers); `unread`: not understood.
 PartKind = Literal["text", "call", "result", "thought", "aside", "unread"]
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One part of a message: what is said, called, brought back, or was not understood."""
+    """One part of a message: a text, a call, a result, or something that was not understood."""
 
     kind: PartKind
-    # What is said or thought; of an unread part, what it calls itself.
+    # Text or reasoning; of an unread part, its type.
     text: str | None = None
-    # A call, or what came of one: then its id and name are those of the call that it belongs to, if known.
+    # A call, or its result: then with the id and name of the call, if known.
     call: ToolCall | None = None
-    # What the part cites or brings.
+    # Sources that the part cites or returns.
     sources: tuple[Source, ...] = ()
     # An unread part as it came.
     raw: Any = None
@@ -183,12 +183,12 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: tuple[Part, ...] = ()
     usage: Usage | None = None
     id: str | None = None
-    # Whether its form has a place for tool calls, used or not; a message that is only a text has none.
+    # Whether its format can hold tool calls; a plain text cannot.
     has_place_for_calls: bool = False
 
     @property
     def text(self) -> str | None:
-        """What the message says: its texts joined; None if it says nothing at all."""
+        """The joined texts; None if there are none."""
         texts = [part.text for part in self.parts if part.kind == "text" and part.text is not None]
         return "".join(texts) if texts else None
 
@@ -217,10 +217,6 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     how: str = ""
 
 
-# Json: the type of a value that came out of JSON, for what crosses a module without a struct of its own.
-#
-# Fields that msgspec decodes itself cannot have it (a recursive alias): they use `Any`.
-
-
+# A decoded JSON value. Fields that msgspec decodes use `Any`, since it does not support recursive aliases.
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 JsonObject: TypeAlias = dict[str, Json]

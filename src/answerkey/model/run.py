@@ -26,7 +26,7 @@ class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
     # The ids of both, the first target's run before the second's.
     runs: tuple[str, str]
     early_stop: bool
-    # Planned looks at which it may stop; 0: none.
+    # Planned interim analyses at which it may stop; 0: none.
     looks: int = 0
     # The second run is the first one with these faults; None: the runs are of two chatbots.
     faults: FaultSettings | None = None
@@ -41,7 +41,7 @@ RECORDED = "recorded:"
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is: who was asked what, how often, and how it is scored."""
+    """Description of a run: target, golden set, repeats and scoring."""
 
     id: str
     name: str
@@ -50,24 +50,23 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     target: str
     target_hash: str
-    # What `resume` makes the target from again; None for a Python object, which has no name.
+    # Target as `resume` opens it again; None for a Python object.
     target_spec: str | None = None
-    # Which version of it was asked, as far as that is known.
     target_version: TargetVersion = TargetVersion()
     question_set: str
     question_set_hash: str
-    # The golden set's file, for `resume`; None for sets that were made in Python.
+    # File of the golden set; None for sets made in Python.
     question_path: str | None = None
-    # How often each question is asked; of a recorded log: the most replies that any question has.
+    # Trials per question; of a recorded log, the most replies to one question.
     repeat: int = 1
     match: str = "standard"
     weights: dict[str, float]
-    # Metrics of which less is better, as their scorers declare it; of all others more is.
+    # Metric → direction, as declared by scorers; the default is higher.
     directions: dict[str, Literal["higher", "lower"]] = {}
     pass_mark: float = 0.7
-    # How it was asked and scored, so that `resume` can go on alike.
+    # How it was asked and scored.
     options: Options = Options()
-    # Hash of the scoring in force: scorecards are kept by it.
+    # Hash of the scoring; scorecards are stored by it.
     scoring_hash: str = ""
     finished_at: str | None = None
     # None: the run has no judge.
@@ -75,29 +74,27 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     experiment: ExperimentLink | None = None
     # None: nothing was computed or checked.
     truth: RunTruth | None = None
-    # What people call it by, beside its name.
     tags: tuple[str, ...] = ()
-    # Why it ended before everything was asked, where that was not the user's doing.
+    # Why it stopped early, if the user did not stop it.
     stopped: str = ""
-    # The run whose replies it began with (`resume --accept-changes`).
+    # Run whose replies were copied at its start (`resume --accept-changes`).
     made_from: str | None = None
-    # What asking again showed of questions that flipped since its baseline: those replies do not belong to the run.
+    # Results of asking changed questions again; those replies are not part of the run.
     confirmation: Confirmation | None = None
-    # Of a recorded log: why rows could not be scored → how many. They count against coverage however often it is rescored.
+    # Of a recorded log: reason → rows that could not be scored. They lower the coverage, after rescoring too.
     bad_rows: dict[str, int] = {}
-    # Of a recorded log: other columns of its rows that results keep.
+    # Of a recorded log: further columns of its rows that are stored with the results (`--keep`).
     kept_columns: tuple[str, ...] = ()
 
     @property
     def is_log(self) -> bool:
-        """Whether it is a recorded log: no chatbot was asked, so nothing more can be asked, and its questions may have any number
-        of replies each."""
-        # A chatbot that was asked has a fingerprint; a log is known by its file alone.
+        """Whether it is a recorded log: nothing more can be asked, and a question has any number of replies."""
+        # A target has a fingerprint; a log only has its file.
         return self.target.startswith(RECORDED) and self.target_hash in ("", self.target)
 
 
 class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of the same chatbot on the same golden set, in the trend of a later one."""
+    """An earlier run of the same target and golden set, for the trend of a later one."""
 
     id: str
     name: str
@@ -108,7 +105,6 @@ class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
     passed: int
     questions: int
     latency_ms: Latency | None
-    # Of the golden set, which may have been another version of it.
     question_set_hash: str
 
 
@@ -124,7 +120,7 @@ class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def finding(self) -> str:
-        """What the gate was compared with, e.g. `score is 0.866`, `Rent is 0.65`, `the candidate is worse`."""
+        """The value in words, e.g. `score is 0.866`, `Rent is 0.65`, `the verdict is worse`."""
         if isinstance(self.value, dict):
             return (
                 ", ".join(f"{name} is {_known(part)}" for name, part in self.value.items()) or "no such slice"
@@ -159,19 +155,19 @@ class GateResults(tuple[GateResult, ...]):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""
+    """A finished run: its description, summary and results, trial by trial in the order of the set."""
 
     info: RunInfo
     summary: Summary
     gates: tuple[GateResult, ...] = ()
-    # The comparison with a baseline, when there was one.
+    # Comparison with the baseline, if there is one.
     comparison: Comparison | None = None
     warnings: tuple[str, ...] = ()
-    # The trend, the oldest first; read only when it is shown.
+    # Earlier runs, oldest first; loaded only for reports.
     earlier: tuple[EarlierRun, ...] = ()
-    # Whether CSV and Excel files list the worst results first, not in order.
+    # Whether CSV and Excel files list the worst results first.
     tables_worst_first: bool = False
-    # A large run's are read from the store each time they are looked through.
+    # Those of a large run are read from the store at each iteration.
     results: Sequence[Trial] = ()
 
     @property
@@ -186,7 +182,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def misconfigured(self) -> bool:
-        """Whether no reply counts, since the target is not set up as it must be."""
+        """Whether no reply was scored, because the configuration of the target is wrong."""
         summary = self.summary
         wrong = summary.harness.get("configuration", 0) + summary.harness.get("mapping", 0)
         return wrong > 0 and not summary.trials and wrong == sum(summary.unscored.values())
@@ -201,7 +197,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return run_document(self)
 
     def by_question(self) -> Iterator[list[Trial]]:
-        """The trials of each question together, in the order of the set or in which a log first answers them."""
+        """Yield the trials of each question, in the order of the set, or of a log's first replies."""
         results = self.results
         grouped = results.by_question() if isinstance(results, LoggedResults) else results
         for _, trials in groupby(grouped, key=attrgetter("question.id")):
@@ -219,7 +215,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each result, under the names of the run document."""
-        from answerkey.model.result_rows import result_row  # for those who program
+        from answerkey.model.result_rows import result_row  # API users only
 
         return [result_row(result) for result in self.results]
 
@@ -232,14 +228,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, *conditions: str) -> "GateResults":
         """Evaluate conditions such as "score >= 0.9"; the result is false if one fails, and its repr says which."""
         from importlib import (
-            import_module,  # by name: the gates are above the model, which must not know them
+            import_module,  # by name: gates are in a layer above
         )
 
         checked: GateResults = import_module("answerkey.runs.verdicts").check(self, *conditions)
         return checked
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML for notebooks."""
         from answerkey.model.result_rows import run_html
 
         return run_html(self)
@@ -260,7 +256,7 @@ class StreamedResults(Sequence[Trial]):
         self._find = find
 
     def of_question(self, question_id: str) -> list[Trial]:
-        """One question's, looked up where that can be done."""
+        """The results of one question."""
         if self._find is not None:
             return self._find(question_id)
         return [result for result in self if result.question.id == question_id]
@@ -286,15 +282,15 @@ class StreamedResults(Sequence[Trial]):
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             return list(islice(self, start, stop, step)) if step > 0 else list(self)[index]
-        place = index if index >= 0 else index + len(self)
-        found = next(islice(self, place, None), None) if place >= 0 else None
-        if found is None:
+        position = index if index >= 0 else index + len(self)
+        result = next(islice(self, position, None), None) if position >= 0 else None
+        if result is None:
             raise IndexError(f"no result {index}")
-        return found
+        return result
 
 
 class LoggedResults(StreamedResults):
-    """The results of a log, of which the lowest are known without a look through all of them."""
+    """The results of a log; the worst ones are known without reading all."""
 
     def __init__(
         self,
@@ -308,14 +304,13 @@ class LoggedResults(StreamedResults):
         lines: Callable[[], Iterable[bytes]] | None = None,
     ) -> None:
         super().__init__(read)
-        # All results, question by question: in the log, the replies to a question may be anywhere.
+        # All results by question; a log has them in any order.
         self.by_question = by_question
-        # All results, the worst first.
         self.worst_first = worst_first
-        # The rows of all results as lines of JSON, where these were kept instead of trials.
+        # All results as lines of JSON, if these were stored instead of trials.
         self.lines = lines
-        # The lowest first.
+        # Lowest score first.
         self.worst = worst
-        # How many lost points, and how many failed.
+        # Number of results that lost points, and that failed.
         self.imperfect = imperfect
         self.failed = failed

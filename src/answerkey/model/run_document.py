@@ -1,4 +1,4 @@
-"""The run document that others script against: `run --json`, `show --json`, `report -o x.json`."""
+"""The run document of `run --json`, `show --json` and `report -o x.json`, and its JSON Schema."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from answerkey.model.run import Run
 
 
-# What is done with the structs in a document.
+# Applied to the structs in a document.
 Convert = Callable[[Any], Any]
 # Version of the document's layout.
 SCHEMA = 1
-# What it says of the run itself, under the names of RunInfo.
+# Fields of RunInfo in the document.
 _RUN_FIELDS = (
     *("id", "name", "status", "created_at", "finished_at", "target", "target_hash"),
     *("question_set", "question_set_hash", "repeat", "match", "weights", "pass_mark"),
@@ -25,12 +25,12 @@ _RUN_FIELDS = (
 
 
 def run_document(run: "Run") -> dict[str, Any]:
-    """All of it, in memory."""
+    """The whole document, in memory."""
     return {**run_header(run), "results": [result_document(result) for result in run.results]}
 
 
 def run_header(run: "Run") -> dict[str, Any]:
-    """The run document without its results, so that writers can stream those."""
+    """The run document without its results, which writers stream."""
     info = run.info
     plain: dict[str, Any] = msgspec.to_builtins(run.summary)
     del plain["name"]
@@ -55,9 +55,9 @@ def run_header(run: "Run") -> dict[str, Any]:
 
 
 def result_document(result: Trial, convert: Convert = msgspec.to_builtins) -> dict[str, Any]:
-    """One entry of `results`. A conversation's entry has its turns beside the mean over them.
+    """One entry of `results`; that of a conversation also has its turns.
 
-    `convert` is applied to the structs in it; what is written as JSON at once can have them as they are.
+    `convert` is applied to the structs in it; a JSON writer needs no conversion.
     """
     question, card = result.question, result.scorecard
     reply = reply_document(result.replies, card, convert)
@@ -69,7 +69,7 @@ def result_document(result: Trial, convert: Convert = msgspec.to_builtins) -> di
         **scorecard_document(card, convert),
         "reply": reply,
         "metrics": card.metrics,
-        # Beside the score as well, where a table of rows has it.
+        # At the top level too, as in row files.
         "error": reply["error"],
     }
     if result.origin is not None:
@@ -113,7 +113,7 @@ def scorecard_document(card: Scorecard, convert: Convert = msgspec.to_builtins) 
 def reply_document(
     replies: Sequence[Reply], card: Scorecard | None = None, convert: Convert = msgspec.to_builtins
 ) -> dict[str, Any]:
-    """The reply; of a conversation the last one, with the tools, sources and time of all."""
+    """The reply; of a conversation the last one, with the tools, sources and total time of all turns."""
     if not replies:
         return {
             "text": None,
@@ -124,10 +124,10 @@ def reply_document(
             "latency_ms": None,
         }
     last = replies[-1]
-    # What went wrong is shown where it is not charged to the chatbot, too.
+    # Errors that are not charged to the chatbot are shown too.
     charged = None if card is None else card.error
     error = charged or next((reply.failure for reply in replies if reply.failure is not None), None)
-    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
+    latencies = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
     calls = [call for reply in replies for call in reply.tool_calls]
     return {
         "text": last.text,
@@ -135,7 +135,7 @@ def reply_document(
         "tool_calls": [convert(call) for call in calls],
         "sources": [convert(source) for reply in replies for source in reply.sources],
         "error": None if error is None else _error_document(error, replies),
-        "latency_ms": round(sum(taken), 3) if taken else None,
+        "latency_ms": round(sum(latencies), 3) if latencies else None,
         "timings": convert(last.timings),
         "usage": convert(last.usage),
         "evidence": convert(last.evidence),
@@ -155,7 +155,7 @@ def _error_document(error: Failure, replies: Sequence[Reply]) -> dict[str, str]:
     return document
 
 
-# The JSON Schema of the run document: what every version under the same `schema` number has.
+# The JSON Schema: what every version with this schema number has.
 
 
 _TEXT: Json = {"type": "string"}

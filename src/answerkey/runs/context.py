@@ -3,6 +3,7 @@
 import os
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 # The golden set and the chatbot that come with the package, as an argument of `answerkey run`.
 DEMO = "demo"
-# Variables that build services set.
+# Environment variables set by CI services.
 _CI_VARIABLES = (
     "CI",
     "GITHUB_ACTIONS",
@@ -40,7 +41,7 @@ _CI_VARIABLES = (
     "CODEBUILD_BUILD_ID",
 )
 _CONFIG = "answerkey.toml"
-# What a golden set is usually called.
+# Usual names of a golden set.
 _GOLDEN_NAME = re.compile(r"(golden|questions).*\.(jsonl?|ya?ml|csv|xlsx)")
 
 JudgeLike = JudgeSettings | str | Sequence[str]
@@ -48,7 +49,7 @@ QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a command needs to ask and grade."""
+    """Settings and parts of one command that asks or grades."""
 
     settings: Settings
     options: Options
@@ -57,7 +58,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     judge: "Judge | None"
     gates: "tuple[Gate, ...]"
     progress: Progress = NO_PROGRESS
-    # What was computed for the questions; None: nothing.
+    # Computed expectations; None: nothing was computed.
     truth: RunTruth | None = None
 
     @cached_property
@@ -103,7 +104,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def make_context(
     options: Options, settings: Settings, *, scorers: Sequence[Any] = (), progress: Progress | None = None
 ) -> RunContext:
-    """Make the parts; raises an error for whatever is wrong with one of them."""
+    """Make the parts of a command; raises an error if one is misconfigured."""
     judge = _make_judge(options, settings)
     grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
     if judge is not None:
@@ -263,9 +264,9 @@ def _from_objects(items: Iterable[Question | Mapping[str, Any]], registry: Score
             parsed.append(parse_question(item, registry=registry))
         except ValueError as error:
             raise InputError(f"question {number}: {error}") from None
-    repeated = len(parsed) - len({question.id for question in parsed})
-    if repeated:
-        raise UsageError("two questions have the same id; ids must be unique")
+    ids = Counter(question.id for question in parsed)
+    if repeated := [name for name, count in ids.items() if count > 1]:
+        raise UsageError(f"several questions have the id {repeated[0]!r}; ids must be unique")
     if not parsed:
         raise UsageError("the golden set has no questions")
     return QuestionSet(questions=tuple(parsed))

@@ -106,10 +106,10 @@ class Grader:
             for name in names:
                 if name in Summary.__struct_fields__:
                     raise UsageError(
-                        f"a scorer cannot be called {name!r}, a name that every summary has; give yours another"
+                        f"a scorer cannot be called {name!r}, which is a name in every summary; rename it"
                     )
                 if name in seen:
-                    raise UsageError(f"there is a scorer {name!r} already; give yours another name")
+                    raise UsageError(f"there is already a scorer {name!r}; rename one")
             seen.update(names)
         for name in self.scoring.weights:
             if name not in self.directions:
@@ -119,8 +119,8 @@ class Grader:
                 )
             if self.directions[name] == "lower":
                 raise ConfigError(
-                    f"[scoring.weights] {name}: of it less is better, and a component must be better when higher; "
-                    "let its scorer give 1 - value"
+                    f"[scoring.weights] {name} is lower-is-better; components must be higher-is-better "
+                    "(return 1 - value)"
                 )
 
     def prepare(self) -> None:

@@ -126,7 +126,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if self.public_url is not None and not _is_origin(self.public_url.removesuffix("/")):
             raise ConfigError(
                 f"--public-url {self.public_url!r}: use scheme and host only, e.g. https://dash.example.com; "
-                "the dashboard needs a host name of its own"
+                "the dashboard cannot share a host name with another site"
             )
         if self.nightly is not None and not self.allow_run:
             raise ConfigError("[server] nightly: runs are only started by a server with --allow-run")

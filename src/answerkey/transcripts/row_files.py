@@ -63,7 +63,7 @@ def read_map(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         field, equals, expression = (part.strip() for part in text.partition("="))
         if not (field and equals and expression):
-            raise UsageError(f"--map {text!r}: write FIELD=JMESPATH, as answer=response.text")
+            raise UsageError(f"--map {text!r}: write FIELD=JMESPATH, e.g. answer=response.text")
         if field in expressions:
             raise UsageError(f"--map {field} is given twice; keep one")
         if field == "latency_ms" and _SECONDS.search(expression):
