@@ -40,7 +40,7 @@ demo: $(CORE)
 	@echo "Open demo-report.html in a browser. For the dashboard: make setup, then $(BIN)/answerkey serve"
 
 test: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --durations=25 --durations-min=5
 
 # Kill a hundred runs on each database, and stop PostgreSQL for 30 seconds during a run; takes a few minutes.
 crash: setup

@@ -32,47 +32,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
-# Name → where it lives; nothing is imported until it is used.
-_LOCATIONS = {
-    "Comparison": "answerkey.comparison",
-    "Evidence": "answerkey.model.reply",
-    "Experiment": "answerkey.runs.experiment",
-    "ExpectedTool": "answerkey.model.question",
-    "Failure": "answerkey.model.reply",
-    "JudgeSettings": "answerkey.model.options",
-    "Options": "answerkey.model.options",
-    "Price": "answerkey.model.options",
-    "Question": "answerkey.model.question",
-    "QuestionSet": "answerkey.model.question",
-    "Reply": "answerkey.model.reply",
-    "Trial": "answerkey.model.scorecard",
-    "Run": "answerkey.model.run",
-    "Score": "answerkey.model.scorecard",
-    "Scorecard": "answerkey.model.scorecard",
-    "Scoring": "answerkey.model.options",
-    "Source": "answerkey.model.reply",
-    "Summary": "answerkey.model.summary",
-    "Timings": "answerkey.model.reply",
-    "ToolCall": "answerkey.model.reply",
-    "Usage": "answerkey.model.reply",
-    "ab": "answerkey.runs.api",
-    "audit": "answerkey.runs.audit",
-    "calibrate": "answerkey.runs.judging",
-    "check": "answerkey.runs.verdicts",
-    "compare": "answerkey.comparison",
-    "evaluate": "answerkey.runs.api",
-    "plan": "answerkey.comparison.planning",
-    "rank": "answerkey.comparison.run_ranking",
-    "evaluate_async": "answerkey.runs.api",
-    "fault_point": "answerkey.fault_points",
-    "fault_scope": "answerkey.fault_points",
-    "faults": "answerkey.runs.api",
-    "rescore": "answerkey.runs.api",
-    "resume": "answerkey.runs.api",
-    "score": "answerkey.runs.api",
-    "scorer": "answerkey.scorers.own",
-    "score_replies": "answerkey.runs.api",
-    "why": "answerkey.runs.why",
+# Module → the names that it provides; a module is imported when one of its names is used.
+_PROVIDERS = {
+    "comparison": "Comparison compare",
+    "comparison.planning": "plan",
+    "comparison.run_ranking": "rank",
+    "fault_points": "fault_point fault_scope",
+    "model.options": "JudgeSettings Options Price Scoring",
+    "model.question": "ExpectedTool Question QuestionSet",
+    "model.reply": "Evidence Failure Reply Source Timings ToolCall Usage",
+    "model.run": "Run",
+    "model.scorecard": "Score Scorecard Trial",
+    "model.summary": "Summary",
+    "runs.api": "ab evaluate evaluate_async faults rescore resume score score_replies",
+    "runs.audit": "audit",
+    "runs.experiment": "Experiment",
+    "runs.judging": "calibrate",
+    "runs.verdicts": "check",
+    "runs.why": "why",
+    "scorers.own": "scorer",
 }
 
 __all__ = [
@@ -119,11 +97,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    if name not in _LOCATIONS:
+    module = next((module for module, names in _PROVIDERS.items() if name in names.split()), None)
+    if module is None:
         raise AttributeError(f"module 'answerkey' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_LOCATIONS[name]), name)
+    value = getattr(import_module(f"answerkey.{module}"), name)
     globals()[name] = value
     return value
 

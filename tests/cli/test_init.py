@@ -191,3 +191,15 @@ def test_the_ci_job_installs_answerkey_from_where_it_came(
     script = ["bash", "-ec", step.replace("pip install", "echo")]
     done = subprocess.run(script, env=workflow["env"], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), "define it in this file" in done.stderr) == (install, not install)
+
+
+def test_a_question_without_letters_makes_a_golden_set_that_can_be_read(
+    command: Callable[..., Any], chatbot: Callable[..., Any], tmp_path: Path
+) -> None:
+    """As plain YAML, the ids of these questions would be a number and a boolean."""
+    bot = chatbot(lambda body: {"answer": "It was a good year."})
+    asked = ("--question", "2024?", "--question", "True?")
+    assert command("init", "--target", bot.url, *asked, "--no-run").code == 0
+    cases = yaml.safe_load((tmp_path / "golden.yaml").read_text())
+    assert [case["id"] for case in cases[:2]] == ["2024", "true"]
+    assert command("lint", "golden.yaml").code == 0

@@ -147,7 +147,7 @@ def test_a_log_gets_one_number_through_every_entry(
 
 
 def test_asked_replayed_rescored_and_in_production_the_numbers_are_the_same(
-    folder: Path, write_rows: Callable[..., Path], command: Any
+    folder: Path, write_rows: Callable[..., Path], command: Any, chatbot: Callable[..., Any]
 ) -> None:
     answered = {str(row.get("id") or row.get("question")): row for row in generated_rows(7, 200)}
     rows = [
@@ -176,6 +176,19 @@ def test_asked_replayed_rescored_and_in_production_the_numbers_are_the_same(
 
     live = ak.evaluate("golden.jsonl", bot)
     assert numbers(live.to_dict()["results"]) == expected
+
+    # Over HTTP, alone and as both arms of an experiment.
+    def body(request: dict[str, Any]) -> dict[str, Any]:
+        row = by_id[next(case["id"] for case in GOLDEN if case["question"] == request["question"])]
+        return {name: value for name, value in row.items() if name not in GOLDEN[0]}
+
+    url = chatbot(body).url
+    served = command("run", "golden.jsonl", "--target", url, "--name", "served", "--json").document
+    assert numbers(served["results"]) == expected
+    ab = command("ab", "golden.jsonl", "--a", url, "--b", "replay:log.jsonl", "--name", "pair", "--json")
+    assert ab.document["comparison"]["difference"]["mean"] == 0
+    for arm in ("pair-a", "pair-b"):
+        assert numbers(command("show", arm, "--json").document["results"]) == expected
 
     grading = ProductionGrading(load_settings(), "golden.jsonl")
     for case, one in zip(GOLDEN, expected, strict=True):

@@ -115,8 +115,8 @@ class LazyCommands(click.Group):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else "see answerkey --help"
-            raise click.UsageError(f"no command {args[0]!r}; {hint}", ctx)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"no command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -189,8 +189,13 @@ def run_command(arguments: list[str] | None = None) -> int:
         return _fail("interrupted", 130)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        hint = f"; see {context.command_path} --help" if context is not None else ""
-        return _fail(error.format_message().rstrip(".") + hint, 2)
+        message = error.format_message().rstrip(".")
+        hint = (
+            ""
+            if context is None
+            else f"{'' if message.endswith('?') else ';'} see {context.command_path} --help"
+        )
+        return _fail(message + hint, 2)
     except BrokenPipeError:
         # The reader (head, less) closed the pipe.
         _silence_stdout()

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -320,7 +320,8 @@ _GOLDEN_HEAD = """\
 # found however it is written ($16,144.00, 4,90 €), and [a, b] means either. A keyword that is part of the question proves
 # nothing. Check with: answerkey lint
 """
-_GUESSED = "  # proposed from the reply: keep only what is right and must be said\n"
+_GUESSED = "# proposed from the reply: keep only what is right and must be said\n"
+_YAML_CONSTANTS = ("true", "false", "null")
 _OTHER_CASES = """
 - id: greeting
   question: Hello!
@@ -449,18 +450,28 @@ def completed_config(text: str, settings: Settings) -> str:
 
 def _golden_lines(answered: Sequence[AskResult]) -> str:
     """The probed questions as JSON Lines, with what the replies propose."""
+    return "".join(_yaml(case) + "\n" for case in _proposed_cases(answered))
+
+
+def _proposed_cases(answered: Sequence[AskResult]) -> Iterator[dict[str, Any]]:
+    """A golden case for each probed question, which expects the tools and facts of a reply that is not an error."""
     names: set[str] = set()
-    rows = []
     for result in answered:
-        question = result.question.question
-        row: dict[str, Any] = {"id": _unique_id(question, names), "question": question}
-        if result.reply.failure is None:
-            if tools := list(dict.fromkeys(result.reply.tools_used)):
-                row["expected_tools"] = tools
-            if facts := _facts(result.reply.text or "", question):
-                row["expected_keywords"] = facts
-        rows.append(row)
-    return "".join(_yaml(row) + "\n" for row in rows)
+        question, reply = result.question.question, result.reply
+        case: dict[str, Any] = {
+            "id": _unique_id(question, names),
+            "question": question,
+            "category": "general",
+        }
+        if reply.failure is None:
+            tools = list(dict.fromkeys(reply.tools_used))
+            if tools:
+                case["expected_tools"] = tools
+            elif reply.evidence.tools_observed:
+                case["tools"] = "none"
+            if facts := _facts(reply.text or "", question):
+                case["expected_keywords"] = facts
+        yield case
 
 
 def _workflow(table: Mapping[str, Any], install: str) -> str:
@@ -546,23 +557,20 @@ def _key(name: str) -> str:
 
 def _golden(answered: Sequence[AskResult]) -> str:
     cases = []
-    names: set[str] = set()
-    for result in answered:
-        question = result.question.question
-        identity = _unique_id(question, names)
-        lines = [f"- id: {identity}\n", f"  question: {_yaml(question)}\n", "  category: general\n"]
-        if result.reply.evidence.tools_observed and result.reply.failure is None:
-            tools = list(dict.fromkeys(result.reply.tools_used))
-            lines += [_GUESSED, f"  expected_tools: {_yaml(tools)}\n"] if tools else ["  tools: none\n"]
-        facts = _facts(result.reply.text or "", question) if result.reply.failure is None else []
-        if facts:
-            lines += ([] if _GUESSED in lines else [_GUESSED]) + [f"  expected_keywords: {_yaml(facts)}\n"]
-        cases.append("".join(lines))
+    for case in _proposed_cases(answered):
+        lines = []
+        for name, value in case.items():
+            if name.startswith("expected_") and _GUESSED not in lines:
+                lines.append(_GUESSED)
+            lines.append(f"{name}: {_yaml(value)}\n")
+        cases.append(f"- {'  '.join(lines)}")
     return _GOLDEN_HEAD + "\n" + "\n".join(cases) + _OTHER_CASES
 
 
 def _yaml(value: object) -> str:
-    """A value in YAML syntax, of which JSON is a subset."""
+    """A value in YAML syntax, of which JSON is a subset; a plain word has no quotes."""
+    if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9-]*", value) and value not in _YAML_CONSTANTS:
+        return value
     return msgspec.json.encode(value).decode()
 
 
