@@ -199,9 +199,9 @@ def test_a_name_that_exists_is_refused() -> None:
     def score(question: ak.Question, reply: ak.Reply) -> bool:
         return True
 
-    with pytest.raises(UsageError, match="there is a scorer 'tool_f1' already"):
+    with pytest.raises(UsageError, match="there is already a scorer 'tool_f1'"):
         make_grader(scorers=[tool_f1])
-    with pytest.raises(UsageError, match="cannot be called 'score', a name that every summary has"):
+    with pytest.raises(UsageError, match="cannot be called 'score', which is a name in every summary"):
         make_grader(scorers=[score])
     with pytest.raises(UsageError, match="two scorers are named 'polite'"):
         make_grader(scorers=[polite, polite])
