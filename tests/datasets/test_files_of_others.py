@@ -93,6 +93,30 @@ def test_a_colleagues_table(tmp_path: Path, name: str, content: bytes, said: str
     assert first.line == (3 if name == "stated.csv" else 2)
 
 
+@pytest.mark.parametrize(
+    ("cell", "keywords"),
+    [
+        ("4,90", ["4,90"]),
+        ("1.234,50 €", ["1.234,50 €"]),
+        ("rent, 4,90", ["rent", "4,90"]),
+        ("16,144,Montrose", ["16,144", "Montrose"]),
+        ("900,9th", ["900", "9th"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("442300,16144", ["442300", "16144"]),
+    ],
+)
+def test_a_comma_inside_a_number_of_a_cell_splits_nothing(
+    tmp_path: Path, cell: str, keywords: list[str]
+) -> None:
+    path = tmp_path / "golden.csv"
+    path.write_text(
+        f"question;expected_keywords;relevant_documents\nHow much?;{cell};12,345\nWho?;Ann,Ben;\n"
+    )
+    question = read_questions(path).questions[0]
+    assert list(question.expected_keywords) == keywords
+    assert list(question.relevant_documents) == ["12", "345"]
+
+
 ROWS = [{"id": "a", "question": "A?", "expected_keywords": ["x"]}, {"id": "b", "question": "B?"}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 

@@ -278,6 +278,10 @@ def test_strong_keys_are_not(row: dict[str, Any]) -> None:
     assert not weak & set(codes_of(row))
 
 
+def test_a_version_is_not_an_ambiguous_date() -> None:
+    assert "ambiguous-date" not in codes_of({"question": "Which version?", "expected_keywords": ["1.10"]})
+
+
 def test_with_whole_numbers_no_number_is_inside_another() -> None:
     row = {"question": "What does it cost?", "expected_keywords": ["4.90", "1200", "12"], "id": "q1"}
     questions = QuestionSet(questions=(parse_question(row),))

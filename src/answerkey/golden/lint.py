@@ -422,7 +422,13 @@ def _longer_amount(text: str, question: str) -> str:
 def _ambiguous_dates(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     for keyword in turn.expected_keywords:
         for option in expected_options(keyword):
-            text = option.date if isinstance(option, DateExpectation) else expected_text(option) or ""
+            if isinstance(option, DateExpectation):
+                text = option.date
+            else:
+                text = expected_text(option) or ""
+                # 1.10 is a number or a version.
+                if parse_number(text) is not None:
+                    continue
             found = _NUMERIC_DATE.fullmatch(text.strip())
             if found and found[1] != found[2] and int(found[1]) <= 12 >= int(found[2]):
                 yield {"keyword": _quoted(text)}

@@ -70,12 +70,18 @@ LIST_FIELDS = (
 )
 # Fields that can only be written as JSON.
 _JSON_FIELDS = ("turns", "tool_calls", "usage", "messages", "replies", "sources")
-# The first of these that a column has in a cell splits all its cells; a comma between digits may belong to a number.
+# The first of these that a column has in a cell splits all its cells.
 _SPLIT_AT = {
     "semicolons": re.compile(";"),
     "line breaks": re.compile(r"\r?\n"),
     "bars": re.compile(r"(?<!\|)\|(?!\|)"),
-    "commas": re.compile(r",(?!\d{3}(?!\d))|(?<!\d),"),
+    "commas": re.compile(","),
+}
+# In an expectation, a comma between digits may belong to a number: 16,144 or 4,90, but not 900,9th or 1,2,3.
+_DECIMALS = r"(?<!,\d,)(?<!,\d\d,)(?<!,\d\d\d,)\d{1,2}(?![\w,])"
+_SPLIT_EXPECTATIONS_AT = {
+    **_SPLIT_AT,
+    "commas": re.compile(rf"(?<!\d),|,(?!\d{{3}}(?!\d))(?!{_DECIMALS})"),
 }
 
 
@@ -107,7 +113,7 @@ def read_columns(
     separators = {}
     for name in LIST_FIELDS:
         cells = [cell for _, row in renamed if isinstance(cell := row.get(name), str)]
-        separators[name] = _separator(cells)
+        separators[name] = _separator(cells, _patterns(name))
         if separators[name] not in ("", "semicolons"):
             guesses.append(f"{name} split at {separators[name]}")
     read = []
@@ -135,10 +141,14 @@ def _fields(names: Iterable[str], purpose: Purpose) -> dict[str, str]:
     return fields
 
 
-def _separator(cells: Iterable[str]) -> str:
+def _patterns(field: str) -> Mapping[str, re.Pattern[str]]:
+    return _SPLIT_EXPECTATIONS_AT if field in _EXPECTATION_LISTS else _SPLIT_AT
+
+
+def _separator(cells: Iterable[str], patterns: Mapping[str, re.Pattern[str]]) -> str:
     """What splits the cells of a column; empty: nothing does."""
     plain = [cell for cell in cells if cell.lstrip()[:1] not in ("[", "{")]
-    return next((name for name, pattern in _SPLIT_AT.items() if any(map(pattern.search, plain))), "")
+    return next((name for name, pattern in patterns.items() if any(map(pattern.search, plain))), "")
 
 
 def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None = None) -> JsonObject:
@@ -154,18 +164,14 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
             except ValueError as error:
                 raise ValueError(f"'{field}' is not valid JSON: {error}") from None
         elif field in LIST_FIELDS:
-            parts: list[Json] = [*split_cell(cell, (separators or {}).get(field) or "semicolons")]
+            separator = _patterns(field)[(separators or {}).get(field) or "semicolons"]
+            parts: list[Json] = [part.strip() for part in separator.split(cell) if part.strip()]
             cells[field] = [*map(_read_part, parts)] if field in _EXPECTATION_LISTS else parts
     if cells.get("expected_tools") in (["none"], ["None"]):
         # "none" is how a table says that no tool is to be used.
         del cells["expected_tools"]
         cells["tools"] = "none"
     return cells
-
-
-def split_cell(cell: str, separator: str) -> list[str]:
-    """The values in one cell."""
-    return [part.strip() for part in _SPLIT_AT[separator].split(cell) if part.strip()]
 
 
 # What a part of a cell may say beside its value: must: 16144, land || plot, 3960 ± 1%, 3900..4000.
