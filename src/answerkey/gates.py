@@ -27,6 +27,8 @@ import msgspec
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.judgement import JudgeRecord
+from answerkey.model.question import Question
+from answerkey.model.question_totals import QuestionSlices
 from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, round_down
@@ -293,6 +295,34 @@ def check_gates(gates: Iterable[str], scores: Iterable[str], *, baseline: str | 
     return parsed
 
 
+def check_slices(gates: Iterable[Gate], questions: Iterable[Question]) -> None:
+    """Refuse gates on a category, tag, … or question that the golden set does not have, before anything is asked."""
+    named = [gate for gate in gates if gate.kind is not None]
+    if not named:
+        return
+    known: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+    for question in questions:
+        known["question"][question.id] = None
+        for key in QuestionSlices.of(question).listed():
+            known[key.kind][key.name] = None
+    for gate in named:
+        names = known[str(gate.kind)]
+        if gate.slice_name is None and not names:
+            raise UnknownNameError(f"gate {gate.text!r}: no question has a {gate.kind}")
+        if gate.slice_name is not None and gate.slice_name not in names:
+            raise _unknown_slice(gate, names)
+
+
+def _unknown_slice(gate: Gate, known: Iterable[str]) -> UnknownNameError:
+    names = {name.casefold(): name for name in sorted(known, reverse=True)}
+    close = difflib.get_close_matches(str(gate.slice_name).casefold(), names, n=1)
+    listed = ", ".join(sorted(names.values())[:_NAMES_SHOWN]) or "none"
+    hint = f"did you mean {names[close[0]]!r}? known" if close else "known"
+    return UnknownNameError(
+        f"gate {gate.text!r}: there is no {gate.kind} {gate.slice_name!r}; {hint}: {listed}"
+    )
+
+
 def _is_judge_name(name: str) -> bool:
     return ".".join(name.split(".")[:2]) in _JUDGE_NAMES
 
@@ -400,15 +430,18 @@ def _slice_numbers(part: Slice) -> dict[str, float | str | None]:
     return {**part.metrics, **usage, **part.components, **numbers}
 
 
-def evaluate_gates(gates: Sequence[Gate], subject: GateSubject) -> list[GateResult]:
+def evaluate_gates(
+    gates: Sequence[Gate], subject: GateSubject, *, unknown_fails: bool = False
+) -> list[GateResult]:
     """Evaluate each gate, in order.
 
-    A missing value (for example, no latency was measured) fails its gate; an unknown name is an error. If the coverage is
+    A missing value (for example, no latency was measured) fails its gate; an unknown name is an error or, with
+    `unknown_fails`, fails its gate: a run that was asked keeps the results of its other gates. If the coverage is
     below 1, every gate fails except those on the coverage, unless a gate on the coverage passes: what was not scored may be
     what would fail. If the judge failed its canaries or gave no verdict on some replies, every gate on a number that depends
     on the judge fails; in a comparison, this applies to the judges of both runs.
     """
-    results = [_evaluate(gate, subject) for gate in gates]
+    results = [_evaluate(gate, subject, unknown_fails=unknown_fails) for gate in gates]
     allowed = {gate.name for gate, result in zip(gates, results, strict=True) if result.passed}
     return [
         _with_objection(gate, result, subject, allowed) for gate, result in zip(gates, results, strict=True)
@@ -463,7 +496,16 @@ def _score_behind(gate: Gate) -> str:
     return "score" if name in _OF_THE_SCORE else gate.name
 
 
-def _evaluate(gate: Gate, subject: GateSubject) -> GateResult:
+def _evaluate(gate: Gate, subject: GateSubject, *, unknown_fails: bool) -> GateResult:
+    try:
+        return _result(gate, subject)
+    except UnknownNameError as error:
+        if not unknown_fails:
+            raise
+        return GateResult(gate.text, False, None, str(error).removeprefix(f"gate {gate.text!r}: "))
+
+
+def _result(gate: Gate, subject: GateSubject) -> GateResult:
     if gate.needs_comparison and subject.comparison is None and subject.comparison_optional:
         return GateResult(gate.text, True, None, "there is no baseline: nothing was compared")
     if gate.name == _LATENCY_REGRESSION:
@@ -481,10 +523,7 @@ def _evaluate(gate: Gate, subject: GateSubject) -> GateResult:
         parts = {part.name: _slice_numbers(part) for part in subject.slices.get(gate.kind, ())}
     if gate.slice_name is not None:
         if gate.slice_name not in parts:
-            known = ", ".join(sorted(parts)[:_NAMES_SHOWN]) or "none"
-            raise UnknownNameError(
-                f"gate {gate.text!r}: there is no {gate.kind} {gate.slice_name!r}; known: {known}"
-            )
+            raise _unknown_slice(gate, parts)
         parts = {gate.slice_name: parts[gate.slice_name]}
     numbers = {name: _number(gate, part) for name, part in parts.items()}
     failing = {name: number for name, number in numbers.items() if not _passes(gate, number)}

@@ -315,6 +315,7 @@ def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | N
 @match_flag
 @flag("--questions", "Use the expectations of this golden set.", type=FILE)
 @flag("--recompute-truth", "Compute expectations from the data as it is now.", is_flag=True)
+@flag("--change-baseline", "Rescore the run even if it is a baseline of later runs.", is_flag=True)
 @judge_flags
 @store_flag
 @ends_with_run("scoring")
@@ -323,6 +324,7 @@ def rescore(
     match: str | None,
     questions: Path | None,
     recompute_truth: bool,
+    change_baseline: bool,
     judge: JudgeFlags,
     store: str | None,
     settings: Settings,
@@ -330,11 +332,14 @@ def rescore(
 ) -> Run:
     """Score the stored replies of a run again, with the current configuration; the chatbot is not asked.
 
+    The run keeps its id; its own gates and baseline decide the exit code, and its reports say when it was rescored. The
+    scores of a baseline change only with --change-baseline.
+
     \b
     Examples:
       answerkey rescore latest --match smart
       answerkey rescore latest --judge gpt-4o-mini
-      answerkey rescore production --questions golden-v2.jsonl --json
+      answerkey rescore 4f2a --questions golden-v2.jsonl --json
     """
     from answerkey.runs.api import rescore as rescore_run
     from answerkey.runs.context import golden_set
@@ -348,4 +353,5 @@ def rescore(
         settings=settings,
         progress=progress,
         recompute_truth=recompute_truth,
+        change_baseline=change_baseline,
     )

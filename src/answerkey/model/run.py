@@ -40,6 +40,16 @@ class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
 RECORDED = "recorded:"
 
 
+class Rescoring(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run was scored again, and how it was scored before."""
+
+    at: str
+    match: str
+    scoring_hash: str
+    question_set_hash: str
+    score: float | None
+
+
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Description of a run: target, golden set, repeats and scoring."""
 
@@ -85,6 +95,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     bad_rows: dict[str, int] = {}
     # Of a recorded log: further columns of its rows that are stored with the results (`--keep`).
     kept_columns: tuple[str, ...] = ()
+    # Each `rescore`, oldest first.
+    rescored: tuple[Rescoring, ...] = ()
 
     @property
     def is_log(self) -> bool:

@@ -43,6 +43,7 @@ def run_header(run: "Run") -> dict[str, Any]:
             "target_version": msgspec.to_builtins(info.target_version) or None,
             "tags": list(info.tags),
             **({"directions": info.directions} if info.directions else {}),
+            **({"rescored": msgspec.to_builtins(info.rescored)} if info.rescored else {}),
         },
         "summary": plain,
         "categories": [{"category": part.pop("name"), **part} for part in plain.pop("categories")],

@@ -95,6 +95,7 @@ async def evaluate_async(
     # Whatever is wrong is reported before the first question is asked.
     context = make_context(chosen, settings, scorers=scorers, progress=progress)
     golden, context = _with_questions(context, questions, chosen)
+    _check_slices(context.gates, golden)
     baseline = find_baseline(settings, chosen)
     if chosen.baseline is not None:
         found = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
@@ -171,12 +172,17 @@ def rescore(
     settings: Settings | None = None,
     progress: Progress | None = None,
     recompute_truth: bool = False,
+    change_baseline: bool = False,
 ) -> Run:
     """Score the stored replies of a run again, by default with the configured scoring; nothing is asked.
 
-    Computed expectations keep the values that were stored with the run, unless `recompute_truth`.
+    The run keeps its id, baseline and gates, which are evaluated on the new scores; the old scores stay in the store, and
+    `info.rescored` says how it was scored before. A run that is a named baseline is refused if its scores would be of
+    another kind, unless `change_baseline`. Computed expectations keep the values that were stored with the run, unless
+    `recompute_truth`.
     """
     from answerkey.runs.resume import current_questions, rescore_run
+    from answerkey.runs.verdicts import decided
 
     settings = settings or load_settings()
     opened = open_configured_store(settings, store, create=False)
@@ -186,20 +192,29 @@ def rescore(
         info.options,
         scoring=scoring or settings.scoring,
         judge=_changed_judge(judge, own if own.models else settings.judge),
-        # Gates and outputs belong to the earlier scoring.
-        gates=(),
         outputs=(),
     )
-    context = make_context(options, settings, scorers=scorers, progress=progress)
+    # A gate may name a metric that the new scoring does not have: it then fails, once the replies are scored.
+    ungated = msgspec.structs.replace(options, gates=(), baseline=None)
+    context = make_context(ungated, settings, scorers=scorers, progress=progress)
+    context = msgspec.structs.replace(context, options=options)
+    is_changed = recompute_truth or context.grader.hash != info.scoring_hash
+    if is_changed or (questions is not None and questions.hash != info.question_set_hash):
+        _check_baseline(info, opened, change_baseline=change_baseline)
     if recompute_truth:
         questions, truth = with_truth(questions or current_questions(info, context, opened), settings)
         context = msgspec.structs.replace(context, truth=truth)
-    scored = wait_for(rescore_run(context, info, opened, questions=questions))
-    if options.baseline is None:
-        return scored
-    from answerkey.runs.verdicts import decided
+    return decided(wait_for(rescore_run(context, info, opened, questions=questions)), opened)
 
-    return decided(scored, opened, gated=False)
+
+def _check_baseline(info: RunInfo, store: "SqlStore", *, change_baseline: bool) -> None:
+    """Refuse to change the scores of a baseline in silence: later runs are compared with them."""
+    names = [name for name, run_id in store.baselines().items() if run_id == info.id]
+    if names and not change_baseline:
+        raise UsageError(
+            f"run {info.id} is the baseline {names[0]!r}: other settings would change what later runs are compared with; "
+            "to do that, add --change-baseline"
+        )
 
 
 def ab(
@@ -243,8 +258,16 @@ def ab(
     )
     parsed = _experiment_gates(context, gates)
     golden, context = _with_questions(context, questions, chosen)
+    _check_slices(parsed, golden)
     experiment = run_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
     return wait_for(experiment).with_gates(parsed)
+
+
+def _check_slices(gates: "Sequence[Gate]", golden: QuestionSet) -> None:
+    if gates:
+        from answerkey.gates import check_slices  # most runs have no gates
+
+        check_slices(gates, golden)
 
 
 def _experiment_gates(context: RunContext, gates: Sequence[str]) -> "list[Gate]":

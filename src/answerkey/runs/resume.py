@@ -1,6 +1,7 @@
 """Starting from stored replies: resume a run, reuse replies of an earlier run, or score a run again."""
 
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Timings
-from answerkey.model.run import Run, RunInfo, StreamedResults
+from answerkey.model.run import Rescoring, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import BaseTarget
 from answerkey.runs.context import RunContext, select_questions
@@ -179,6 +180,16 @@ def _good_trials(store: SqlStore, old: RunInfo, new: RunInfo, questions: Questio
 # Scoring again
 
 
+def _scored_before(info: RunInfo, store: SqlStore) -> Rescoring:
+    return Rescoring(
+        at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        match=info.match,
+        scoring_hash=info.scoring_hash,
+        question_set_hash=info.question_set_hash,
+        score=store.load_run(info).score,
+    )
+
+
 async def rescore_run(
     context: RunContext, info: RunInfo, store: SqlStore, *, questions: QuestionSet | None = None
 ) -> Run:
@@ -193,6 +204,7 @@ async def rescore_run(
         judge=None,
         confirmation=None,
         truth=context.truth or info.truth,
+        rescored=(*info.rescored, _scored_before(info, store)),
         **context.grader.run_fields,
     )
     context.grader.set_questions(store.questions(info.question_set_hash) if questions is None else questions)

@@ -13,10 +13,11 @@ from answerkey.model.judgement import MIN_PANEL_AGREEMENT, JudgeRecord
 from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import Trial, round_down
+from answerkey.model.scorecard import Trial, round_down, shown_score
 from answerkey.model.summary import BAD_ROW, Summary
 from answerkey.stats.intervals import dominant_unit
 from answerkey.store import open_store
+from answerkey.text.dates import local_time
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -99,7 +100,7 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
 
     `where_bad_rows_are` names the file of rows that could not be scored.
     """
-    lines = []
+    lines = [_rescored_line(info)] if info.rescored else []
     if info.status != "complete" or summary.coverage < 1:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
         remedy = f"; continue with: {resume_command(info)}" if never_asked > 0 else ""
@@ -150,6 +151,19 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
     )
 
 
+def _rescored_line(info: RunInfo) -> str:
+    last = info.rescored[-1]
+    changed = [
+        f"match {last.match}" if last.match != info.match else "",
+        "other expectations" if last.question_set_hash != info.question_set_hash else "",
+        "other scoring settings"
+        if last.scoring_hash != info.scoring_hash and last.match == info.match
+        else "",
+    ]
+    how = ", ".join(filter(None, changed)) or "the same settings"
+    return f"rescored {local_time(last.at)}: before, the score was {shown_score(last.score)} by {how}"
+
+
 def _bad_row_warnings(unscored: Mapping[str, int], where_they_are: str) -> Iterator[str]:
     """One line for all of them, with the most frequent reason."""
     bad = {
@@ -162,7 +176,8 @@ def _bad_row_warnings(unscored: Mapping[str, int], where_they_are: str) -> Itera
         others = "another reason" if len(bad) == 2 else f"{len(bad) - 1} other reasons"
         most = reason if len(bad) == 1 else f"{reason} ({count}), and {others}"
         written = f"; {where_they_are}" if where_they_are else ""
-        yield f"{sum(bad.values())} rows could not be scored and count against coverage: {most}{written}"
+        rows, verb = ("1 row", "counts") if sum(bad.values()) == 1 else (f"{sum(bad.values())} rows", "count")
+        yield f"{rows} could not be scored and {verb} against coverage: {most}{written}"
 
 
 def _judge_warnings(judge: JudgeRecord | None, again: str) -> Iterator[str]:

@@ -58,19 +58,31 @@ def decided_run(store: "SqlStore", reference: str) -> Run:
     return decided(with_earlier_runs(load_stored_run(store, reference), store), store)
 
 
-def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
-    """A run with its comparison, and with its gates evaluated unless `gated` is false."""
+def decided(run: Run, store: "SqlStore") -> Run:
+    """A run with its comparison and the results of its gates."""
     options = run.info.options
     gates = [parse_gate(gate) for gate in options.gates]
-    try:
-        if options.baseline is not None:
+    gone = ""
+    if options.baseline is not None:
+        gates += [] if any(gate.needs_comparison for gate in gates) else [parse_gate("no regression")]
+        try:
             run = compare_with_baseline(run, store.find_run(options.baseline), store, margin=options.margin)
-            gates += [] if any(gate.needs_comparison for gate in gates) else [parse_gate("no regression")]
-        return with_gates(run, gates) if gated else run
-    except AnswerkeyError as error:
-        # The baseline, or a metric that a gate names, may be gone.
-        warning = f"the baseline and gates of this run cannot be evaluated any more: {error}"
-        return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
+        except AnswerkeyError as error:
+            gone = f"cannot be evaluated any more: {error}"
+            warning = f"the baseline of this run {gone}"
+            run = msgspec.structs.replace(run, warnings=(*run.warnings, warning))
+    if not gone:
+        return with_gates(run, gates)
+    # Without the baseline, the gates on it fail: they do not pass because somebody deleted a run.
+    decidable = [gate for gate in gates if not gate.needs_comparison]
+    results = iter(with_gates(run, decidable).gates)
+    return msgspec.structs.replace(
+        run,
+        gates=tuple(
+            GateResult(gate.text, False, None, gone) if gate.needs_comparison else next(results)
+            for gate in gates
+        ),
+    )
 
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
@@ -92,7 +104,9 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
 
 def with_gates(run: Run, gates: Sequence[Gate]) -> Run:
     """Return the run with the results of its gates."""
-    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, GateSubject.of_run(run))))
+    return msgspec.structs.replace(
+        run, gates=tuple(evaluate_gates(gates, GateSubject.of_run(run), unknown_fails=True))
+    )
 
 
 def check(run: Run, *conditions: str) -> GateResults:

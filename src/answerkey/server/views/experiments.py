@@ -229,13 +229,19 @@ def needs_of(store: SqlStore, experiments: tuple[Experiment, ...]) -> tuple[Need
     )
 
 
+def _gate_finding(result: GateResult) -> str:
+    """The gate's value or, without one, why it failed."""
+    if result.value is None and result.reason:
+        return one_line(result.reason, 120)
+    return f"it is {gate_value(result.value)}"
+
+
 def _gates(one: Experiment) -> Iterator[Need]:
     name, address = one_line(one.last.name, 60), f"/runs/{quote(one.last.id, safe='')}"
     failed = [result for result in one.decision.gates if not result.passed]
     if failed:
         words = ", ".join(
-            f"{one_line(result.gate, 60)} (it is {gate_value(result.value)})"
-            for result in failed[:_NAMED_GATES]
+            f"{one_line(result.gate, 60)} ({_gate_finding(result)})" for result in failed[:_NAMED_GATES]
         )
         more = f" and {len(failed) - _NAMED_GATES} more" if len(failed) > _NAMED_GATES else ""
         yield Need(
