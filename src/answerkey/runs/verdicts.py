@@ -73,7 +73,7 @@ def decided(run: Run, store: "SqlStore") -> Run:
             run = msgspec.structs.replace(run, warnings=(*run.warnings, warning))
     if not gone:
         return with_gates(run, gates)
-    # Without the baseline, the gates on it fail: they do not pass because somebody deleted a run.
+    # Without the baseline, the gates on it fail: a deleted run does not let them pass.
     decidable = [gate for gate in gates if not gate.needs_comparison]
     results = iter(with_gates(run, decidable).gates)
     return msgspec.structs.replace(
