@@ -315,15 +315,15 @@ targets: Registry["TargetFactory"] = Registry(
 scorers: Registry[Any] = Registry(
     "scorer",
     {
-        "abstention": "answerkey.scorers.response_quality:Abstention",
+        "abstention": "answerkey.scorers.components:Abstention",
         "checks": "answerkey.scorers.checks:Checks",
-        "error_handling": "answerkey.scorers.error_handling:ErrorHandling",
+        "error_handling": "answerkey.scorers.components:ErrorHandling",
         "groundedness": "answerkey.scorers.groundedness:Groundedness",
         "links": "answerkey.scorers.groundedness:LinksIntoEvidence",
-        "response_quality": "answerkey.scorers.response_quality:ResponseQuality",
+        "response_quality": "answerkey.scorers.components:ResponseQuality",
         "retrieval": "answerkey.scorers.retrieval:RetrievalQuality",
         "source_hygiene": "answerkey.scorers.retrieval:SourceHygiene",
-        "tool_usage": "answerkey.scorers.tool_usage:ToolUsage",
+        "tool_usage": "answerkey.scorers.components:ToolUsage",
     },
 )
 engines: Registry["EngineFactory"] = Registry(

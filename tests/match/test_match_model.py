@@ -11,7 +11,7 @@ from answerkey.errors import ConfigError
 from answerkey.model.question import Question
 from answerkey.model.reasons import details
 from answerkey.model.reply import Reply
-from answerkey.scorers.response_quality import ResponseQuality
+from answerkey.scorers.components import ResponseQuality
 from evidence.tiny_model import write_model
 
 QUESTION = Question(id="q", question="roof repaired", expected_keywords=("spring", "burglar"))

@@ -7,7 +7,7 @@ from answerkey.model.expectation import Alternatives, ComputedExpectation, Numbe
 from answerkey.model.question import Question
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Reply
-from answerkey.scorers.response_quality import ResponseQuality
+from answerkey.scorers.components import ResponseQuality
 
 
 @pytest.mark.parametrize("mode", ["literal", "standard", "smart"])

@@ -11,7 +11,7 @@ from answerkey.errors import ConfigError
 from answerkey.model.question import ExpectedTool
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import ToolCall
-from answerkey.scorers.tool_usage import argument_credit, fit_tools
+from answerkey.scorers.components import argument_credit, fit_tools
 
 NAMES = st.sampled_from(["a", "b", "c"])
 ARGUMENTS = st.dictionaries(st.sampled_from("xy"), st.integers(0, 2), max_size=2)

@@ -17,8 +17,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Link, Reply, ToolCall
 from answerkey.model.scorecard import ErrorFacts, KeywordFacts, Score
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.scorers.error_handling import ErrorHandling
-from answerkey.scorers.response_quality import ResponseQuality
+from answerkey.scorers.components import ErrorHandling, ResponseQuality
 from answerkey.text.numbers import parse_number
 
 # The same call this often is a loop; with a failure already the lower number.

@@ -34,9 +34,8 @@ from answerkey.model.summary import Summary
 from answerkey.plugins import ScorerRegistry
 from answerkey.protocols import BaseScorer, Direction, Scorer
 from answerkey.scorers.checks import Checks
-from answerkey.scorers.error_handling import ErrorHandling
+from answerkey.scorers.components import Abstention, ErrorHandling, ResponseQuality
 from answerkey.scorers.own import make_scorer
-from answerkey.scorers.response_quality import Abstention, ResponseQuality
 from answerkey.scorers.retrieval import CHUNK_PATTERN, Ranker
 from answerkey.text.normalise import one_line
 
