@@ -29,8 +29,7 @@ from answerkey.golden.similar import BANDS, question_words
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.context import golden_set
-from answerkey.runs.draft import Drafts, Traffic, draft_cases
-from answerkey.runs.real_questions import RealQuestion
+from answerkey.runs.draft import Drafts, RealQuestion, Traffic, draft_cases
 from answerkey.runs.truth import with_truth
 from answerkey.scorers.grader import make_grader
 

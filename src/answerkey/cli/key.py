@@ -257,8 +257,7 @@ def draft(
     from answerkey.report.terminal import make_console, print_sheet
     from answerkey.report.why_text import draft_sheet
     from answerkey.runs.context import golden_set
-    from answerkey.runs.draft import draft_cases
-    from answerkey.runs.real_questions import QuestionSources
+    from answerkey.runs.draft import QuestionSources, draft_cases
     from answerkey.runs.truth import with_truth
     from answerkey.transcripts.files import database_url
 

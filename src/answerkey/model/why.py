@@ -277,11 +277,6 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
-    def losses(self) -> tuple[Group, ...]:
-        """The groups that cost points, noise left out."""
-        return tuple(group for group in self.groups if group.points < 0 and group.signature.stage != "noise")
-
-    @property
     def lost(self) -> float:
         """All lost points, as a positive number."""
         return -sum(group.points for group in self.groups if group.points < 0)
@@ -301,9 +296,11 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str]:
     """The largest causes of lost points, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about …`."""
-    groups = [group for group in groups if group.points < 0 and group.signature.stage != "noise"]
-    lines = [f"{-group.points:.1f} of {lost:.1f} lost points: {group.words}" for group in groups[:most]]
-    if len(groups) > most:
-        rest = -sum(group.points for group in groups[most:])
-        lines.append(f"{rest:.1f} of {lost:.1f} lost points: {len(groups) - most} other causes")
+    losses = [group for group in groups if group.points < 0 and group.signature.stage != "noise"]
+    # One more cause takes no more room than saying that there is one.
+    shown = losses if len(losses) <= most + 1 else losses[:most]
+    lines = [f"{-group.points:.1f} of {lost:.1f} lost points: {group.words}" for group in shown]
+    if others := losses[len(shown) :]:
+        rest = -sum(group.points for group in others)
+        lines.append(f"{rest:.1f} of {lost:.1f} lost points: {len(others)} other causes")
     return lines

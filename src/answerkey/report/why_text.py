@@ -1,6 +1,7 @@
 """The results of `why` and `draft` as sheets, which the terminal, HTML and Markdown show."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import JsonObject
@@ -16,8 +17,10 @@ from answerkey.model.why import (
 )
 from answerkey.report.sheets import Sheet, SheetTable
 from answerkey.report.wording import count, first_names, p_text, percent, points_text, score_text
-from answerkey.runs.draft import Drafts
 from answerkey.text.normalise import one_line
+
+if TYPE_CHECKING:
+    from answerkey.runs.draft import Drafts
 
 _NAMED = 5
 STAGE_WORDS: dict[Stage, str] = {
@@ -123,7 +126,7 @@ def _case_row(case: Case) -> tuple[str, ...]:
     return scores, one_line(case.id, 60), one_line(case.because, 200)
 
 
-def draft_sheet(drafts: Drafts, golden: QuestionSet) -> Sheet:
+def draft_sheet(drafts: "Drafts", golden: QuestionSet) -> Sheet:
     """The coverage, the holes with most traffic and failures, and what was drafted."""
     covered = drafts.coverage
     title = (

@@ -163,9 +163,9 @@ def why_proposed(feedback: Feedback | None, reply: ProductionReply | None) -> di
     return why
 
 
-def case_id(question: str) -> str:
+def case_id(question: str, prefix: str = "fb") -> str:
     """An id derived from the wording, so that a question proposed twice gets the same id."""
-    return f"fb-{hashlib.blake2b(question.encode('utf-8', 'replace'), digest_size=5).hexdigest()}"
+    return f"{prefix}-{hashlib.blake2b(question.encode('utf-8', 'replace'), digest_size=5).hexdigest()}"
 
 
 def _new(feedback: Feedback, question: str) -> dict[str, Any]:
