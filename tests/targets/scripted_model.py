@@ -75,7 +75,8 @@ class Model:
             for tool in settings.get("tools", []):
                 if "url" in tool:
                     tool["url"] = tool["url"].replace("BASE", base)
-            table = {self.kind: "test-model", "base_url": base, **settings}
+            address = str(settings.get("base_url", "BASE")).replace("BASE", base)
+            table = {self.kind: "test-model", **settings, "base_url": address}
             try:
                 async with resolve_target("m", settings={"m": table}) as target:
                     return await with_target(target)

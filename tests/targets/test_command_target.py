@@ -55,6 +55,24 @@ def turns(*questions: str, conversation: str = "c") -> list[Ask]:
     ]
 
 
+def test_a_program_that_waits_for_the_end_of_its_input_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "bot.py"
+    path.write_text('import json, sys\nprint(json.dumps({"answer": json.load(sys.stdin)["question"]}))')
+
+    async def ask_in_vain(target: CommandTarget) -> None:
+        async with target:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await target.ask(Ask(question="Who?", conversation_id="c"))
+
+    target = command([sys.executable, str(path)])
+    asyncio.run(ask_in_vain(target))
+    assert 'mode = "once"' in target.warnings()[0]
+    once = command([sys.executable, str(path)], mode="once")
+    assert ask(once, "Who?").text == "Who?"
+    assert once.warnings() == []
+
+
 def test_one_process_answers_line_by_line(bot: list[str]) -> None:
     replies = ask_all(command(bot), *turns("one", "two"))
     assert [reply.text.split()[:2] for reply in replies if reply.text] == [["one", "1"], ["two", "2"]]

@@ -54,6 +54,23 @@ def test_a_plain_answer() -> None:
     assert "Authorization" not in model.headers[0]
 
 
+@pytest.mark.parametrize(
+    ("address", "asked"),
+    [
+        ("BASE/", "/v1/chat/completions"),
+        ("BASE/chat/completions", "/v1/chat/completions"),
+        (
+            "BASE/deployments/m?api-version=2026-01-01",
+            "/v1/deployments/m/chat/completions?api-version=2026-01-01",
+        ),
+    ],
+)
+def test_addresses_as_people_write_them(address: str, asked: str) -> None:
+    model = Model(completion({"content": "Hello."}))
+    model.ask(base_url=address)
+    assert model.paths == [asked]
+
+
 def test_the_loop_over_tools(tools: str) -> None:
     model = Model(
         calling(("add", '{"a": 2, "b": 3}'), ("wait", '{"text": "x"}')),

@@ -196,6 +196,8 @@ class LineHabits:
         self.speaks_text = False
         # Number of extra lines of a program that echoes no id.
         self.mistakes = 0
+        # It has written a line.
+        self.has_written = False
         self._stray = 0
 
     def next_id(self) -> str:
@@ -342,7 +344,7 @@ class LineProgram:
             for stray in lines:
                 habits.show_stray(stray.content)
             habits.mistakes += 1
-            return self._out_of_step("the program writes more lines than replies")
+            return self._out_of_step("the program writes more lines than replies (a reply is one line)")
         for stray in lines:
             if stray is not replies[0]:
                 habits.show_stray(stray.content)
@@ -402,6 +404,7 @@ class LineProgram:
             except ValueError:
                 self._too_long = True
                 line = b""
+            self._habits.has_written = self._habits.has_written or bool(line)
             await self._lines.put(Line(line, time.perf_counter()))
 
 
@@ -488,6 +491,7 @@ class CommandTarget(BaseTarget):
         self._slots: list[_Slot] = []
         self._running: set[Child] = set()
         self._habits = LineHabits(self.name)
+        self._timed_out = False
         # Conversation → its slot.
         self._slot_of: PerConversation[_Slot] = PerConversation(concurrency)
 
@@ -517,6 +521,15 @@ class CommandTarget(BaseTarget):
         reply = await (self._run_once(ask) if self._settings.mode == "once" else self._ask_line(ask))
         return self._secrets.redact_reply(admit_reply(reply))
 
+    def warnings(self) -> list[str]:
+        """What is wrong if the program answered nothing."""
+        if not self._timed_out or self._habits.has_written:
+            return []
+        return [
+            f"{self.name} wrote no line before its time was up; if it reads its input to the end before it answers, "
+            'set mode = "once" in its [targets.NAME] table'
+        ]
+
     async def _ask_line(self, ask: Ask) -> Reply:
         slot = self._slot(ask)
         slot.waiting += 1
@@ -539,6 +552,7 @@ class CommandTarget(BaseTarget):
         except asyncio.CancelledError:
             # Its answer would be taken for that of the next question.
             program.child.kill()
+            self._timed_out = True
             raise
         watch.stop(line.at if isinstance(line, Line) else None)
         timings = watch.timings()

@@ -487,18 +487,23 @@ class ModelTarget(BaseTarget):
         self._threads.close()
 
     def _full_address(self, base: str) -> str:
-        """The base address with a scheme; accepts `host:port` as in OLLAMA_HOST, and a trailing first part of the API's paths."""
+        """The base address with a scheme; accepts `host:port` as in OLLAMA_HOST, and the path of the API or its first part."""
         if "://" not in base:
             base = f"http://{base}" + ("" if ":" in base else f":{urlsplit(self._api.base_url).port or 80}")
-        first = "/" + self._api.path(self.model, False).split("/")[1]
-        return base.rstrip("/").removesuffix(first)
+        base, mark, query = base.partition("?")
+        path = self._api.path(self.model, False)
+        first = "/" + path.split("/")[1]
+        return base.rstrip("/").removesuffix(path).removesuffix(first) + mark + query
 
     def _read_endpoint(self, base: str) -> Endpoint:
         shown = f"target {self.name}: base_url {safe_url(base)!r}"
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{shown} is not an http:// or https:// address")
+        # Azure's address has a query, api-version.
+        base, mark, query = base.partition("?")
+        address = base + self._api.path(self.model, self._stream)
         try:
-            return read_endpoint(base + self._api.path(self.model, self._stream))
+            return read_endpoint(address + ("&" if mark and "?" in address else mark) + query)
         except ValueError:
             raise ConfigError(f"{shown} is not a valid address") from None
 
