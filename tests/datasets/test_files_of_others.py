@@ -1,5 +1,6 @@
 """Files as colleagues and other tools write them: read by what they hold, and said how."""
 
+import csv
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ import pytest
 
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import InputError
+from answerkey.model.expectation import describe_expectation
 
 TABLE = [
     ["Question", "Keywords", "Tools"],
@@ -250,3 +252,27 @@ def test_columns_are_mapped_by_flag_or_configuration(command: Callable[..., Any]
         assert done.code == 0, done.err
     assert done.document["results"][0]["question"] == "Who wrote the lease?"
     assert any("read as: a table with semicolons" in warning for warning in done.document["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "keywords"),
+    [
+        ("86,40 €", ["86,40 €"]),
+        ("1.240,00 €", ["1.240,00 €"]),
+        ("2,5 %", ["2,5 %"]),
+        ("86,40, Krone", ["86,40", "Krone"]),
+        ("900,9th,Montrose,CO", ["900", "9th", "Montrose", "CO"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("2,5..3,5", ["2.5 to 3.5"]),
+        ('{"date": "09:00"}; {"date": "13:00"}', ["09:00", "13:00"]),
+        ('Krone; {"number": 5}; must: {"number": 11}', ["Krone", "5", "11"]),
+    ],
+)
+def test_a_cell_is_split_between_values_never_inside_one(
+    tmp_path: Path, cell: str, keywords: list[str]
+) -> None:
+    table = tmp_path / "golden.csv"
+    with table.open("w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([["question", "expected_keywords"], ["What?", cell]])
+    [question] = read_questions(table)
+    assert [describe_expectation(keyword) for keyword in question.expected_keywords] == keywords

@@ -158,20 +158,30 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
         cell = cells.get(field)
         if not isinstance(cell, str):
             continue
-        if cell.lstrip()[:1] in ("[", "{"):
-            try:
-                cells[field] = decode_strict_json(cell)
-            except ValueError as error:
-                raise ValueError(f"'{field}' is not valid JSON: {error}") from None
-        elif field in LIST_FIELDS:
-            separator = _patterns(field)[(separators or {}).get(field) or "semicolons"]
-            parts: list[Json] = [part.strip() for part in separator.split(cell) if part.strip()]
-            cells[field] = [*map(_read_part, parts)] if field in _EXPECTATION_LISTS else parts
+        try:
+            cells[field] = _read_cell(field, cell, (separators or {}).get(field) or "semicolons")
+        except ValueError as error:
+            raise ValueError(f"'{field}' is not valid JSON: {error}") from None
     if cells.get("expected_tools") in (["none"], ["None"]):
         # "none" is how a table says that no tool is to be used.
         del cells["expected_tools"]
         cells["tools"] = "none"
     return cells
+
+
+def _read_cell(field: str, cell: str, separator: str) -> Json:
+    """A cell that is JSON as its value, that of a list field as a list, any other as its text."""
+    parts = [part.strip() for part in _patterns(field)[separator].split(cell) if part.strip()]
+    if cell.lstrip()[:1] in ("[", "{"):
+        try:
+            return decode_strict_json(cell)
+        except ValueError:
+            # Several objects may follow each other.
+            if field not in _EXPECTATION_LISTS or len(parts) < 2:
+                raise
+    if field not in LIST_FIELDS:
+        return cell
+    return [*map(_read_part, parts)] if field in _EXPECTATION_LISTS else [*parts]
 
 
 # What a part of a cell may say beside its value: must: 16144, land || plot, 3960 ± 1%, 3900..4000.
@@ -181,9 +191,8 @@ _TOLERANCE = re.compile(rf"{_FIGURE}(?:±|\+/-|\+-){_FIGURE}")
 _RANGE = re.compile(rf"{_FIGURE}\.\.{_FIGURE}")
 
 
-def _read_part(part: Json) -> Json:
+def _read_part(text: str) -> Json:
     """One expectation in a cell, as the value that JSON would have."""
-    text = str(part)
     marked = _MUST.match(text)
     value = _read_unmarked(text[marked.end() :] if marked else text)
     if marked is None:
@@ -194,6 +203,8 @@ def _read_part(part: Json) -> Json:
 
 
 def _read_unmarked(text: str) -> Json:
+    if text.startswith("{"):
+        return decode_strict_json(text)
     if "||" in text:
         return [_read_unmarked(option) for option in map(str.strip, text.split("||")) if option]
     if found := _TOLERANCE.fullmatch(text):
