@@ -263,7 +263,7 @@ def test_columns_are_mapped_by_flag_or_configuration(command: Callable[..., Any]
         ("86,40, Krone", ["86,40", "Krone"]),
         ("900,9th,Montrose,CO", ["900", "9th", "Montrose", "CO"]),
         ("1,2,3", ["1", "2", "3"]),
-        ("2,5..3,5", ["2.5 to 3.5"]),
+        ("2.5..3.5", ["2.5 to 3.5"]),
         ('{"date": "09:00"}; {"date": "13:00"}', ["09:00", "13:00"]),
         ('Krone; {"number": 5}; must: {"number": 11}', ["Krone", "5", "11"]),
     ],
