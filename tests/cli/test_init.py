@@ -91,7 +91,13 @@ def test_a_chatbot_that_cannot_be_asked_leaves_nothing_behind(
     silent = chatbot(lambda body: {"code": 7, "took": 1.5})
     assert command("init", "--target", silent.url).code == 3
     assert command("init", "--target", "http://127.0.0.1:1/chat").code == 3
-    assert written(tmp_path) == []
+    broken = chatbot(lambda body: web.json_response({"detail": "no database"}, status=500))
+    failed = command("init", "--target", broken.url)
+    assert failed.code == 3
+    assert "the chatbot did not answer: HTTP 500" in failed.err
+    (tmp_path / "bot.py").write_text("def answer(question):\n    raise KeyError('index')\n")
+    assert command("init", "--target", "bot.py:answer").code == 3
+    assert written(tmp_path) == ["bot.py"]
 
 
 def test_without_a_terminal_the_target_is_a_flag(tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def init(flags: InitFlags) -> None:
       answerkey init --target http://localhost:8000/chat --login http://localhost:8000/login --login-body '{"key": "${KEY}"}'
       answerkey init --target bot.py:answer --no-run
     """
+    from answerkey.model.reply import SYSTEM_ERRORS
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
@@ -162,6 +163,12 @@ def init(flags: InitFlags) -> None:
     print_asked(first, make_console())
     if first.misconfigured is not None:
         raise TargetUnreachableError(f"{first.misconfigured} (no file was written{_REMEDY})")
+    failure = first.reply.failure
+    if failure is not None and failure.kind in SYSTEM_ERRORS:
+        more = "; --timeout allows it more time" if failure.kind == "timeout" else ""
+        raise TargetUnreachableError(
+            f"the chatbot did not answer: {failure.message} (no file was written; run init again once it answers{more})"
+        )
     source = installed_from() if flags.install is None else flags.install
     if settings is None:
         files = starter_files(probe, source)
