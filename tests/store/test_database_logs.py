@@ -121,3 +121,21 @@ def test_an_address_without_a_host(postgres_server: PostgresServer, command: Cal
     refused = command("score", "postgresql:///none?host=/nowhere", "--sql", "SELECT 1")
     assert refused.code == 2
     assert "/nowhere" in refused.err
+
+
+def test_a_mapped_column_of_replies_is_text_like_one_called_answer(
+    audit_log: str, command: Callable[..., Any]
+) -> None:
+    select = """SELECT id, query AS question, '{"patient": 4711, "balance": 86.4}' AS {name} FROM audit_log ORDER BY id"""
+    mapped = ("--map", "answer=bot_said", "-o", "mapped.jsonl")
+    assert command("score", audit_log, "--sql", select.replace("{name}", "bot_said"), *mapped).code == 0
+    assert (
+        command("score", audit_log, "--sql", select.replace("{name}", "answer"), "-o", "named.jsonl").code
+        == 0
+    )
+    mapped_rows, named_rows = (
+        [json.loads(line) for line in Path(name).read_text().splitlines()]
+        for name in ("mapped.jsonl", "named.jsonl")
+    )
+    assert [row["reply"]["text"] for row in mapped_rows] == ['{"patient": 4711, "balance": 86.4}'] * 2
+    assert [row["error"] for row in mapped_rows] == [row["error"] for row in named_rows] == [None, None]

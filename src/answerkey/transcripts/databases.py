@@ -7,7 +7,7 @@ import math
 import re
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -44,7 +44,7 @@ class Database(Protocol):
     def select(self, query: str, values: Mapping[str, Any], most: int) -> Selected:
         """The first rows of a query with parameters `:name`; raises DatabaseError."""
 
-    def read(self, query: str) -> Iterator[JsonObject]:
+    def read(self, query: str, texts: Set[str]) -> Iterator[JsonObject]:
         """Every row of a query, as they are fetched; raises DatabaseError."""
 
     def close(self) -> None:
@@ -98,15 +98,15 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             raise DatabaseError(self._problem(error)) from None
 
-    def read(self, query: str) -> Iterator[JsonObject]:
-        """Every row of a query."""
+    def read(self, query: str, texts: Set[str]) -> Iterator[JsonObject]:
+        """Every row of a query; `texts` are the columns that hold texts, also if they look like JSON."""
         # A text that is not UTF-8 must not end the reading.
         self._connection.text_factory = lambda text: decode_text(text)[0]
         try:
             cursor = self._connection.execute(query)
             names = [column[0] for column in cursor.description or ()]
             while rows := cursor.fetchmany(_FETCHED):
-                yield from [_json_row(names, row) for row in rows]
+                yield from [_json_row(names, row, texts) for row in rows]
         except sqlite3.Error as error:
             raise DatabaseError(self._problem(error)) from None
 
@@ -171,8 +171,8 @@ class PostgresDatabase:
         except self._error as error:
             raise DatabaseError(self._problem(error)) from None
 
-    def read(self, query: str) -> Iterator[JsonObject]:
-        """Every row of a query."""
+    def read(self, query: str, texts: Set[str]) -> Iterator[JsonObject]:
+        """Every row of a query; `texts` are the columns that hold texts, also if they look like JSON."""
         # A cursor of the server: the rows may not fit into memory.
         try:
             with self._connection.cursor(name="answerkey") as cursor:
@@ -180,7 +180,7 @@ class PostgresDatabase:
                 cursor.execute(query.strip().rstrip(";"))
                 names = [column.name for column in cursor.description or ()]
                 while rows := cursor.fetchmany(_FETCHED):
-                    yield from [_json_row(names, row) for row in rows]
+                    yield from [_json_row(names, row, texts) for row in rows]
         except self._error as error:
             raise DatabaseError(self._problem(error)) from None
 
@@ -242,14 +242,17 @@ def with_placeholders(query: str, form: str, *, escape_percent: bool = False) ->
 # Rows of recorded replies and questions.
 
 
-def read_database(url: str, query: str) -> Iterator[tuple[int | None, JsonObject]]:
-    """The numbered rows of a query; raises InputError with what is wrong."""
+def read_database(url: str, query: str, texts: Iterable[str] = ()) -> Iterator[tuple[int | None, JsonObject]]:
+    """The numbered rows of a query; raises InputError with what is wrong.
+
+    `texts` are columns that hold texts, beside those with a text's usual name.
+    """
     if not query.strip():
         raise InputError('is a database; add --sql "SELECT …"', path=shown_url(url))
     number = 0
     try:
         with closing(open_database(url)) as database:
-            for number, row in enumerate(database.read(query), start=1):
+            for number, row in enumerate(database.read(query, _TEXT_COLUMNS.union(texts)), start=1):
                 yield number, row
     except DatabaseError as error:
         after = f" (after {number:,} rows)" if number else ""
@@ -258,19 +261,25 @@ def read_database(url: str, query: str) -> Iterator[tuple[int | None, JsonObject
         raise InputError("the query returns no rows", path=shown_url(url))
 
 
-def _json_row(names: Sequence[str], row: Sequence[Any]) -> JsonObject:
+# Columns that hold texts: replies and questions.
+_TEXT_COLUMNS = frozenset({*TEXT_NAMES, "question"})
+
+
+def _json_row(names: Sequence[str], row: Sequence[Any], texts: Set[str]) -> JsonObject:
     """A row as JSON; a NULL is only kept where it is the reply: a null reply."""
     values = zip(names, row, strict=True)
     return {
-        name: _json_value(name, value) for name, value in values if value is not None or name in TEXT_NAMES
+        name: _json_value(value, is_text=name in texts)
+        for name, value in values
+        if value is not None or (name in texts and name != "question")
     }
 
 
-def _json_value(name: str, value: Any) -> Json:
+def _json_value(value: Any, *, is_text: bool) -> Json:
     if isinstance(value, bytes | bytearray | memoryview):
         value = decode_text(bytes(value))[0]
     if isinstance(value, str):
-        if value.lstrip()[:1] in ("[", "{") and name not in TEXT_NAMES and name != "question":
+        if not is_text and value.lstrip()[:1] in ("[", "{"):
             # Text that is not JSON is the value itself.
             with suppress(ValueError):
                 return decode_json(value)

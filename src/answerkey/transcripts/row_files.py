@@ -291,7 +291,8 @@ def open_rows(
     if url is not None:
         from answerkey.transcripts.databases import read_database
 
-        selected = read_database(url, sql)
+        texts = [column for field, column in (fields or {}).items() if field in TEXT_NAMES]
+        selected = read_database(url, sql, texts)
         return RowFile(
             rows=selected if mapping is None else mapping.over(selected, shown_url(url), has_cells=False),
             is_typed=True,
