@@ -136,3 +136,23 @@ def test_a_packed_line_without_end_is_refused(command: Any, tmp_path: Path, sepa
     outcome = command("score", "log.jsonl.gz")
     assert outcome.code == 2
     assert "unpacks to more than 256 MB" in outcome.err
+
+
+def test_an_empty_cell_of_tools_says_that_none_was_used(command: Callable[..., Any], tmp_path: Path) -> None:
+    """The same log has one score as a table and as JSON Lines."""
+    Path("golden.jsonl").write_text(
+        '{"id": "a", "question": "Rent?", "expected_tools": ["query"]}\n'
+        '{"id": "b", "question": "Hello?", "tools": "none"}\n'
+        '{"id": "c", "question": "Bye?", "tools": "none"}\n'
+    )
+    Path("log.csv").write_text("id,answer,tools_used\na,It is $5.,query\nb,Hello!,\nc,Bye!,none\n")
+    Path("log.jsonl").write_text(
+        '{"id": "a", "answer": "It is $5.", "tools_used": ["query"]}\n'
+        '{"id": "b", "answer": "Hello!", "tools_used": []}\n'
+        '{"id": "c", "answer": "Bye!", "tools_used": []}\n'
+    )
+    table, lines = (
+        command("score", name, "--questions", "golden.jsonl", "--json").document["summary"]
+        for name in ("log.csv", "log.jsonl")
+    )
+    assert (table["score"], table["coverage"]) == (lines["score"], lines["coverage"]) == (1.0, 1.0)

@@ -68,6 +68,7 @@ LIST_FIELDS = (
     *("expected_tools", "forbidden_tools", "tags", "relevant_documents", "expected_sources"),
     *("checks", "tools_used"),
 )
+_NO_TOOLS = (["none"], ["None"], ["-"], ["–"])
 # Fields that can only be written as JSON.
 _JSON_FIELDS = ("turns", "tool_calls", "usage", "messages", "replies", "sources")
 # The first of these that a column has in a cell splits all its cells.
@@ -116,6 +117,11 @@ def read_columns(
         separators[name] = _separator(cells, _patterns(name))
         if separators[name] not in ("", "semicolons"):
             guesses.append(f"{name} split at {separators[name]}")
+    if purpose == "replies" and any(row.get("tools_used") for _, row in renamed):
+        # The column says which tools were used, so an empty cell says that none was.
+        for _, row in renamed:
+            if row.keys().isdisjoint({"tools_used", "tool_calls", "messages", "replies"}):
+                row["tools_used"] = "none"
     read = []
     for line, row in renamed:
         try:
@@ -162,10 +168,12 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
             cells[field] = _read_cell(field, cell, (separators or {}).get(field) or "semicolons")
         except ValueError as error:
             raise ValueError(f"'{field}' is not valid JSON: {error}") from None
-    if cells.get("expected_tools") in (["none"], ["None"]):
-        # "none" is how a table says that no tool is to be used.
+    # How a table says that no tool is to be used, or was.
+    if cells.get("expected_tools") in _NO_TOOLS:
         del cells["expected_tools"]
         cells["tools"] = "none"
+    if cells.get("tools_used") in _NO_TOOLS:
+        cells["tools_used"] = []
     return cells
 
 
