@@ -257,20 +257,12 @@ def test_columns_are_mapped_by_flag_or_configuration(command: Callable[..., Any]
 @pytest.mark.parametrize(
     ("cell", "keywords"),
     [
-        ("86,40 €", ["86,40 €"]),
-        ("1.240,00 €", ["1.240,00 €"]),
-        ("2,5 %", ["2,5 %"]),
-        ("86,40, Krone", ["86,40", "Krone"]),
-        ("900,9th,Montrose,CO", ["900", "9th", "Montrose", "CO"]),
-        ("1,2,3", ["1", "2", "3"]),
-        ("2.5..3.5", ["2.5 to 3.5"]),
         ('{"date": "09:00"}; {"date": "13:00"}', ["09:00", "13:00"]),
         ('Krone; {"number": 5}; must: {"number": 11}', ["Krone", "5", "11"]),
+        ("2.5..3.5", ["2.5 to 3.5"]),
     ],
 )
-def test_a_cell_is_split_between_values_never_inside_one(
-    tmp_path: Path, cell: str, keywords: list[str]
-) -> None:
+def test_a_cell_may_hold_several_objects(tmp_path: Path, cell: str, keywords: list[str]) -> None:
     table = tmp_path / "golden.csv"
     with table.open("w", newline="") as file:
         csv.writer(file, delimiter=";").writerows([["question", "expected_keywords"], ["What?", cell]])
