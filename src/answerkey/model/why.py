@@ -277,6 +277,11 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
+    def losses(self) -> tuple[Group, ...]:
+        """The groups that cost points, noise left out."""
+        return _losses(self.groups)
+
+    @property
     def lost(self) -> float:
         """All lost points, as a positive number."""
         return -sum(group.points for group in self.groups if group.points < 0)
@@ -294,9 +299,13 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+def _losses(groups: Sequence[Group]) -> tuple[Group, ...]:
+    return tuple(group for group in groups if group.points < 0 and group.signature.stage != "noise")
+
+
 def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str]:
     """The largest causes of lost points, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about …`."""
-    losses = [group for group in groups if group.points < 0 and group.signature.stage != "noise"]
+    losses = _losses(groups)
     # One more cause takes no more room than saying that there is one.
     shown = losses if len(losses) <= most + 1 else losses[:most]
     lines = [f"{-group.points:.1f} of {lost:.1f} lost points: {group.words}" for group in shown]
