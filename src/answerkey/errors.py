@@ -134,6 +134,15 @@ class TruthError(AnswerkeyError):
 
     exit_code = 3
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Each cause, then how many more there are."""
+        causes = str(self).split("\n")
+        more = len(causes) - InputErrors.most_listed
+        return (
+            (*causes[: InputErrors.most_listed], f"and {more:,} more problems") if more > 0 else tuple(causes)
+        )
+
 
 class InterruptedRunError(AnswerkeyError):
     """Stopped by the user; what was asked is kept and can be resumed."""
