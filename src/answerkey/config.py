@@ -139,15 +139,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def options(self, **overrides: Any) -> Options:
         """The Options of `[run]` with overrides; an override of None is ignored."""
-        given = {name: value for name, value in overrides.items() if value is not None}
+        used = {name: value for name, value in overrides.items() if value is not None}
         try:
-            base = msgspec.convert({**self._gate_options, **self.run, **_plain(given)}, Options)
+            base = msgspec.convert({**self._gate_options, **self.run, **_plain(used)}, Options)
         except msgspec.ValidationError as error:
             raise ConfigError(_explain(error, self.path, "[run]", Options)) from None
         return msgspec.structs.replace(
             base,
-            scoring=given.get("scoring", self.scoring),
-            judge=given.get("judge", self.judge),
+            scoring=used.get("scoring", self.scoring),
+            judge=used.get("judge", self.judge),
             gates=base.gates or self.gate_expressions,
             map=base.map or self.map,
             prices=base.prices or self.prices,

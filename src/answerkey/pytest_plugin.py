@@ -355,17 +355,17 @@ def answerkey_run(request: pytest.FixtureRequest) -> "Run":
         pytest.fail(f"answerkey: {error}", pytrace=False)
     failed = [gate for gate in run.gates if not gate.passed]
     if failed:
-        said = [repr(run), *(f"gate failed: {gate_words(gate)}" for gate in failed)]
-        request.node.stash[_FAILED_GATES] = "\n".join(said)
+        lines = [repr(run), *(f"gate failed: {gate_words(gate)}" for gate in failed)]
+        request.node.stash[_FAILED_GATES] = "\n".join(lines)
     return run
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     """Fail a test whose gates failed; failing in the fixture would be an error, not a failure."""
-    said = pyfuncitem.stash.get(_FAILED_GATES, None)
-    if said is not None:
-        pytest.fail(said, pytrace=False)
+    failure = pyfuncitem.stash.get(_FAILED_GATES, None)
+    if failure is not None:
+        pytest.fail(failure, pytrace=False)
 
 
 def _marker(node: pytest.Item | pytest.Collector) -> pytest.Mark:
@@ -380,11 +380,11 @@ def _marked_questions(node: Any) -> "QuestionSet":
     from answerkey.config import load_settings
     from answerkey.runs.context import golden_set
 
-    given = _marker(node).args[0] if _marker(node).args else None
-    if isinstance(given, str | Path):
-        beside = Path(node.path).parent / given
-        given = beside if beside.exists() else given
-    return golden_set(given, load_settings())
+    questions = _marker(node).args[0] if _marker(node).args else None
+    if isinstance(questions, str | Path):
+        beside = Path(node.path).parent / questions
+        questions = beside if beside.exists() else questions
+    return golden_set(questions, load_settings())
 
 
 def _test_id(identity: str) -> str:

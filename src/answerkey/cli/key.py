@@ -266,14 +266,16 @@ def draft(
     golden, _ = with_truth(golden_set(questions, settings), settings)
     texts = [database_url(path) or str(path) for path in sources]
     traffic = QuestionSources(texts, settings, sql=sql, fields=fields, store=store)
-    found = draft_cases(traffic, golden, settings)
+    drafted = draft_cases(traffic, golden, settings)
     if output is not None:
-        _write_rows(output, found.drafts, f"{len(found.drafts)} drafts")
+        _write_rows(output, drafted.drafts, f"{len(drafted.drafts)} drafts")
     if traffic.unreadable:
         click.echo(
             for_terminal(f"note: {traffic.unreadable:,} rows cannot be read: {traffic.problems[0]}"), err=True
         )
-    return Answer(msgspec.to_builtins(found), lambda: print_sheet(draft_sheet(found, golden), make_console()))
+    return Answer(
+        msgspec.to_builtins(drafted), lambda: print_sheet(draft_sheet(drafted, golden), make_console())
+    )
 
 
 @click.command(name="import")

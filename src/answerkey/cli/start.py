@@ -245,12 +245,12 @@ def ask(
     settings = load_settings()
     case = find_case(question, None if questions is None else str(questions), settings, fields)
     chosen = choose_target(target, settings, questions=questions)
-    asked = wait_for(ask_once(case or question, chosen, settings.options(timeout=timeout), settings))
-    code = 0 if asked.reply.failure is None else 1
-    if asked.misconfigured is not None:
+    result = wait_for(ask_once(case or question, chosen, settings.options(timeout=timeout), settings))
+    code = 0 if result.reply.failure is None else 1
+    if result.misconfigured is not None:
         code = TargetUnreachableError.exit_code
-    text = (lambda: click.echo(raw_text(asked))) if raw else (lambda: print_asked(asked, make_console()))
-    return Answer(asked.to_dict(), text, code, error=asked.misconfigured or "")
+    text = (lambda: click.echo(raw_text(result))) if raw else (lambda: print_asked(result, make_console()))
+    return Answer(result.to_dict(), text, code, error=result.misconfigured or "")
 
 
 # Extra → a module that only this extra installs.
@@ -359,8 +359,8 @@ def _check_truth(settings: Settings) -> tuple[str, str]:
         return "note", f"not computed, since {own[0]} would be run; `answerkey truth` computes it"
     resolved = compute_truth(golden_set(None, settings), settings)
     world = resolved.truth.world
-    held = sum(check.holds for check in world)
-    text = f"{resolved.truth.computed} values computed, {held} of {len(world)} preconditions hold"
+    holding = sum(check.holds for check in world)
+    text = f"{resolved.truth.computed} values computed, {holding} of {len(world)} preconditions hold"
     if not resolved.problems:
         return "ok", text
     more = f"; and {len(resolved.problems) - 1} more (answerkey truth)" if len(resolved.problems) > 1 else ""

@@ -353,22 +353,22 @@ def calibrate_sentences(
 
     A threshold chosen on the same sentences makes the figures slightly too good.
     """
-    known = [(label, value) for label, value in verdicts if value is not None]
-    yes, no = ([value for label, value in known if label is kind] for kind in (True, False))
+    judged = [(label, value) for label, value in verdicts if value is not None]
+    yes, no = ([value for label, value in judged if label is kind] for kind in (True, False))
     if not yes or not no:
         raise ConfigError(
             "calibration needs labelled sentences of both kinds, supported and not, with a verdict"
         )
-    cuts = sorted({0.5, *(value for _, value in known)}) if threshold is None else [threshold]
+    cuts = sorted({0.5, *(value for _, value in judged)}) if threshold is None else [threshold]
     best = max(cuts, key=lambda cut: _share(yes, cut) - _share(no, cut))
-    held, flagged = sum(value >= best for value in yes), sum(value < best for value in no)
+    supported, flagged = sum(value >= best for value in yes), sum(value < best for value in no)
     return SentenceCalibration(
         model=model,
         threshold=best,
-        sentences=len(known),
-        unjudged=len(verdicts) - len(known),
-        supported_found=held / len(yes),
-        supported_interval=wilson_interval(held, len(yes)),
+        sentences=len(judged),
+        unjudged=len(verdicts) - len(judged),
+        supported_found=supported / len(yes),
+        supported_interval=wilson_interval(supported, len(yes)),
         unsupported_found=flagged / len(no),
         unsupported_interval=wilson_interval(flagged, len(no)),
     )
@@ -381,13 +381,13 @@ def _share(values: Sequence[float], cut: float) -> float:
 def read_calibration(path: Path, model: str) -> SentenceCalibration:
     """Read a calibration file; raises ConfigError if it is of another model."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=SentenceCalibration)
+        calibration = msgspec.json.decode(path.read_bytes(), type=SentenceCalibration)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     except msgspec.DecodeError as error:
         raise ConfigError(
             f"{path}: not a calibration: {error}; create one with judge calibrate --sentences"
         ) from None
-    if found.model != model:
-        raise ConfigError(f"{path}: calibrates {found.model!r}, not {model!r}; calibrate again")
-    return found
+    if calibration.model != model:
+        raise ConfigError(f"{path}: calibrates {calibration.model!r}, not {model!r}; calibrate again")
+    return calibration

@@ -98,24 +98,25 @@ async def evaluate_async(
     _check_slices(context.gates, golden)
     baseline = find_baseline(settings, chosen)
     if chosen.baseline is not None:
-        found = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
-        context = msgspec.structs.replace(context, options=msgspec.structs.replace(chosen, **found))
+        # The reference by its id, since `latest` will be another run; without a baseline, nothing to confirm.
+        by_id = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
+        context = msgspec.structs.replace(context, options=msgspec.structs.replace(chosen, **by_id))
     if context.options.confirm:
         from answerkey.runs.verdicts import check_confirm
 
         check_confirm(context)
-    given, target = target, choose_target(target, settings, questions=questions, options=chosen)
-    async with context.target(target) as opened:
+    chatbot = choose_target(target, settings, questions=questions, options=chosen)
+    async with context.target(chatbot) as opened:
         # Only once the target answers: a mistyped one leaves no store behind.
         store = open_configured_store(settings, chosen.store)
-        spec = target if isinstance(target, str) else None
+        spec = chatbot if isinstance(chatbot, str) else None
         if chosen.reuse:
             from answerkey.runs.resume import ask_with_reuse
 
             run = await ask_with_reuse(context, store, golden, opened, spec)
         else:
             run = await ask_run(context, store, golden, opened, new_run(context, opened, spec, golden))
-        notes = [*_default_notes(questions, given, settings), *_reading_notes(golden)]
+        notes = [*_default_notes(questions, target, settings), *_reading_notes(golden)]
         if chosen.baseline is not None and baseline is None:
             notes.append(f"baseline {chosen.baseline!r} does not exist yet: nothing was compared")
         run = msgspec.structs.replace(run, warnings=(*run.warnings, *notes))
@@ -144,9 +145,7 @@ def resume(
     from answerkey.runs.resume import resume_run
 
     settings = settings or load_settings()
-    opened_store = open_configured_store(settings, store, create=False)
-    info = opened_store.find_run(run)
-    options = _continued(info.options, settings, judge, budget)
+    opened_store, info, options = _stored_run(run, settings, store, judge, budget)
     context = make_context(options, settings, scorers=scorers, progress=progress)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
 
@@ -244,9 +243,7 @@ def ab(
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     if resume is not None:
-        store = open_configured_store(settings, chosen.store, create=False)
-        info = store.find_run(resume)
-        continued = _continued(info.options, settings, judge, chosen.budget)
+        store, info, continued = _stored_run(resume, settings, chosen.store, judge, chosen.budget)
         context = make_context(continued, settings, scorers=scorers, progress=progress)
         parsed = _experiment_gates(context, gates)
         return wait_for(resume_experiment(context, info, store)).with_gates(parsed)
@@ -316,9 +313,7 @@ def faults(
     chosen = make_options(settings, options, changes)
     check_fault_gates(gates)
     if resume is not None:
-        store = open_configured_store(settings, chosen.store, create=False)
-        info = store.find_run(resume)
-        continued = _continued(info.options, settings, judge, chosen.budget)
+        store, info, continued = _stored_run(resume, settings, chosen.store, judge, chosen.budget)
         outcome = FaultOutcome(**quality_arguments(continued.scoring, settings))
         context = make_context(continued, settings, scorers=[*scorers, outcome], progress=progress)
         return with_fault_gates(wait_for(resume_faults(context, info, store)), gates)
@@ -369,9 +364,9 @@ def score_replies(
 
     `fields` maps fields of the rows: field → JMESPath. With `keep` or a `name`, the scored log is stored as a run.
     """
-    from answerkey.runs.logs import LogScoring
+    from answerkey.runs.logs import LogScoring, score_judged_log, score_log, store_log
 
-    settings = settings or load_settings()
+    settings, progress = settings or load_settings(), progress or NO_PROGRESS
     keep = keep or name is not None
     how = how or LogScoring()
     paths = [input_path(path) for path in ([replies] if isinstance(replies, str | Path) else replies)]
@@ -387,43 +382,28 @@ def score_replies(
     context = make_context(
         msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
     )
-    golden = None if questions is None else golden_set(questions, settings)
-    if golden is not None:
-        context.grader.check_questions(golden)
-        golden, _ = with_truth(golden, settings)
-        context.grader.set_questions(golden)
-    opened = open_configured_store(settings, store) if keep or context.judge is not None else None
+    grader, judge_of_log = context.grader, context.judge
+    golden = None
+    if questions is not None:
+        golden, context = _prepared(context, golden_set(questions, settings))
+    opened = open_configured_store(settings, store) if keep or judge_of_log is not None else None
     with nullcontext() if opened is None or keep else opened:
-        run = _scored_log(paths, context, opened, golden, how, progress or NO_PROGRESS)
+        if judge_of_log is None or opened is None:
+            run = score_log(paths, grader=grader, questions=golden, how=how, progress=progress)
+        else:
+            scoring_log = score_judged_log(
+                paths,
+                grader=grader,
+                judge=judge_of_log,
+                store=opened,
+                questions=golden,
+                how=how,
+                progress=progress,
+            )
+            run = wait_for(scoring_log)
     if keep and opened is not None:
-        from answerkey.runs.logs import store_log
-
         run = store_log(run, opened, name, golden)
     return _with_gates(run, context)
-
-
-def _scored_log(
-    paths: Sequence[Path],
-    context: RunContext,
-    store: "SqlStore | None",
-    golden: QuestionSet | None,
-    how: "LogScoring",
-    progress: Progress,
-) -> Run:
-    """Grade recorded replies, with a judge if there is one."""
-    grader = context.grader
-    if context.judge is None or store is None:
-        from answerkey.runs.logs import score_log
-
-        return score_log(paths, grader=grader, questions=golden, how=how, progress=progress)
-    from answerkey.runs.logs import score_judged_log
-
-    judge = context.judge
-    return wait_for(
-        score_judged_log(
-            paths, grader=grader, judge=judge, store=store, questions=golden, how=how, progress=progress
-        )
-    )
 
 
 # Measures of `score --qrels` when none is named.
@@ -496,22 +476,32 @@ def _reading_notes(golden: QuestionSet) -> Iterator[str]:
 def _with_questions(
     context: RunContext, questions: QuestionsLike | None, chosen: Options
 ) -> tuple[QuestionSet, RunContext]:
-    """The chosen questions of the golden set, checked and with their computed expectations."""
-    golden = select_questions(golden_set(questions, context.settings, chosen.map), chosen)
+    """The chosen questions of a golden set, prepared for asking."""
+    return _prepared(context, select_questions(golden_set(questions, context.settings, chosen.map), chosen))
+
+
+def _prepared(context: RunContext, golden: QuestionSet) -> tuple[QuestionSet, RunContext]:
+    """A golden set, checked and with its computed expectations."""
     context.grader.check_questions(golden)
     golden, truth = with_truth(golden, context.settings)
     context.grader.set_questions(golden)
     return golden, msgspec.structs.replace(context, truth=truth)
 
 
-def _continued(own: Options, settings: Settings, judge: JudgeChange | None, budget: float | None) -> Options:
-    """The options of a run that is continued: its own, with another judge or budget, and the prices of today."""
-    return msgspec.structs.replace(
+def _stored_run(
+    reference: str, settings: Settings, store: str | None, judge: JudgeChange | None, budget: float | None
+) -> "tuple[SqlStore, RunInfo, Options]":
+    """A run to continue: its store, and its options with the given judge and budget and the configured prices."""
+    opened = open_configured_store(settings, store, create=False)
+    info = opened.find_run(reference)
+    own = info.options
+    options = msgspec.structs.replace(
         own,
         judge=_changed_judge(judge, own.judge),
         budget=own.budget if budget is None else budget,
         prices=settings.prices or own.prices,
     )
+    return opened, info, options
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:

@@ -143,13 +143,13 @@ def _make_judge(options: Options, settings: Settings) -> "Judge | None":
 
 def make_options(settings: Settings, options: Options | None, changes: Mapping[str, Any]) -> Options:
     """The configured options or `options`, with `changes` by field name."""
-    given = dict(changes)
-    if "judge" in given:
+    fields = dict(changes)
+    if "judge" in fields:
         base = settings.judge if options is None else options.judge
-        given["judge"] = judge_settings(given["judge"], base)
+        fields["judge"] = judge_settings(fields["judge"], base)
     if options is None:
-        return settings.options(**given)
-    return msgspec.structs.replace(options, **given) if given else options
+        return settings.options(**fields)
+    return msgspec.structs.replace(options, **fields) if fields else options
 
 
 def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSettings:
@@ -292,8 +292,8 @@ def _matches(question: Question, condition: str) -> bool:
     field = field.strip()
     negated = field.endswith("!")
     field = field.removesuffix("!")
-    wanted = {value.strip() for value in values.split(",")}
-    return bool(wanted & _values(question, field)) != negated
+    accepted = {value.strip() for value in values.split(",")}
+    return bool(accepted & _values(question, field)) != negated
 
 
 def _values(question: Question, field: str) -> set[str]:

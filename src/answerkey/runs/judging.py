@@ -88,20 +88,20 @@ def calibrate_stored(
     """
     mark = info.pass_mark if pass_mark is None else pass_mark
     labelled = _labelled_in_store(store, info, labels, mark)
-    found = calibrate_judge(*labelled, half_width=half_width)
+    calibration = calibrate_judge(*labelled, half_width=half_width)
     if base is not None:
-        found = _with_base(labelled, _labelled_in_store(store, base, base_labels, mark), half_width)
+        calibration = _with_base(labelled, _labelled_in_store(store, base, base_labels, mark), half_width)
     if info.judge is not None:
         record = CalibrationRecord(
             at=now(),
-            source=found.source,
-            labelled=found.labelled,
-            agreement=found.agreement.value,
-            kappa=None if found.kappa is None else found.kappa.value,
+            source=calibration.source,
+            labelled=calibration.labelled,
+            agreement=calibration.agreement.value,
+            kappa=None if calibration.kappa is None else calibration.kappa.value,
         )
         judge = msgspec.structs.replace(info.judge, calibration=record)
         store.update_run(msgspec.structs.replace(info, judge=judge))
-    return found
+    return calibration
 
 
 def _with_base(
@@ -151,18 +151,18 @@ def align_stored(
         return align(before, labelled), None
     values, verdicts = asyncio.run(_grade_again(store, info, judge, set(labelled.right)))
     after = msgspec.structs.replace(before, values=values, verdicts=verdicts)
-    found = align(before, labelled, after, record.rubric_versions)
+    alignment = align(before, labelled, after, record.rubric_versions)
     version = RubricVersion(
         at=now(),
         model=" + ".join(judge.settings.models),
         rubric=judge.rubric.record,
         labels=labelled.source,
-        tuning=found.tuning,
-        held_out=found.held_out,
+        tuning=alignment.tuning,
+        held_out=alignment.held_out,
     )
     record = msgspec.structs.replace(record, rubric_versions=(*record.rubric_versions, version))
     store.update_run(msgspec.structs.replace(info, judge=record))
-    return found, version
+    return alignment, version
 
 
 async def _grade_again(
@@ -179,8 +179,8 @@ async def _grade_again(
     verdicts: dict[Key, Sequence[Mapping[str, Any]]] = {}
     for trial, turns in zip(trials, graded, strict=True):
         key, scores = (trial.question.id, trial.number), [turn[0] for turn in turns]
-        known = [score.value for score in scores if score.value is not None]
-        values[key] = math.fsum(known) / len(known) if known else None
+        values_of_turns = [score.value for score in scores if score.value is not None]
+        values[key] = math.fsum(values_of_turns) / len(values_of_turns) if values_of_turns else None
         verdicts[key] = verdicts_in(scores[-1].details)
     if all(value is None for value in values.values()) and graded:
         raise UsageError(f"the judge graded none of the labelled replies: {graded[0][0][0].reason}")
@@ -231,16 +231,16 @@ def _read_sentences(paths: Iterable[Path]) -> Iterator[tuple[Trial, SentenceLabe
                 trial = reader.trial(row, index)
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
-            given: Any = row.get("sentences")
-            if not isinstance(given, list) or not all(
-                isinstance(one, dict) and "text" in one for one in given
+            sentences: Any = row.get("sentences")
+            if not isinstance(sentences, list) or not all(
+                isinstance(one, dict) and "text" in one for one in sentences
             ):
                 raise InputError("has no 'sentences': [{text, supported}]", path=path, line=line)
             yield (
                 trial,
                 [
                     (str(one["text"]), one["supported"])
-                    for one in given
+                    for one in sentences
                     if isinstance(one.get("supported"), bool)
                 ],
             )
@@ -252,9 +252,9 @@ def calibrate_entailment(paths: Iterable[Path], model: str, folder: Path = Path(
     verdicts: list[tuple[bool, float | None]] = []
     for trial, labels in _read_sentences(paths):
         sentences = [text for text, _ in labels]
-        found = verify_sentences(encoder, trial.question, trial.replies[-1], sentences=sentences)
-        held = {text: probability for text, probability, _ in found}
-        verdicts += [(supported, held.get(text)) for text, supported in labels]
+        verified = verify_sentences(encoder, trial.question, trial.replies[-1], sentences=sentences)
+        probabilities = {text: probability for text, probability, _ in verified}
+        verdicts += [(supported, probabilities.get(text)) for text, supported in labels]
     return calibrate_sentences(model, verdicts)
 
 
@@ -278,15 +278,15 @@ def _by_sentence(
 ) -> Iterator[tuple[bool, float | None]]:
     """A sentence is supported if all its claims are; without a claim it has no verdict."""
     words = [_content(text) for text, _ in labels]
-    held: dict[int, bool] = {}
+    support: dict[int, bool] = {}
     for claim in claims if labels else ():
-        said = _content(claim["claim"])
-        shared = [len(said & one) / (len(one) or 1) for one in words]
+        claimed = _content(claim["claim"])
+        shared = [len(claimed & one) / (len(one) or 1) for one in words]
         nearest = max(range(len(labels)), key=shared.__getitem__)
         if shared[nearest] > 0:
-            held[nearest] = held.get(nearest, True) and claim["supported"]
+            support[nearest] = support.get(nearest, True) and claim["supported"]
     for index, (_, supported) in enumerate(labels):
-        yield supported, float(held[index]) if index in held else None
+        yield supported, float(support[index]) if index in support else None
 
 
 def _content(text: str) -> set[str]:
@@ -302,14 +302,16 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
     if not pairs:
         raise UsageError("the runs have no question in common that both answered")
     paid_by = f"{base.id}:{candidate.id}"
-    kept = SqlJudgements(store)
+    cache = SqlJudgements(store)
     with store_executor() as executor:
         async with open_judging(
-            judge, run_id=paid_by, store=kept, executor=executor, canaries=False
+            judge, run_id=paid_by, store=cache, executor=executor, canaries=False
         ) as session:
             panel, rubric = session.panel, judge.pair_rubric
-            known = judge.canaries.pair if judge.settings.canaries else ()
-            canaries = asyncio.create_task(ask_pair_canaries(panel, rubric, known, f"canary/{paid_by}"))
+            canary_pairs = judge.canaries.pair if judge.settings.canaries else ()
+            canaries = asyncio.create_task(
+                ask_pair_canaries(panel, rubric, canary_pairs, f"canary/{paid_by}")
+            )
             verdicts = await asyncio.gather(*(judge_pair(panel, pair, rubric) for pair in pairs))
             tested = await canaries
             record = session.record()

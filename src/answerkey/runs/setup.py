@@ -89,7 +89,7 @@ async def ask_once(
     expressions = {part: str(where) for part, where in as_dict(table.get("reply")).items()}
     reply = trial.reply
     places = find_places(raw, reply, expressions)
-    found = configuration_error([trial])
+    problem = configuration_error([trial])
     # The body of an error is not an example of a reply.
     readable = reply.failure is None or reply.failure.kind in ("malformed", "null", "empty")
     card = trial.scorecard if isinstance(question, Question) else None
@@ -102,7 +102,7 @@ async def ask_once(
         unread=places.unread,
         proposed=propose_mapping(raw, case.asks[-1].question) if readable else {},
         scorecard=card,
-        misconfigured=None if found is None else found[0],
+        misconfigured=None if problem is None else problem[0],
     )
 
 
@@ -111,14 +111,14 @@ def read_by(result: AskResult, expressions: Mapping[str, str]) -> AskResult:
     mapped = reply_from_payload(result.raw, mapping=ReplyMapping(**expressions))
     reply = msgspec.structs.replace(mapped, timings=result.reply.timings)
     places = find_places(result.raw, reply, expressions)
-    found = configuration_error([Trial(result.question, replies=(reply,))])
+    problem = configuration_error([Trial(result.question, replies=(reply,))])
     return msgspec.structs.replace(
         result,
         reply=reply,
         read=places.read,
         unread=places.unread,
         proposed={},
-        misconfigured=None if found is None else found[0],
+        misconfigured=None if problem is None else problem[0],
     )
 
 
@@ -228,13 +228,13 @@ async def _try_bodies(
         table["body"] = body
         return await _ask(table, question, options)
 
-    wanted: dict[str, Any] = {}
+    required: dict[str, Any] = {}
     for _ in range(_MOST_CORRECTIONS):
-        corrected = _corrected_body(wanted, result.raw)
-        if not _is_refused(result) or corrected == wanted:
+        corrected = _corrected_body(required, result.raw)
+        if not _is_refused(result) or corrected == required:
             break
-        wanted = corrected
-        result = await attempt(wanted)
+        required = corrected
+        result = await attempt(required)
     for body in (
         *({name: _QUESTION, "conversation_id": _CONVERSATION} for name in _NAMES),
         {"messages": "{{messages}}"},
@@ -248,13 +248,13 @@ async def _try_bodies(
 def _corrected_body(body: Mapping[str, Any], refusal: Json) -> dict[str, Any]:
     """The body with what a FastAPI error asks for: missing fields, and objects where it had a text."""
     corrected: dict[str, Any] = deepcopy(dict(body))
-    named = [
+    problems = [
         (item.get("loc"), f"{item.get('type')} {item.get('msg')}")
         for item in as_dicts(as_dict(refusal).get("detail"))
     ]
     paths = [
         ([str(part) for part in path[1:]], "dict" in problem or "object" in problem)
-        for path, problem in named
+        for path, problem in problems
         if isinstance(path, list) and len(path) > 1 and path[0] == "body"
     ]
     for path, wants_object in paths:

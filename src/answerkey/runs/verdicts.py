@@ -134,8 +134,8 @@ def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo)
     base = store.find_run(comparison.base.id)
 
     def worded(changes: tuple[QuestionChange, ...]) -> tuple[QuestionChange, ...]:
-        shown = [_with_texts(change, store, base, candidate) for change in changes[:_MOST_WORDINGS]]
-        return (*shown, *changes[_MOST_WORDINGS:])
+        first = [_with_texts(change, store, base, candidate) for change in changes[:_MOST_WORDINGS]]
+        return (*first, *changes[_MOST_WORDINGS:])
 
     comparison = msgspec.structs.replace(
         comparison, flips=worded(comparison.flips), losses=worded(comparison.losses)
@@ -338,10 +338,10 @@ def _confirmation(
     controls: Repeats,
 ) -> Confirmation:
     again = [(change, candidate.get(change.id), base.get(change.id)) for change in changes]
-    known = [(change.kind, count) for change, count, _ in again if count is not None]
-    fell = Repeats(successes=[count for kind, count in known if kind != "fixed"], times=times)
+    counted = [(change.kind, count) for change, count, _ in again if count is not None]
+    fell = Repeats(successes=[count for kind, count in counted if kind != "fixed"], times=times)
     fixed = Repeats(
-        successes=[count for kind, count in known if kind == "fixed"], times=times, left_out=times
+        successes=[count for kind, count in counted if kind == "fixed"], times=times, left_out=times
     )
     groups = (fell, fixed, controls)
     varied = any(group.varied for group in groups)
