@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,10 @@ from hypothesis import HealthCheck, settings
 
 from answerkey import plugins
 from answerkey.scorers.own import OwnScorer
+
+# A shell starts background jobs with SIGINT ignored, which commands that the tests interrupt would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHECKOUT_STORE = Path(__file__).parents[1] / ".answerkey"
 # Time says something about the machine, not about the code: the first call of a process also imports what it needs.

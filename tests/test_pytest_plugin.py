@@ -37,10 +37,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *arguments: str, autoload: bool = False) -> "subprocess.CompletedProcess[str]":
+    """Run pytest with this plugin and xdist; with `autoload`, with every installed plugin, which takes seconds to load."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ANSWERKEY_", "PYTEST_"))}
+    plugins = () if autoload else ("-p", "answerkey.pytest_plugin", "-p", "xdist")
+    if not autoload:
+        env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugins, *arguments],
         cwd=folder,
         env=env,
         capture_output=True,
@@ -50,7 +54,8 @@ def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_each_question_is_an_item(folder: Path) -> None:
-    done = run(folder, "--answerkey", "golden.jsonl", "--answerkey-target", "bot.py:good", "-v")
+    target = ("--answerkey-target", "bot.py:good")
+    done = run(folder, "--answerkey", "golden.jsonl", *target, "-v", autoload=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20 passed" in done.stdout
     assert "golden.jsonl::q100 PASSED" in done.stdout
@@ -169,7 +174,7 @@ def test_the_plugin_loads_nothing_of_ours_until_it_is_used(folder: Path) -> None
         "import sys\n\n\ndef test_own():\n"
         "    assert {n for n in sys.modules if n.startswith('answerkey.')} == {'answerkey.pytest_plugin'}\n"
     )
-    done = run(folder)
+    done = run(folder, autoload=True)
     assert done.returncode == 0, done.stdout
 
 
