@@ -23,6 +23,33 @@ def run_answerkey(*arguments: object, cwd: Path, **options: Any) -> "subprocess.
 _PROGRAM = [sys.executable, "-m", "answerkey"]
 
 
+def test_several_targets_get_one_run_each_and_a_ranking(
+    command: Callable[..., Any], write_rows: Callable[..., Path], tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *GOLDEN)
+    (tmp_path / "bot.py").write_text(BOT + "\n\ndef lost(question):\n    return 'I like cats.'\n")
+    targets = ("--target", "bot.py:lost", "--target", "bot.py:answer")
+    run = ("run", "golden.jsonl", *targets, "--name", "bots", "--gate", "score >= 0.9")
+    done = command(*run, "-o", "ranking.html", "--json")
+    assert done.code == 1
+    ranked = done.document["runs"]
+    assert [(one["name"], one["rank"], one["score"]) for one in ranked] == [
+        ("bots-2", 1, 1.0),
+        ("bots-1", 2, 0.6),
+    ]
+    assert [one["gates"][0]["passed"] for one in ranked] == [True, False]
+    assert "bots-1" in (tmp_path / "ranking.html").read_text()
+    assert [row["name"] for row in command("runs", "--json").document["runs"]] == ["bots-2", "bots-1"]
+    shown = command(*run)
+    assert shown.code == 1
+    assert "2 runs, best first" in shown.out
+    assert command("run", "golden.jsonl", *targets, "-o", "x.csv").code == 2
+    assert "name different targets" in command("run", "golden.jsonl", *targets, *targets).err
+    away = command("run", "golden.jsonl", *targets[:2], "--target", "http://127.0.0.1:9/")
+    assert away.code == 3
+    assert "127.0.0.1:9" in away.err
+
+
 def test_a_configured_target_is_found_from_any_folder(
     command: Callable[..., Any], write_rows: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -46,7 +46,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @questions_argument
-@flag("--target T", "Chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …")
+@flag(
+    "--target T",
+    "Chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL … Several: one run each, and a ranking.",
+    "targets",
+    multiple=True,
+)
 @ends_with_run("asking")
 @asking_flags(
     "Name of the run, for other commands.",
@@ -90,6 +95,7 @@ def run(
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
       answerkey run golden.jsonl --target http://localhost:8000/chat --traces
       answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "worse == 0"
+      answerkey run golden.jsonl --target openai:gpt-4o-mini --target ollama:llama3.2 -o ranking.html
     """
     from answerkey.runs.api import evaluate
 

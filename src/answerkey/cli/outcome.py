@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from time import monotonic
@@ -17,7 +17,7 @@ import msgspec
 
 from answerkey.cli.flags import json_flag, output_flag
 from answerkey.config import Settings, load_settings
-from answerkey.errors import TargetUnreachableError
+from answerkey.errors import TargetUnreachableError, UsageError
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.runs.progress import NoProgress, Progress, RunningScore
 
@@ -64,7 +64,10 @@ def answers(command: Callable[..., Answer]) -> Callable[..., Any]:
 
 
 def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., Any]]:
-    """Add `-o` and `--json` to a command that returns a run, and print it; the command gets `settings` and `progress`."""
+    """Add `-o` and `--json` to a command that returns a run, and print it; the command gets `settings` and `progress`.
+
+    A command with several `targets` is called once with each, as `target`, and the runs are ranked.
+    """
 
     def add(command: Callable[..., Run]) -> Callable[..., Any]:
         @wraps(command)
@@ -72,6 +75,13 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
             from answerkey.report.files import check_output
 
             settings = load_settings()
+            targets = values.pop("targets", None)
+            if targets is not None and len(targets) > 1:
+                progress = progress_for_terminal(quiet=as_json, doing=doing)
+                make_run = partial(command, *args, settings=settings, progress=progress)
+                return _conclude_ranking(make_run, targets, values, outputs=outputs, as_json=as_json)
+            if targets is not None:
+                values["target"] = targets[0] if targets else None
             for path in outputs:
                 check_output(path, _input_files(settings, **values))
             if outputs:
@@ -127,6 +137,46 @@ def conclude(make_run: Callable[[], Run], *, outputs: Sequence[Path] = (), as_js
         _print_error(next(iter(run.summary.unscored)))
         return TargetUnreachableError.exit_code
     return 0 if run.passed else 1
+
+
+def _conclude_ranking(
+    make_run: Callable[..., Run],
+    targets: Sequence[str],
+    values: dict[str, Any],
+    *,
+    outputs: Sequence[Path],
+    as_json: bool,
+) -> int:
+    """Make a run of each target, then print and write their ranking; returns the exit code."""
+    from answerkey.comparison.run_ranking import rank
+    from answerkey.report.sheets import check_sheet_output, ranking_sheet, write_sheet
+    from answerkey.report.terminal_texts import print_ranking
+
+    for path in outputs:
+        check_sheet_output(path)
+    if len(set(targets)) < len(targets):
+        raise UsageError("two targets are the same; name different targets")
+    name, runs = values.pop("name", None), []
+    with interruptible(), reserved_stdout(for_document=as_json) as stdout:
+        for number, target in enumerate(targets, start=1):
+            run = make_run(target=target, name=name and f"{name}-{number}", **values)
+            if run.misconfigured:
+                raise TargetUnreachableError(f"target {target}: {next(iter(run.summary.unscored))}")
+            runs.append(run)
+        gates = {run.id: run.gates for run in runs}
+        ranking = rank(runs)
+        ranked = tuple(msgspec.structs.replace(one, gates=gates[one.id]) for one in ranking.runs)
+        ranking = msgspec.structs.replace(ranking, runs=ranked)
+        document = msgspec.to_builtins(ranking)
+        if as_json:
+            _write_document(document, stdout)
+    for path in outputs:
+        write_sheet(ranking_sheet(ranking), document, path)
+    if not as_json:
+        print_ranking(ranking)
+    for run in runs:
+        _notify(run)
+    return 0 if all(run.passed for run in runs) else 1
 
 
 def _notify(run: Run) -> None:
