@@ -55,6 +55,8 @@ _NUMERIC = lazy(
     # 2024-08-15, 2024/08; not 2240.10, which is a number.
     r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})"
     r"(?:(?P<s1>[-/.])(?P<m>[01]?[0-9])(?P=s1)(?P<d>[0-3]?[0-9])|[-/](?P<m2>[01]?[0-9]))"
+    # 2026年11月23日
+    r"|(?P<y4>[12][0-9]{3})年(?P<m4>[01]?[0-9])月(?:(?P<d4>[0-3]?[0-9])日)?"
     # 08/2024
     r"|(?P<m3>0?[1-9]|1[0-2])/(?P<y3>(?:19|20)[0-9]{2})"
     r"|(?P<a>[0-3]?[0-9])(?P<s2>[-/.])(?P<b>[0-3]?[0-9])(?P=s2)(?P<y2>[12][0-9]{3}|[0-9]{2}))(?![0-9/])"
@@ -125,15 +127,11 @@ def _read_dates(text: str) -> Iterator[Date]:
         name = month.upper().replace("İ", "I").lower()
         yield Date(_full_year(year), _MONTHS[name], int(day) if day else None, *found.span())
     for found in _NUMERIC.finditer(text):
-        if found["y"] or found["y3"]:
-            month_value = int(found["m"] or found["m2"] or found["m3"])
+        if year := found["y"] or found["y3"] or found["y4"]:
+            month_value = int(found["m"] or found["m2"] or found["m3"] or found["m4"])
+            day = found["d"] or found["d4"]
             if 1 <= month_value <= 12:
-                yield Date(
-                    int(found["y"] or found["y3"]),
-                    month_value,
-                    int(found["d"]) if found["d"] else None,
-                    *found.span(),
-                )
+                yield Date(int(year), month_value, int(day) if day else None, *found.span())
             continue
         date = _day_and_month(int(found["a"]), int(found["b"]), _full_year(found["y2"]), found.span())
         if date is not None:

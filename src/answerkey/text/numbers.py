@@ -31,7 +31,7 @@ NUMBER_PATTERN = (
 _NUMBER = lazy(NUMBER_PATTERN)
 # A text that is nothing but a number: the same body, its sign and currency before, a currency or percent sign after.
 _ONLY = lazy(
-    rf"\s*(?P<sign>[-+\u2212]?)\s*[{CURRENCY_SIGNS}]?\s*(?P<sign2>[-+\u2212]?)(?P<body>"
+    rf"\s*(?P<sign>[-+\u2212\u2013]?)\s*[{CURRENCY_SIGNS}]?\s*(?P<sign2>[-+\u2212\u2013]?)(?P<body>"
     + NUMBER_PATTERN.replace(r"\1", r"\4")
     + rf"|\.[0-9]++)\s*[{CURRENCY_SIGNS}%]?\s*"
 )
@@ -40,7 +40,8 @@ _EUROPEAN = lazy(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3})
 _ASCII_DROPPED = b",. '_"
 _WIDE_DROPPED = [separator.encode() for separator in _SPACES + "’" if not separator.isascii()]
 _DROP_SEPARATORS = str.maketrans("", "", "," + _SPACES + "'’_")
-_MINUS = "-\u2212"
+# A hyphen, a minus, and the dash that many keyboards give for it.
+_MINUS = "-\u2212\u2013"
 _SIGN_CONTEXT = frozenset(" \t\n\r([{=:;,/\u00a0\u202f\"'“‘*|>" + CURRENCY_SIGNS)
 
 
@@ -146,6 +147,9 @@ def _sign_start(text: str, start: int) -> int | None:
     if at >= 0 and text[at] in CURRENCY_SIGNS:
         at -= 1
     if at < 0 or text[at] not in _MINUS:
+        return None
+    # "10 –15" is a range.
+    if text[at] == "\u2013" and text[max(0, at - 2) : at].rstrip()[-1:].isdigit():
         return None
     return at if at == 0 or text[at - 1] in _SIGN_CONTEXT else None
 
@@ -354,13 +358,14 @@ _AMOUNT = lazy(
     NUMBER_PATTERN.replace("[0-9]", r"[0-9](?:(?<![^\W_].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
     + r"(?:,[0-9]{1,2}(?![0-9]))?"
 )
-_BEFORE = lazy(r"(?<![^\W_])([-\u2212])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
+_BEFORE = lazy(r"(?<![^\W_])(?<!\d )([-\u2212\u2013])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
 # How a sign or currency ends.
-_LEADS = frozenset("-\u2212$€£¥₹DRPF")
+_LEADS = frozenset("-\u2212\u2013$€£¥₹DRPF")
 # Minutes after midnight: 17:30, 5:30 pm, 5 p.m., 13h20, 18 Uhr.
 _CLOCK = lazy(
-    r"(?<![0-9.,:/-])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?)(?P<m>[0-5][0-9]))?(?![0-9:])"
-    r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?|\s?(?P<mark>uhr|h|o['’]clock)\b)?",
+    r"(?<![0-9.,:/-])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?|\s?uhr\s)(?P<m>[0-5][0-9]))?(?![0-9:])"
+    r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?|\s?(?P<mark>uhr|h|o['’]clock)\b)?"
+    r"(?: in the (?P<day>morning|afternoon|evening)\b)?",
     re.IGNORECASE,
 )
 # What may follow a number: a space or hyphen and a word or sign.
@@ -484,6 +489,12 @@ def _in_digits(text: str, match: re.Match[str]) -> Quantity:
     if text[start - 1 : start] in _LEADS or text[start - 2 : start - 1] in _LEADS:
         before = _BEFORE.search(text, max(0, start - 5), start)
         sign, money = (before[1], before[2]) if before is not None else (None, None)
+        if sign and not money and text[start - 1].isspace():
+            # "- 5 apples" is an item of a list; "Total - 5" may have a dash.
+            begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t" + _MINUS)
+            values = _readings(match[0], False)
+            both = values if begins_line or sign == "\u2013" else (*values, *_readings(match[0], True))
+            return _with_tail(text, start, end, both, None)
         start = start if before is None or not (sign or money) else before.start()
     quantity = _with_tail(text, start, end, _readings(match[0], bool(sign)), money)
     if text[start - 1 : start] == "(" and text[quantity.end : quantity.end + 1] == ")":
@@ -526,6 +537,11 @@ _SPOKEN_SIGN = lazy(
 )
 
 
+def _half_of(day: str | None) -> str:
+    """a for the morning, p for later; empty: not said."""
+    return "" if day is None else "a" if day.lower() == "morning" else "p"
+
+
 def _spoken_times(text: str) -> Iterator[Quantity]:
     for match in _SPOKEN_TIME.finditer(text) if _SPOKEN_SIGN.search(text) else ():
         if match["named"]:
@@ -534,9 +550,7 @@ def _spoken_times(text: str) -> Iterator[Quantity]:
             continue
         name = (match["hour"] or match["alone"]).lower()
         hour = _HOURS.get(name) or int(name)
-        half = (
-            match["half"] or {"morning": "a"}.get((match["day"] or "").lower(), match["day"] and "p")
-        ) or ""
+        half = match["half"] or _half_of(match["day"])
         hours = [hour % 12, hour % 12 + 12]
         if half:
             hours = [hour % 12 + (12 if half in "pP" else 0)]
@@ -550,7 +564,7 @@ def find_times(text: str) -> Iterator[Quantity]:
     """Every time of day, in digits or words, in minutes after midnight."""
     yield from _spoken_times(text)
     for match in _CLOCK.finditer(text) if _CLOCK_SIGN.search(text) else ():
-        half, minute = match["half"], match["m"]
+        half, minute = match["half"] or _half_of(match["day"]), match["m"]
         if not (half or match["mark"] or (minute and text[match.start("m") - 1] != ".")):
             continue
         hour = int(match["h"])
@@ -588,11 +602,11 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
     if tail is None or (tail[1].isalpha() and tail[1].lower() not in _TAILS):
         return Quantity(values, values, dimension, start, end)
     scale = SCALES.get(tail[1].lower())
-    if scale is not None and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] == "m"):
-        # A lone "m" may be metres: both readings stay.
+    if scale is not None and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] in "mM"):
+        # A lone "m" or "M" may be metres: both readings stay.
         scaled = tuple(value * 10.0**scale for value in values)
-        values = (*values, *scaled) if tail[1] == "m" and not money else scaled
-        if tail[1] != "m" or money:
+        values = (*values, *scaled) if tail[1] in "mM" and not money else scaled
+        if tail[1] not in "mM" or money:
             end = tail.end()
             tail = _TAIL.match(text, end, end + _TOO_LONG)
     if tail is None:
