@@ -223,6 +223,26 @@ def test_what_a_python_callable_returns_can_always_be_kept() -> None:
     msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
 
 
+def test_names_beside_a_transcript_do_not_hide_the_arguments_of_its_calls() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "search", "arguments": '{"q": "lease"}'}}
+    messages = [
+        {"role": "user", "content": "Who pays?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "assistant", "content": "The tenant."},
+    ]
+    for names in (["search"], ["search", "list"]):
+        reply = reply_from_payload({"tools_used": names, "messages": messages})
+        assert [*reply.tools_used] == names
+        assert reply.tool_calls[0].arguments == {"q": "lease"}
+
+
+@pytest.mark.parametrize("roles", [("User", "Assistant"), ("customer", "agent"), ("HUMAN", "AI")])
+def test_roles_as_people_write_them(roles: tuple[str, str]) -> None:
+    said = [{"role": role, "content": text} for role, text in zip(roles, ("Who?", "Me."), strict=True)]
+    reply = reply_from_payload({"messages": said})
+    assert (reply.text, reply.evidence.unread) == ("Me.", ())
+
+
 def test_messages_whose_text_is_under_text() -> None:
     said = [{"role": "user", "text": "Who pays?"}, {"role": "assistant", "text": "The tenant."}]
     for messages in (said, [{"role": "user", "content": "Who pays?"}, said[1]]):

@@ -52,13 +52,13 @@ from answerkey.transcripts.json_values import (
 # How a part is read.
 PartWord = Literal["text", "call", "result", "hosted", "ui-call", "source", "step", "thought", "aside"]
 
-# The values of `role`.
+# The values of `role`, in small letters.
 _ROLES: dict[str, Role] = by_word(
     {
-        "user": "user human ROLE_USER USER HUMAN",
-        "assistant": "assistant model ai bot agent ROLE_AGENT ASSISTANT chatbot CHATBOT tool-call MODEL AI",
-        "tool": "tool function TOOL tool-response ipython",
-        "system": "system developer SYSTEM activity",
+        "user": "user human role_user customer client",
+        "assistant": "assistant model ai bot agent role_agent chatbot tool-call",
+        "tool": "tool function tool-response ipython",
+        "system": "system developer activity",
     }
 )
 # The values of `type`, of `kind`, and the classes of messages that have no role: of LangChain, the Claude Agent SDK (as
@@ -213,7 +213,7 @@ def read_message(item: JsonObject) -> Message:
 
 def _role(item: JsonObject) -> Role | None:
     given = item.get("role")
-    return _ROLES.get(given) if type(given) is str else None
+    return (_ROLES.get(given) or _ROLES.get(given.lower())) if type(given) is str else None
 
 
 def _by_role(item: JsonObject, role: Role, items: PartWord | None) -> Message:

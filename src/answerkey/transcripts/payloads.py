@@ -120,6 +120,13 @@ def read_named(
         evidence = base.evidence
         if not tools_observed:
             tools_observed, calls = evidence.tools_observed, base.tool_calls
+        elif base.tool_calls and not any(call.arguments is not None or call.result_seen for call in calls):
+            # Mere names beside a transcript: they say which of its calls are meant, and the calls say more.
+            listed, shown = {call.name for call in calls}, {call.name for call in base.tool_calls}
+            calls = (
+                *[call for call in base.tool_calls if call.name in listed],
+                *[call for call in calls if call.name not in shown],
+            )
         if not sources_observed:
             sources_observed, sources = evidence.sources_observed, base.sources
         evidence = msgspec.structs.replace(
