@@ -430,7 +430,11 @@ def _read_openai_chat_calls(payload: JsonObject) -> Taken:
     message = as_dict(at(payload, "choices", 0, "message"))
     calls: list[ToolCall] = []
     sent_back: list[Json] = []
-    for place, item in enumerate(as_dicts(message.get("tool_calls"))):
+    made = as_dicts(message.get("tool_calls"))
+    if not made and as_dict(message.get("function_call")):
+        # Old servers have a single call in a field of its own.
+        made = [{"function": message["function_call"]}]
+    for place, item in enumerate(made):
         # A result needs the id of its call, which not every server sends.
         known: JsonObject = {**item, "id": as_str(item.get("id")) or f"call_{place}"}
         known.pop("index", None)

@@ -71,6 +71,19 @@ def test_addresses_as_people_write_them(address: str, asked: str) -> None:
     assert model.paths == [asked]
 
 
+@pytest.mark.parametrize("text", ["<think>5?\nNo.</think>\n\nFour.", "5?\nNo.\n</think>Four."])
+def test_thoughts_within_the_text_are_not_the_answer(text: str) -> None:
+    (reply,) = Model(completion({"content": text})).ask()
+    assert (reply.text, reply.reasoning) == ("Four.", "5?\nNo.")
+
+
+def test_a_call_in_the_old_form_is_made() -> None:
+    asked = completion({"content": None, "function_call": {"name": "fixed", "arguments": "{}"}})
+    model = Model(asked, completion({"content": "Four."}))
+    (reply,) = model.ask(tools=[{"name": "fixed", "result": 4}])
+    assert (reply.text, reply.tools_used) == ("Four.", ("fixed",))
+
+
 def test_the_loop_over_tools(tools: str) -> None:
     model = Model(
         calling(("add", '{"a": 2, "b": 3}'), ("wait", '{"text": "x"}')),

@@ -9,6 +9,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -45,6 +46,8 @@ from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_ev
 if TYPE_CHECKING:
     from answerkey.fault_points import FaultScope as _FaultScope
 
+# What a model thought, in its text: servers of open models leave it there, some without the first mark.
+_THOUGHT = re.compile(r"\s*(?:<think>)?(.*)</think>\s*", re.DOTALL)
 _CUT_OFF = "the call was cut off at the model's limit of tokens"
 
 
@@ -130,10 +133,15 @@ class ModelTurn:
         self._worked_ms += 1000 * (timed.ended - timed.started)
         self._usage = add_usage(self._usage, reply.usage)
         self._sources += reply.sources
+        text = reply.text
+        thought = _THOUGHT.match(text) if text else None
+        if text is not None and thought is not None:
+            self._thoughts.append(thought[1].strip())
+            text = text[thought.end() :]
         if reply.reasoning:
             self._thoughts.append(reply.reasoning)
-        if reply.text is not None and (not step.calls or reply.text.strip()):
-            self._text = reply.text
+        if text is not None and (not step.calls or text.strip()):
+            self._text = text
         # Calls that the provider made itself; a name without id or result is not a call.
         ours = {one.name for one in step.calls}
         hosted = [one for one in reply.tool_calls if one.name not in ours]
