@@ -1,28 +1,34 @@
 """Decides from a reply's text alone whether it is an error instead of an answer.
 
 1. Certain forms (`forms.py`) are charged.
-2. A reply without any word of failure is an answer, unless it breaks off. Like the forms, these words are looked for by finite
-   automata, and most replies need no more.
+2. A reply without any word of failure is an answer, unless it breaks off. One finite automaton looks for these words and
+   for marks of forms, another for all whole forms, and most replies need no more.
 3. A reply that is an error message through and through (`messages.py`) is charged unless the fitted model (`model.py`) finds
    that unlikely.
 4. The model charges a reply that reports a failure where it is surer than one false accusation in 200 answers; from one half on
    it suspects, which costs nothing.
 """
 
+from collections.abc import Callable, Sequence
+from functools import cache
+
 import msgspec
+import re2
 
 from answerkey.detect.forms import (
     DetectedFailure,
     body_fields,
     certain_form,
+    compile_set,
+    form_table,
     is_blank,
-    may_have_form,
     shortened,
     truncated_form,
+    whole_forms,
 )
-from answerkey.detect.messages import has_failure_word, has_few_unknown_words, read_message
+from answerkey.detect.messages import failure_words, has_few_unknown_words, read_message
 from answerkey.detect.model import Model, shipped_model
-from answerkey.text.normalise import lazy
+from answerkey.text.lazy import lazy
 
 __all__ = ["LEAST_LIKELY", "MOST_OTHERS", "SUSPECTED_FROM", "DetectedFailure", "detect_failure", "plain_text"]
 
@@ -34,6 +40,8 @@ _PLAIN_BELOW = 0.002
 # Most sentences that neither report nor accompany a failure in a reply that the model charges.
 MOST_OTHERS = 1
 _SURROGATE = lazy("[\ud800-\udfff]")
+# What a scan finds: a mark that each form inside a reply has, and a word of failure.
+_MARK, _FAILURE_WORD = 0, 1
 
 
 def detect_failure(text: str | None, model: Model | None = None) -> DetectedFailure | None:
@@ -43,7 +51,9 @@ def detect_failure(text: str | None, model: Model | None = None) -> DetectedFail
     stripped = plain_text(text)
     if is_blank(stripped):
         return DetectedFailure("empty", "the reply is empty", because=("empty",))
-    found = _decide(stripped, model)
+    encoded = stripped.encode()
+    hits, whole = _scan()(encoded) or (), whole_forms(encoded)
+    found = _decide(stripped, hits, whole, model) if hits or whole else truncated_form(stripped)
     if found is None or not found.end:
         return found
     offset = len(text) - len(text.lstrip())
@@ -56,14 +66,20 @@ def plain_text(text: str) -> str:
     return stripped if stripped.isascii() else _SURROGATE.sub("\ufffd", stripped.replace("’", "'"))
 
 
-def _decide(stripped: str, model: Model | None) -> DetectedFailure | None:
-    encoded = stripped.encode()
-    if may_have_form(encoded):
-        found = certain_form(stripped)
-        # The keys of a JSON body have said all there is to say about it.
-        if found is not None or body_fields(stripped) is not None:
-            return found
-    found = _by_words(stripped, model or shipped_model()) if has_failure_word(encoded) else None
+@cache
+def _scan() -> Callable[[bytes], list[int] | None]:
+    return compile_set(re2.Set.SearchSet, (form_table().inside_marks, failure_words()))
+
+
+def _decide(
+    stripped: str, hits: Sequence[int], whole: Sequence[int], model: Model | None
+) -> DetectedFailure | None:
+    found = certain_form(stripped, whole, _MARK in hits)
+    # The keys of a JSON body have said all there is to say about it.
+    if found is not None or (_MARK in hits and body_fields(stripped) is not None):
+        return found
+    if _FAILURE_WORD in hits:
+        found = _by_words(stripped, model or shipped_model())
     return found if found is not None and found.charged else truncated_form(stripped) or found
 
 

@@ -1,8 +1,8 @@
 """Certain forms: replies that are errors whatever the question was, as `forms.toml` lists them, and open ends."""
 
 import tomllib
-from collections.abc import Iterable
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -105,25 +105,16 @@ class Bodies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(call <= keys for call in self.raw_calls) and keys.isdisjoint({"answer", "response"})
 
 
-class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of `forms.toml`."""
 
     whole: tuple[Form, ...]
+    whole_with_mark: tuple[Form, ...]
     whole_unless: str
     inside: tuple[Form, ...]
     inside_unless: str
     inside_marks: str
     bodies: Bodies
-
-    @cached_property
-    def any_whole(self) -> Any:
-        """A quick test whether one of the whole forms may match."""
-        return compile_form(f"{_MARKS}(?:{_either(self.whole)}){_MARKS}")
-
-    @cached_property
-    def any_mark(self) -> Any:
-        """A quick test whether one of the forms inside may occur."""
-        return compile_form(self.inside_marks)
 
 
 @cache
@@ -136,15 +127,40 @@ def form_table() -> FormTable:
 @cache
 def compile_form(pattern: str, case: bool = False) -> Any:
     """A compiled RE2 pattern."""
+    return re2.compile(pattern, _options(case))
+
+
+def compile_set(
+    new_set: Callable[[Any], Any], patterns: Iterable[str]
+) -> Callable[[bytes], list[int] | None]:
+    """A function that gives the numbers of the patterns that a text in UTF-8 has, found in one pass."""
+    found = new_set(_options(case=False))
+    for pattern in patterns:
+        found.Add(pattern)
+    found.Compile()
+    match: Callable[[bytes], list[int] | None] = found.Match
+    return match
+
+
+def _options(case: bool) -> Any:
     options = re2.Options()
     options.case_sensitive, options.log_errors = case, False
     # Groups are never read; without them RE2 needs one pass.
     options.never_capture, options.max_mem = True, 64 << 20
-    return re2.compile(pattern, options)
+    return options
 
 
-def _either(forms: Iterable[Form]) -> str:
-    return "|".join(f"(?:{form.form})" for form in forms)
+@cache
+def _match_whole() -> Callable[[bytes], list[int] | None]:
+    forms = [f"(?-i:{form.form})" if form.case else f"(?:{form.form})" for form in form_table().whole]
+    return compile_set(re2.Set.FullMatchSet, [f"{_MARKS}{form}{_MARKS}" for form in forms])
+
+
+def whole_forms(encoded: bytes) -> tuple[int, ...]:
+    """The numbers of the whole forms that a reply in UTF-8, without spaces around it, has the shape of."""
+    if len(encoded) > 4 * _LONGEST_LINE:
+        return ()
+    return tuple(sorted(_match_whole()(encoded) or ()))
 
 
 def shortened(text: str, longest: int = 120) -> str:
@@ -158,18 +174,18 @@ def is_blank(stripped: str) -> bool:
     return not stripped or (not stripped[0].isalnum() and _NOTHING.fullmatch(stripped) is not None)
 
 
-def may_have_form(encoded: bytes) -> bool:
-    """A quick test whether a reply in UTF-8 may have one of the forms."""
-    table = form_table()
-    return table.any_mark.search(encoded) is not None or (
-        len(encoded) <= 4 * _LONGEST_LINE and table.any_whole.fullmatch(encoded) is not None
-    )
+def certain_form(stripped: str, whole: Sequence[int], has_mark: bool) -> DetectedFailure | None:
+    """The form that a reply without spaces around it has; None: its form says nothing.
 
-
-def certain_form(stripped: str) -> DetectedFailure | None:
-    """The form that a reply without spaces around it has; None: its form says nothing."""
+    `whole` are its `whole_forms`; `has_mark`: whether one of `inside_marks` occurs in it.
+    """
+    if not has_mark:
+        return _whole_form(stripped, whole, ())
     return (
-        _undecoded_form(stripped) or _body_form(stripped) or _whole_form(stripped) or _inside_form(stripped)
+        _undecoded_form(stripped)
+        or _body_form(stripped)
+        or _whole_form(stripped, whole, form_table().whole_with_mark)
+        or _inside_form(stripped)
     )
 
 
@@ -193,16 +209,17 @@ def _body_form(text: str) -> DetectedFailure | None:
     return None
 
 
-def _whole_form(text: str) -> DetectedFailure | None:
-    table = form_table()
-    if len(text) > _LONGEST_LINE or compile_form(table.whole_unless).search(text):
+def _whole_form(text: str, numbers: Sequence[int], with_mark: Sequence[Form]) -> DetectedFailure | None:
+    if len(text) > _LONGEST_LINE:
         return None
-    for form in table.whole:
-        if compile_form(f"{_MARKS}(?:{form.form}){_MARKS}", form.case).fullmatch(text) and not (
-            form.unless and compile_form(form.unless).search(text)
-        ):
-            return form.at(text, 0, len(text))
-    return None
+    table = form_table()
+    forms = [table.whole[number] for number in numbers]
+    forms += [form for form in with_mark if compile_form(f"{_MARKS}(?:{form.form}){_MARKS}").fullmatch(text)]
+    if not forms or compile_form(table.whole_unless).search(text):
+        return None
+    fitting = (form for form in forms if not form.unless or not compile_form(form.unless).search(text))
+    form = next(fitting, None)
+    return None if form is None else form.at(text, 0, len(text))
 
 
 def _inside_form(text: str) -> DetectedFailure | None:
@@ -250,9 +267,10 @@ def _open_end(text: str) -> str | None:
     """What is open at the end of a reply: a code fence, table row, list number, bracket, quote or sentence; None: nothing."""
     if "```" in text and text.count("```") % 2:
         return "open code fence"
-    lines = text.rstrip().split("\n")
-    last = lines[-1]
-    if len(lines) > 1:
+    last = text
+    if "\n" in text:
+        lines = text.split("\n")
+        last = lines[-1]
         above = next((line for line in reversed(lines[:-1]) if line.strip()), "")
         if last.lstrip().startswith("|") and above.count("|") > max(1, last.count("|")):
             return "open table row"

@@ -7,11 +7,10 @@ else. An answer about an error has other words, explains, or states a value.
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from answerkey.detect.forms import compile_form
 from answerkey.text.normalise import Remembered, lazy
 
 _LONGEST = 600
@@ -41,11 +40,6 @@ class Message(NamedTuple):
     # Whether all of it is an error message: surely, or unless the fitted model finds it unlikely.
     is_sure: bool
     is_likely: bool
-
-
-def has_failure_word(encoded: bytes) -> bool:
-    """Whether a reply in UTF-8 has a word without which no sentence reports a failure."""
-    return _lists().failure_word.search(encoded) is not None
 
 
 def has_few_unknown_words(text: str) -> bool:
@@ -150,18 +144,19 @@ class _Lists:
                     known = self.parts if language == "joined" else known
                     known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
 
-    @cached_property
-    def failure_word(self) -> Any:
-        """A word of one of the meanings that every failing sentence has."""
-        whole, beginnings, parts = (
-            "|".join(re.escape(word) for word, meanings in words.items() if meanings & _FAILING)
-            for words in (self.whole, self.beginnings, self.parts)
-        )
-        edge = r"[^\pL\pM\pN_]"
-        return compile_form(f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{parts}")
-
 
 _lists = cache(_Lists)
+
+
+def failure_words() -> str:
+    """An RE2 pattern of the words without which no sentence reports a failure."""
+    lists = _lists()
+    whole, beginnings, parts = (
+        "|".join(re.escape(word) for word, meanings in words.items() if meanings & _FAILING)
+        for words in (lists.whole, lists.beginnings, lists.parts)
+    )
+    edge = r"[^\pL\pM\pN_]"
+    return f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{parts}"
 
 
 def _look_up(word: str) -> _Word:
