@@ -1,9 +1,10 @@
 """QuestionTotals: what is known of one question's trials, mergeable from parts of a log in any order."""
 
+import marshal
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from answerkey.model.question import Question, group_of
@@ -122,17 +123,65 @@ def _slice_keys(slices: QuestionSlices) -> tuple[SliceKey, ...]:
     )
 
 
-class ColumnSum(NamedTuple):
-    """The sum of a column over some values, in fixed point, and how many there are."""
-
-    total: int
-    size: int
+# The sum of a column over some values, in fixed point, and how many there are.
+ColumnSum = tuple[int, int]
 
 
 def add_to_column(sums: dict[str, ColumnSum], column: str, total: int, size: int) -> None:
     """Add values with this sum to a column."""
     known = sums.get(column)
-    sums[column] = ColumnSum(total, size) if known is None else ColumnSum(known[0] + total, known[1] + size)
+    sums[column] = (total, size) if known is None else (known[0] + total, known[1] + size)
+
+
+_Value = TypeVar("_Value", QuestionSlices, TrialValues)
+# Different slices, and different values, that the questions of a block share; further ones are written with each question.
+_MOST_SHARED = 128
+
+
+class SharedValues:
+    """Slices and values of the questions of a block: most of them are those of many questions, which refer to them by number."""
+
+    def __init__(self) -> None:
+        self._slices: dict[QuestionSlices, int] = {}
+        self._values: dict[TrialValues, int] = {}
+
+    def packed(self) -> bytes:
+        """All of it in built-in types, packed."""
+        return marshal.dumps(
+            (list(map(tuple, self._slices)), [_plain_values(values) for values in self._values])
+        )
+
+    @staticmethod
+    def unpack(packed: bytes) -> tuple[list[QuestionSlices], list[TrialValues]]:
+        """The slices and values by their number."""
+        slices, values = marshal.loads(packed)  # noqa: S302  # our own table, which only its owner can write
+        return [QuestionSlices._make(one) for one in slices], [_values(one) for one in values]
+
+    def number_slices(self, slices: QuestionSlices) -> int | tuple[object, ...]:
+        """The number of slices; the slices themselves if there are too many different ones."""
+        number = _number(self._slices, slices)
+        return tuple(slices) if number is None else number
+
+    def number_values(self, values: TrialValues) -> int | tuple[object, ...]:
+        """The number of values; the values themselves if there are too many different ones."""
+        number = _number(self._values, values)
+        return _plain_values(values) if number is None else number
+
+
+def _number(known: dict[_Value, int], value: _Value) -> int | None:
+    number = known.get(value)
+    if number is None and len(known) < _MOST_SHARED:
+        number = known[value] = len(known)
+    return number
+
+
+def _plain_values(values: TrialValues) -> tuple[object, ...]:
+    return tuple(values.names), values.score, values.values, values.cost
+
+
+def _values(plain: tuple[Any, ...]) -> TrialValues:
+    (components, metrics), score, values, cost = plain
+    return TrialValues(MeasureNames(components, metrics), score, values, cost)
 
 
 class QuestionTotals:
@@ -171,25 +220,28 @@ class QuestionTotals:
         self.numbers = array("i")
         self.indices: list[int] = []
 
-    def to_plain(self) -> tuple[object, ...]:
+    def to_plain(self, shared: SharedValues) -> tuple[object, ...]:
         """All of it in built-in types, which are written and read fastest."""
         return (
-            (self.id, self.group, self.first, self.text_checksum, self.has_several_texts, self.is_critical),
-            tuple(self.slices),
-            [
-                (tuple(names), score, values, cost, times)
-                for (names, score, values, cost), times in self.trials.items()
-            ],
-            {column: tuple(part) for column, part in self.sums.items()},
+            self.id,
+            self.group,
+            self.first,
+            self.text_checksum,
+            self.has_several_texts,
+            self.is_critical,
+            shared.number_slices(self.slices),
+            {shared.number_values(values): times for values, times in self.trials.items()},
+            self.sums,
             self.numbers.tobytes(),
             self.indices,
         )
 
     @classmethod
-    def from_plain(cls, plain: tuple[Any, ...]) -> "QuestionTotals":
-        """The totals that `to_plain` gave."""
+    def from_plain(
+        cls, plain: tuple[Any, ...], slices: Sequence[QuestionSlices], values: Sequence[TrialValues]
+    ) -> "QuestionTotals":
+        """The totals that `to_plain` gave, with the slices and values that it refers to."""
         totals = cls.__new__(cls)
-        head, slices, trials, sums, numbers, totals.indices = plain
         (
             totals.id,
             totals.group,
@@ -197,13 +249,16 @@ class QuestionTotals:
             totals.text_checksum,
             totals.has_several_texts,
             totals.is_critical,
-        ) = head
-        totals.slices = QuestionSlices._make(slices)
+            its_slices,
+            trials,
+            totals.sums,
+            numbers,
+            totals.indices,
+        ) = plain
+        totals.slices = slices[its_slices] if type(its_slices) is int else QuestionSlices._make(its_slices)
         totals.trials = {
-            TrialValues(MeasureNames._make(names), score, values, cost): times
-            for names, score, values, cost, times in trials
+            values[one] if type(one) is int else _values(one): times for one, times in trials.items()
         }
-        totals.sums = {column: ColumnSum._make(part) for column, part in sums.items()}
         totals.numbers = array("i", numbers)
         return totals
 
@@ -220,7 +275,7 @@ class QuestionTotals:
     def add(self, trial: Trial, index: int | None = None) -> None:
         """Count a scored trial; `index` is its position in a log whose results are kept."""
         values = TrialValues.of(trial)
-        self.trials[values] = self.trials.get(values, 0) + 1
+        self.trials[values] = self.trials.get(values, 0) + 1 if self.trials else 1
         if trial.number != UNNUMBERED:
             self.numbers.append(trial.number)
         elif index is not None:
@@ -248,7 +303,7 @@ class QuestionTotals:
         for values, times in other.trials.items():
             self.trials[values] = self.trials.get(values, 0) + times
         for column, part in other.sums.items():
-            add_to_column(self.sums, column, part.total, part.size)
+            add_to_column(self.sums, column, *part)
         self.numbers += other.numbers
         self.indices += other.indices
 
@@ -270,7 +325,7 @@ class QuestionTotals:
 
         def mean(name: str) -> float | None:
             column = columns.get(name)
-            return None if column is None else fixed_point_mean(column.total, column.size)
+            return None if column is None else fixed_point_mean(*column)
 
         means = tuple(mean(name) for name in (*names.components, *names.metrics))
         return TrialValues(names, mean(SCORE), means, mean(COST))

@@ -96,13 +96,13 @@ class ReplyCounts:
 
     def add_unit(self, sums: Mapping[str, ColumnSum], times: int = 1) -> None:
         """Count the sums of a unit, all of whose replies were counted; `times` units that are alike."""
-        for column, part in sums.items():
-            if part.size:
-                bounded = column == ERRORS and fixed_point_mean(part.total, part.size) <= 1
+        for column, (total, size) in sums.items():
+            if size:
+                bounded = column == ERRORS and fixed_point_mean(total, size) <= 1
                 moments = self.moments.get(column)
                 if moments is None:
                     moments = self.moments[column] = UnitMoments()
-                moments.add(part.total, part.size, times, bounded=bounded)
+                moments.add(total, size, times, bounded=bounded)
 
     def interval(self, column: str, replies: int) -> Interval | None:
         """The interval of a mean over this many replies; None where the units of some are not known."""
@@ -396,6 +396,15 @@ class _Cell(NamedTuple):
     values: TrialValues
 
 
+class _CellCount:
+    """How many questions are alike, where the first of them is, and the counts of their replies."""
+
+    __slots__ = ("first", "replies", "times")
+
+    def __init__(self, first: int, replies: ReplyCounts) -> None:
+        self.times, self.first, self.replies = 0, first, replies
+
+
 class Tally:
     """Adds up trials, and the questions that they belong to."""
 
@@ -405,8 +414,8 @@ class Tally:
         self._critical = CriticalCounts()
         # Counted reply by reply, by the slices of their question.
         self._replies: dict[QuestionSlices, ReplyCounts] = {}
-        # Questions that are units themselves: how many are alike. Questions by their group, with their sums over replies.
-        self._cells: Counter[_Cell] = Counter()
+        # Questions that are units themselves. Questions by their group, with their sums over replies.
+        self._cells: dict[_Cell, _CellCount] = {}
         self._groups: dict[str, list[tuple[_Cell, Mapping[str, ColumnSum]]]] = {}
         # Questions that were folded, by their slices.
         self._questions: dict[QuestionSlices, QuestionCounts] = {}
@@ -427,31 +436,36 @@ class Tally:
 
     def add_question(self, totals: QuestionTotals) -> None:
         """Count a question, all of whose trials were counted."""
-        cell = _Cell(totals.slices, totals.mean())
-        names, first = cell.values.names, totals.first
+        cell, first = _Cell(totals.slices, totals.mean()), totals.first
         if totals.is_critical:
             self._critical.add(totals, cell.values, self.pass_mark)
-        self._first_names[names] = min(self._first_names.get(names, first), first)
-        self._first_slices[cell.slices] = min(self._first_slices.get(cell.slices, first), first)
         if totals.group is not None:
+            self._note_first(cell, first)
             self._groups.setdefault(totals.group, []).append((cell, totals.sums))
             return
-        self._cells[cell] += 1
-        counts = self._replies.get(cell.slices)
-        if counts is None:
-            # A later part of a log may say that the question is in other slices.
-            counts = self._replies[cell.slices] = ReplyCounts()
-        counts.add_unit(totals.sums)
+        count = self._cells.get(cell)
+        if count is None:
+            # A later part of a log may say that the question is in other slices than its replies.
+            replies = self._replies.setdefault(cell.slices, ReplyCounts())
+            count = self._cells[cell] = _CellCount(first, replies)
+        count.times += 1
+        count.first = min(count.first, first)
+        count.replies.add_unit(totals.sums)
         if len(self._cells) > _MOST_CELLS:
             self._fold_cells()
 
+    def _note_first(self, cell: _Cell, first: int) -> None:
+        names, slices = cell.values.names, cell.slices
+        self._first_names[names] = min(self._first_names.get(names, first), first)
+        self._first_slices[slices] = min(self._first_slices.get(slices, first), first)
+
     def merge(self, other: "Tally") -> None:
         """Add what another has counted; the questions of one group must all be in one of them."""
+        other._fold_cells()
         self.whole.merge(other.whole)
         self._critical.merge(other._critical)
         for slices, counts in other._replies.items():
             self._replies.setdefault(slices, ReplyCounts()).merge(counts)
-        self._cells.update(other._cells)
         for group, questions in other._groups.items():
             self._groups.setdefault(group, []).extend(questions)
         for slices, questions_counted in other._questions.items():
@@ -464,8 +478,6 @@ class Tally:
             self._first_names[names] = min(self._first_names.get(names, first), first)
         for slices, first in other._first_slices.items():
             self._first_slices[slices] = min(self._first_slices.get(slices, first), first)
-        if len(self._cells) > _MOST_CELLS:
-            self._fold_cells()
 
     def close_groups(self) -> None:
         """Sum up the groups: no more of their questions will come."""
@@ -476,13 +488,15 @@ class Tally:
                 for key in (OVERALL, *cell.slices.listed()):
                     unit = sums.setdefault(key, {})
                     for column, part in columns.items():
-                        add_to_column(unit, column, part.total, part.size)
+                        add_to_column(unit, column, *part)
             for key, unit in sums.items():
                 self._grouped_replies.setdefault(key, ReplyCounts()).add_unit(unit)
         self._groups.clear()
 
     def _fold_cells(self) -> None:
-        for (slices, values), times in self._cells.items():
+        for cell, count in self._cells.items():
+            (slices, values), times = cell, count.times
+            self._note_first(cell, count.first)
             counts = self._questions.get(slices)
             if counts is None:
                 counts = self._questions[slices] = QuestionCounts()
@@ -512,7 +526,7 @@ class Tally:
             counts.units += 1
             for column, part in unit.items():
                 bounded = (key, column) not in unbounded
-                counts.moments(column).add(part.total, part.size, bounded=bounded)
+                counts.moments(column).add(*part, bounded=bounded)
 
     def summary(self, planned: int | None, unanswered: int = 0) -> Summary:
         """All of it; without a plan, everything there is was planned, and a reply to each unanswered question."""

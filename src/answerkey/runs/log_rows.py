@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
@@ -26,7 +27,7 @@ from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import BadRow, Block
-from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LowScore, pack_questions
+from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LowScore, PackedQuestions
 from answerkey.scorers.grader import Grader, GraderRecipe
 from answerkey.transcripts.fields import read_calls
 from answerkey.transcripts.json_values import read_duration, safe_text
@@ -304,6 +305,18 @@ WORST_LISTED = 20
 _BATCH = 2000
 
 
+@contextmanager
+def paused_garbage_collection() -> Iterator[None]:
+    """Rows make no reference cycles: looking for them in all that a block holds would take a third of the time."""
+    collects_garbage = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects_garbage:
+            gc.enable()
+
+
 class LogPlan(msgspec.Struct, frozen=True, kw_only=True):
     """All that scoring a block takes, besides the block."""
 
@@ -329,19 +342,13 @@ class BlockScorer:
 
     def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
         """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the index of each row."""
-        # Rows make no reference cycles: looking for them in all that a block holds would take a third of the time.
-        collects_garbage = gc.isenabled()
-        gc.disable()
-        try:
+        with paused_garbage_collection():
             collector = BlockCollector(self._plan, block)
             trials = self.trials(block, collector)
             while rows := list(islice(trials, _BATCH)):
                 for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
                     collector.add(trial, row.index)
             return collector.part()
-        finally:
-            if collects_garbage:
-                gc.enable()
 
     def _scored_batch(
         self, rows: Sequence[LoggedTrial], block: Block, before_row: Callable[[int], None] | None
@@ -465,7 +472,7 @@ class BlockCollector:
         )
         return BlockPart(
             summary,
-            pack_questions(totals for _, totals in self._questions.values()),
+            PackedQuestions.of(totals for _, totals in self._questions.values()),
             self._results,
             self._block.row_checksums(),
         )

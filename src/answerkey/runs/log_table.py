@@ -15,7 +15,7 @@ from zlib import crc32
 import msgspec
 
 from answerkey.errors import StoreFullError
-from answerkey.model.question_totals import QuestionTotals
+from answerkey.model.question_totals import QuestionTotals, SharedValues
 from answerkey.model.scorecard import Trial
 from answerkey.model.tally import Tally
 from answerkey.runs.log_files import BadRow
@@ -29,6 +29,7 @@ _MAX_AGE_SECONDS = 7 * 24 * 3600
 _TABLES = """
 CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS shared (block INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS row_checksums (block INTEGER PRIMARY KEY, checksums BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS results
     (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, score REAL, packed BLOB NOT NULL);
@@ -82,21 +83,30 @@ class BlockResult(NamedTuple):
     packed: bytes
 
 
-def pack_questions(questions: Iterable[QuestionTotals]) -> dict[int, bytes]:
-    """Totals by partition, packed: the questions of a unit are all in one partition."""
-    partitions: dict[int, list[tuple[object, ...]]] = {}
-    for totals in questions:
-        partition = crc32(totals.unit.encode("utf-8", "replace")) % _PARTITIONS
-        partitions.setdefault(partition, []).append(totals.to_plain())
-    return {partition: marshal.dumps(plain) for partition, plain in partitions.items()}
+class PackedQuestions(msgspec.Struct, frozen=True):
+    """The totals of a block's questions, by partition: the questions of a unit are all in one partition."""
+
+    # What the questions of all partitions refer to by number.
+    shared: bytes
+    partitions: dict[int, bytes]
+
+    @classmethod
+    def of(cls, questions: Iterable[QuestionTotals]) -> "PackedQuestions":
+        """Pack the totals of questions."""
+        shared = SharedValues()
+        partitions: dict[int, list[tuple[object, ...]]] = {}
+        for totals in questions:
+            partition = crc32(totals.unit.encode("utf-8", "replace")) % _PARTITIONS
+            partitions.setdefault(partition, []).append(totals.to_plain(shared))
+        packed = {partition: marshal.dumps(plain) for partition, plain in partitions.items()}
+        return cls(shared.packed(), packed)
 
 
 class BlockPart(msgspec.Struct):
     """All that comes of one block; plain data, so that any process can make it."""
 
     summary: BlockSummary
-    # Partition → the totals of its questions, packed.
-    questions: dict[int, bytes]
+    questions: PackedQuestions
     results: list[BlockResult]
     # Of each row, sorted; see `Block.row_checksums`.
     row_checksums: bytes = b""
@@ -148,7 +158,7 @@ class LogTable:
     def _delete_block(self, number: int) -> None:
         with self._database as database:
             database.execute("DELETE FROM blocks WHERE number = ?", (number,))
-            for table in ("totals", "results", "row_checksums"):
+            for table in ("totals", "shared", "results", "row_checksums"):
                 database.execute(f"DELETE FROM {table} WHERE block = ?", (number,))  # noqa: S608  # our own names
 
     def add(self, part: BlockPart) -> None:
@@ -159,8 +169,9 @@ class LogTable:
             with self._database as database:
                 database.executemany(
                     "INSERT INTO totals VALUES (?, ?, ?)",
-                    [(partition, number, packed) for partition, packed in part.questions.items()],
+                    [(partition, number, packed) for partition, packed in part.questions.partitions.items()],
                 )
+                database.execute("INSERT INTO shared VALUES (?, ?)", (number, part.questions.shared))
                 database.executemany(
                     "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
                     [
@@ -178,15 +189,20 @@ class LogTable:
 
     def questions(self) -> Iterator[list[QuestionTotals]]:
         """Every question with all of its trials, in lists that hold whole units."""
+        shared = {
+            block: SharedValues.unpack(packed)
+            for block, packed in self._rows("SELECT block, packed FROM shared")
+        }
         for (partition,) in self._rows("SELECT DISTINCT partition FROM totals ORDER BY partition"):
-            merged: dict[tuple[str, str], QuestionTotals] = {}
-            for (packed,) in self._rows("SELECT questions FROM totals WHERE partition = ?", partition):
-                for plain in marshal.loads(packed):  # noqa: S302  # our own table, which only its owner can write
-                    totals = QuestionTotals.from_plain(plain)
-                    known = merged.get((totals.unit, totals.id))
-                    if known is None:
-                        merged[totals.unit, totals.id] = totals
-                    else:
+            merged: dict[tuple[str | None, str], QuestionTotals] = {}
+            rows = self._rows("SELECT block, questions FROM totals WHERE partition = ?", partition)
+            for block, packed in rows:
+                slices, values = shared[block]
+                for plain in marshal.loads(packed):  # noqa: S302
+                    totals = QuestionTotals.from_plain(plain, slices, values)
+                    key = totals.group, totals.id
+                    known = merged.setdefault(key, totals)
+                    if known is not totals:
                         known.merge(totals)
             yield list(merged.values())
 

@@ -43,6 +43,7 @@ from answerkey.runs.log_rows import (
     LoggedTrial,
     LogPlan,
     ResultForm,
+    paused_garbage_collection,
 )
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
 from answerkey.runs.progress import Progress, RunningScore
@@ -59,7 +60,7 @@ _FEW_BLOCKS = 3
 # A smaller log is scored again faster than a journal is read.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised when journals of earlier code cannot be read.
-_JOURNAL_VERSION = 9
+_JOURNAL_VERSION = 10
 _IDS_NAMED = 3
 # A first block with at least this many rows shows whether the mapping works.
 _ENOUGH_ROWS = 1000
@@ -281,11 +282,12 @@ class LogRun:
         self._bad.sort(key=lambda block: block[0])
         self._check_gradable()
         questions = _QuestionCount(self.plan, self._blocks.rows_read)
-        for some in self.table.questions():
-            for totals in some:
-                self._tally.add_question(totals)
-                questions.add(totals)
-            self._tally.close_groups()
+        with paused_garbage_collection():
+            for some in self.table.questions():
+                for totals in some:
+                    self._tally.add_question(totals)
+                    questions.add(totals)
+                self._tally.close_groups()
         unanswered = len(self.plan.questions or ()) - questions.answered
         summary = self._tally.summary(None, unanswered=unanswered)
         summary = with_key_quality(summary, self._questions, self._scoring, self.info, None)
@@ -399,6 +401,8 @@ class _QuestionCount:
         self.answered += totals.first < self._golden
         if totals.has_several_texts:
             self._ambiguous.append(totals.id)
+        if not totals.numbers and not totals.indices:
+            return
         used = sorted(totals.numbers)
         repeated = sum(one == other for one, other in pairwise(used))
         if repeated:
