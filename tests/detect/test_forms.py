@@ -3,10 +3,14 @@
 import pytest
 
 from answerkey.detect.detector import detect_failure
-from answerkey.detect.forms import Form, form_table
+from answerkey.detect.forms import Form, compile_form, form_table
 
 TABLE = form_table()
-ROWS = [(form, example) for form in (*TABLE.whole, *TABLE.inside) for example in form.examples]
+ROWS = [
+    (form, example)
+    for form in (*TABLE.whole, *TABLE.whole_with_mark, *TABLE.inside)
+    for example in form.examples
+]
 
 
 @pytest.mark.parametrize(("form", "example"), ROWS, ids=[example[:40] for _, example in ROWS])
@@ -95,3 +99,10 @@ def test_open_ends_are_truncated(reply: str) -> None:
 def test_a_missing_full_stop_is_nothing(reply: str) -> None:
     found = detect_failure(reply)
     assert found is None or not found.charged
+
+
+def test_each_form_with_a_mark_has_one() -> None:
+    mark = compile_form(TABLE.inside_marks)
+    for form in (*TABLE.whole_with_mark, *TABLE.inside):
+        for example in form.examples:
+            assert mark.search(example), example

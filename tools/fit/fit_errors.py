@@ -28,9 +28,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from answerkey.detect import detector
-from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text
+from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text, scan
 from answerkey.detect.forms import body_fields, certain_form, is_blank
-from answerkey.detect.messages import has_failure_word, read_message
+from answerkey.detect.messages import read_message
 from answerkey.detect.model import Model, Weights, clip, runs_of, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,14 +122,16 @@ def has_certain_form(text: str) -> bool:
     stripped = plain_text(text)
     if is_blank(stripped):
         return True
-    form = certain_form(stripped)
+    found = scan(stripped)
+    form = None if found is None else certain_form(stripped, found.whole, found.has_mark)
     return form is not None and form.charged
 
 
 def may_be_charged(text: str) -> bool:
     """Whether the model's threshold may charge a reply."""
     stripped = plain_text(text)
-    if not has_failure_word(stripped.encode()) or body_fields(stripped) is not None:
+    found = scan(stripped)
+    if found is None or not found.has_failure_word or body_fields(stripped) is not None:
         return False
     message = read_message(stripped)
     return message is not None and message.others <= MOST_OTHERS

@@ -9,8 +9,9 @@
    it suspects, which costs nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 import re2
@@ -40,8 +41,6 @@ _PLAIN_BELOW = 0.002
 # Most sentences that neither report nor accompany a failure in a reply that the model charges.
 MOST_OTHERS = 1
 _SURROGATE = lazy("[\ud800-\udfff]")
-# What a scan finds: a mark that each form inside a reply has, and a word of failure.
-_MARK, _FAILURE_WORD = 0, 1
 
 
 def detect_failure(text: str | None, model: Model | None = None) -> DetectedFailure | None:
@@ -51,9 +50,7 @@ def detect_failure(text: str | None, model: Model | None = None) -> DetectedFail
     stripped = plain_text(text)
     if is_blank(stripped):
         return DetectedFailure("empty", "the reply is empty", because=("empty",))
-    encoded = stripped.encode()
-    hits, whole = _scan()(encoded) or (), whole_forms(encoded)
-    found = _decide(stripped, hits, whole, model) if hits or whole else truncated_form(stripped)
+    found = _decide(stripped, model)
     if found is None or not found.end:
         return found
     offset = len(text) - len(text.lstrip())
@@ -67,18 +64,37 @@ def plain_text(text: str) -> str:
 
 
 @cache
-def _scan() -> Callable[[bytes], list[int] | None]:
+def _automaton() -> Callable[[bytes], list[int] | None]:
     return compile_set(re2.Set.SearchSet, (form_table().inside_marks, failure_words()))
 
 
-def _decide(
-    stripped: str, hits: Sequence[int], whole: Sequence[int], model: Model | None
-) -> DetectedFailure | None:
-    found = certain_form(stripped, whole, _MARK in hits)
+class Scan(NamedTuple):
+    """What finite automata find in a reply."""
+
+    # Whether one of the marks occurs in it that each form inside a reply has.
+    has_mark: bool
+    # Whether it has a word without which no sentence reports a failure.
+    has_failure_word: bool
+    # The numbers of its whole forms.
+    whole: tuple[int, ...]
+
+
+def scan(stripped: str) -> Scan | None:
+    """Scan a reply without spaces around it; None: nothing is found in it."""
+    encoded = stripped.encode()
+    hits, whole = _automaton()(encoded), whole_forms(encoded)
+    return Scan(0 in hits, 1 in hits, whole) if hits else Scan(False, False, whole) if whole else None
+
+
+def _decide(stripped: str, model: Model | None) -> DetectedFailure | None:
+    hits = scan(stripped)
+    if hits is None:
+        return truncated_form(stripped)
+    found = certain_form(stripped, hits.whole, hits.has_mark)
     # The keys of a JSON body have said all there is to say about it.
-    if found is not None or (_MARK in hits and body_fields(stripped) is not None):
+    if found is not None or (hits.has_mark and body_fields(stripped) is not None):
         return found
-    if _FAILURE_WORD in hits:
+    if hits.has_failure_word:
         found = _by_words(stripped, model or shipped_model())
     return found if found is not None and found.charged else truncated_form(stripped) or found
 

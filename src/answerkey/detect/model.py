@@ -44,14 +44,16 @@ class Model:
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
         words = clip(stripped).lower().split()
-        return self.weigh(words, dict.fromkeys(shapes_of(stripped, words), 1.0))
+        shapes = self.weights.shapes
+        return self._logistic(words, sum([shapes.get(name, 0) for name in shapes_of(stripped, words)]))
 
     def weigh(self, words: Sequence[str], features: Mapping[str, float]) -> float:
         """The probability by a reply's words in lower case and its other features."""
-        total = sum(map(self._words.__getitem__, words)) / sqrt(len(words))
         shapes = self.weights.shapes
-        for name, value in features.items():
-            total += shapes.get(name, 0) * value
+        return self._logistic(words, sum([shapes.get(name, 0) * value for name, value in features.items()]))
+
+    def _logistic(self, words: Sequence[str], other: float) -> float:
+        total = sum(map(self._words.__getitem__, words)) / sqrt(len(words)) + other
         return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
 
 

@@ -130,15 +130,6 @@ def is_number(expectation: Expectation) -> bool:
     )
 
 
-@lru_cache(maxsize=65536)
-def _search_form(keyword: str) -> tuple[str, bool]:
-    """A keyword in lower case and plain typography, and whether a reply may write it with other quotes, dashes or spaces."""
-    form = plain_typography(keyword.lower())
-    if form.isspace():
-        return "", False
-    return form, not PLAIN_TYPOGRAPHY.isdisjoint(form)
-
-
 # What may be between the digits of one number.
 _SEPARATORS = frozenset(",.:'’_\u00a0\u2009\u202f")
 
@@ -199,12 +190,13 @@ class ReplyText:
 
     def find_text(self, keyword: str, numeric: bool, whole: bool) -> Match:
         """Find a text."""
-        form, has_typography = _search_form(keyword)
-        if not form:
+        form = plain_typography(keyword.lower())
+        if not form or form.isspace():
             return EMPTY
         text = self.lowered
         at = text.find(form)
-        if at < 0 and has_typography and not text.isascii():
+        if at < 0 and not text.isascii() and not PLAIN_TYPOGRAPHY.isdisjoint(form):
+            # The reply may write it with other quotes, dashes or spaces.
             text = self._plain
             at = text.find(form)
         if whole and at >= 0 and _is_numeric(keyword):

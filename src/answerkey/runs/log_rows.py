@@ -343,12 +343,16 @@ class BlockScorer:
     def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
         """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the index of each row."""
         with paused_garbage_collection():
-            collector = BlockCollector(self._plan, block)
-            trials = self.trials(block, collector)
-            while rows := list(islice(trials, _BATCH)):
-                for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
-                    collector.add(trial, row.index)
-            return collector.part()
+            # What it needed is freed before garbage is collected again.
+            return self._score(block, before_row)
+
+    def _score(self, block: Block, before_row: Callable[[int], None] | None) -> BlockPart:
+        collector = BlockCollector(self._plan, block)
+        trials = self.trials(block, collector)
+        while rows := list(islice(trials, _BATCH)):
+            for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
+                collector.add(trial, row.index)
+        return collector.part()
 
     def _scored_batch(
         self, rows: Sequence[LoggedTrial], block: Block, before_row: Callable[[int], None] | None
