@@ -292,8 +292,10 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
             "notify.smtp": SmtpSettings,
             "judge.prices": Price,
         }.get("judge.prices" if inside.startswith("prices") else inside, model)
-        fields = inner.__struct_fields__
-        close = get_close_matches(name, fields, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(fields))}"
+        # A field may have another name in the file.
+        names = dict(zip(inner.__struct_fields__, inner.__struct_encode_fields__, strict=True))
+        close = get_close_matches(name, [*names, *names.values()], n=1)
+        known = ", ".join(sorted(names.values()))
+        hint = f"; did you mean {names.get(close[0], close[0])!r}?" if close else f"; known: {known}"
         return f"{where}unknown setting {name!r}{f' in [{inside}]' if inside else ''}{hint}"
     return f"{where}{section + ' ' if section else ''}{message.replace('`$.', '`')}"

@@ -149,3 +149,6 @@ def test_mistakes_in_the_settings_are_one_line(tmp_path: Path) -> None:
     configure(tmp_path, '[notify]\nwebhok = "http://x"\n')
     with pytest.raises(ConfigError, match=r"unknown setting 'webhok' in \[notify\]; did you mean 'webhook'"):
         load_settings(tmp_path)
+    configure(tmp_path, '[notify.smtp]\nhost = "localhost"\nsender = "a@example.com"\nto = []\n')
+    with pytest.raises(ConfigError, match=r"'sender' in \[notify.smtp\]; did you mean 'from'"):
+        load_settings(tmp_path)

@@ -154,6 +154,16 @@ def test_personal_data_is_listed(draft: Callable[..., Any]) -> None:
     assert all(part in shown for part in ("jane@example.com", "970 555 0199", "Jane Doering"))
 
 
+def test_a_list_says_how_often_each_question_was_asked(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    write_rows("golden.jsonl", GOLDEN, OTHER)
+    Path("asked.csv").write_text("query;count\nHow much is parking?;30\nRent of unit A?;10\n")
+    document = command("draft", "asked.csv", "--questions", "golden.jsonl", "--json").document
+    assert (document["coverage"]["questions"], document["coverage"]["distinct"]) == (40, 2)
+    assert document["holes"] == [{"count": 30, "failures": 0, "examples": ["How much is parking?"]}]
+
+
 def test_a_later_turn_is_read_with_the_first_question(
     draft: Callable[..., Any], command: Callable[..., Any]
 ) -> None:

@@ -267,6 +267,8 @@ def draft(
     texts = [database_url(path) or str(path) for path in sources]
     traffic = QuestionSources(texts, settings, sql=sql, fields=fields, store=store)
     drafted = draft_cases(traffic, golden, settings)
+    if questions is None and not settings.questions:
+        click.echo("note: compared with the golden set of the demo; add --questions FILE", err=True)
     if output is not None:
         _write_rows(output, drafted.drafts, f"{len(drafted.drafts)} drafts")
     if traffic.unreadable:

@@ -68,7 +68,9 @@ def why_sheet(why: Why) -> Sheet:
 def causes_sheet(causes: Causes) -> Sheet:
     """Why one run lost points."""
     tables = (*_group_tables(causes.groups, causes.lost), _slice_table(causes.slices, "score lower"))
-    lost = f"{causes.lost:.1f} points lost in {count(causes.questions, 'question')}"
+    lost = "No points were lost"
+    if causes.questions:
+        lost = f"{causes.lost:.1f} points lost in {count(causes.questions, 'question')}"
     return Sheet(lost, (), (), tuple(table for table in tables if table.rows), subject="Why")
 
 

@@ -57,6 +57,8 @@ PRODUCTION, FEEDBACK = "production", "feedback"
 _LISTS = (".md", ".markdown", ".txt")
 # Columns of a log with a person's verdict.
 _VERDICTS = ("feedback", "rating", "thumbs", "verdict")
+# Columns of a list of questions with how often each was asked.
+_COUNTS = ("count", "frequency")
 _LISTED_PROBLEMS = 3
 # Replies kept of a question that is not covered, and examples listed of a hole.
 _REPLIES, _EXAMPLES = 3, 5
@@ -104,6 +106,8 @@ class RealQuestion(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     # The first question of its conversation, if it is a later turn.
     opening: str = ""
+    # How often it was asked.
+    count: int = 1
     # File and line, run, or the id of a production reply.
     source: str
     reply: Reply | None = None
@@ -154,7 +158,7 @@ class QuestionSources:
             yield RealQuestion(text=str(row["question"]), source=f"{path}: question {number}", category=text)
 
     def _of_logs(self, paths: Sequence[Path]) -> Iterator[RealQuestion]:
-        reader = RowReader(None, keep=_VERDICTS, registry=self._settings.scorer_registry)
+        reader = RowReader(None, keep=(*_VERDICTS, *_COUNTS), registry=self._settings.scorer_registry)
         rows = 0
         for block in LogBlocks(log_files(paths), self._fields or self._settings.map, paths, self._sql):
             for row in reader.read(block):
@@ -208,16 +212,26 @@ def _of_trial(trial: Trial, where: str, *, has_reply: bool) -> Iterator[RealQues
     """Each turn with its reply."""
     question = trial.question
     turns: Sequence[Question] = question.turns or (question,)
-    disliked = trial.origin is not None and any(map(_is_negative, (trial.origin.columns or {}).values()))
+    columns = {} if trial.origin is None else trial.origin.columns or {}
+    disliked = any(_is_negative(columns.get(name)) for name in _VERDICTS)
+    # Beside a reply the column may count anything.
+    counts = [] if has_reply else [columns[name] for name in _COUNTS if name in columns]
     for number, turn in enumerate(turns):
         reply = trial.replies[number] if has_reply and number < len(trial.replies) else None
         yield RealQuestion(
             text=turn.question,
             opening=turns[0].question if number else "",
+            count=_count(counts[0]) if counts else 1,
             source=where,
             reply=reply,
             disliked=disliked,
         )
+
+
+def _count(value: object) -> int:
+    """How often a question was asked; once, if the cell is no positive whole number."""
+    text = str(value).strip()
+    return max(1, int(text)) if text.isdecimal() else 1
 
 
 def _is_negative(verdict: object) -> bool:
@@ -254,8 +268,8 @@ class _Entry:
         self.replies: list[tuple[RealQuestion, str]] = []
 
     def add(self, real: RealQuestion, problem: str) -> None:
-        self.count += 1
-        self.failures += bool(problem)
+        self.count += real.count
+        self.failures += real.count if problem else 0
         if real.reply is not None and self.similarity < SURE:
             self.replies.append((real, problem))
             self.replies.sort(key=lambda known: bool(known[1]))
