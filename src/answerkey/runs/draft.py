@@ -229,7 +229,7 @@ def _of_trial(trial: Trial, where: str, *, has_reply: bool) -> Iterator[RealQues
 
 
 def _count(value: object) -> int:
-    """How often a question was asked; once, if the cell is no positive whole number."""
+    """How often a question was asked; once, unless the cell is a positive whole number."""
     text = str(value).strip()
     return max(1, int(text)) if text.isdecimal() else 1
 
