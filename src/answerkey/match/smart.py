@@ -507,7 +507,14 @@ _SIMILAR = 0.85
 # Read once for all keywords of a reply.
 _dates = lru_cache(maxsize=2)(lambda text: [*find_dates(text), *find_short_dates(text)])
 _quantities = lru_cache(maxsize=2)(find_quantities)
-_AGAINST = [(index, name) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
+# What speaks against a keyword, by feature.
+_OBJECTIONS = {
+    "other_value": "another figure or date is in its place",
+    "other_name": "it is part of another name",
+    "better_elsewhere": "another sentence is closer to the question",
+    "not_found": "the reply says that something is not known",
+}
+_AGAINST = [(index, _OBJECTIONS[name]) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
 # The features of one way to say a keyword at one place of a reply; that way, the number of its first word, how it was recognised.
 Candidate = tuple[Values, Phrasing, int, str]
 
@@ -572,7 +579,7 @@ class SmartKeyword:
                 return Match(True, "smart:literal", *odd.span(), odd[0], "it is in the reply unchanged")
             return Match(False, "none", why=_why_not(best, highest, reply))
         if best is None:
-            return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
+            return Match(True, "smart:model", why="by its meaning as a whole")
         _, phrasing, position, way = best
         start, end = reply.span(position, position + (phrasing.size - 1 if way == "phrase" else 0))
         return Match(True, f"smart:{way}", start, end, reply.text[start:end], _because(best, highest))
@@ -610,10 +617,13 @@ def find_smart(
 
 
 def _because(best: Candidate, log_odds: float) -> str:
-    """The decision in words: how likely, for which way to say it, how much of it is there and what speaks against it."""
+    """The decision in words: how much of which way to say it is there, what speaks against it, and how likely it is said."""
     values, text = best[0], best[1].text
-    against = "".join([f", {name} {values[index]:g}" for index, name in _AGAINST if values[index]])
-    return f"“{text if len(text) <= 60 else text[:57] + '…'}” {log_odds:+.1f}: recall {values[0]:g}{against}"
+    share = "all" if values[0] >= 1 else f"{values[0]:.0%}"
+    shown = text if len(text) <= 60 else text[:57] + "…"
+    against = "".join([f"; {objection}" for index, objection in _AGAINST if values[index] > 0])
+    chance = 1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds))))
+    return f"{share} of “{shown}” is in the reply{against}; {chance:.0%} likely to be said"
 
 
 def _why_not(best: Candidate | None, log_odds: float, reply: Reply) -> str:
