@@ -236,6 +236,13 @@ def test_an_item_of_a_list_or_table_is_found(question: str, keyword: str, reply:
     assert says(keyword, reply, question)
 
 
+def test_a_title_does_not_end_a_sentence() -> None:
+    question = "When is the next appointment of patient 4711?"
+    assert says(
+        "Amsel", "The next appointment of patient 4711 is on Monday at 14:15 with Dr. Amsel.", question
+    )
+
+
 def test_what_is_there_word_for_word_is_rejected_for_a_named_reason() -> None:
     for reply, reason in [
         ("Is it in Denver?", "asked back"),

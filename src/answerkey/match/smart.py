@@ -183,6 +183,10 @@ _CONTRAST = re.compile(
     r"|mientras|sino|mentre|invece|mas|enquanto|maar|terwijl|men|mens|medan|mutta|ale|lecz|zaś|но|а|але|ama|fakat)\b)",
     re.IGNORECASE,
 )
+# Abbreviations that never end a sentence.
+_TITLES = frozenset(
+    "dr. mr. mrs. ms. mx. prof. st. mt. approx. incl. e.g. i.e. vs. bzw. ca. z.b. mme. mlle. sig. sra. dhr. mevr.".split()
+)
 _LIST_NUMBER = re.compile(r"[0-9]{1,3} !")
 _NO_MARKS = str.maketrans("", "", "\0?!")
 # Further places of a word are not looked at.
@@ -193,7 +197,7 @@ def _mark(chunk: str) -> str:
     """A chunk between spaces folded; behind it "?" and NUL if it ends a question, "!" and NUL if it ends another sentence, NUL
     if it ends a line; "," on the side where it is parted from the rest of its sentence.
     """
-    last = chunk.rstrip(_CLOSING)[-1:]
+    last = "" if chunk.lstrip("(").lower() in _TITLES else chunk.rstrip(_CLOSING)[-1:]
     ends = "\0" if last == "\0" else "?\0" if last in _ASKS else "!\0" if last in _ENDS else ""
     parted = chunk[-1] in _PARTS or chunk == "-"
     return "," * (chunk[0] in _OPENS) + folded_chunk(chunk) + (ends or "," * parted)
