@@ -185,7 +185,27 @@ _CONTRAST = re.compile(
 )
 # Abbreviations that never end a sentence.
 _TITLES = frozenset(
-    "dr. mr. mrs. ms. mx. prof. st. mt. approx. incl. e.g. i.e. vs. bzw. ca. z.b. mme. mlle. sig. sra. dhr. mevr.".split()
+    f"{word}."
+    for word in (
+        "dr",
+        "mr",
+        "mrs",
+        "ms",
+        "mx",
+        "prof",
+        "st",
+        "mt",
+        "approx",
+        "incl",
+        "e.g",
+        "i.e",
+        "vs",
+        "bzw",
+        "ca",
+        "z.b",
+        "sig",
+        "sra",
+    )
 )
 _LIST_NUMBER = re.compile(r"[0-9]{1,3} !")
 _NO_MARKS = str.maketrans("", "", "\0?!")
