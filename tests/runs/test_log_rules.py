@@ -73,8 +73,12 @@ def test_a_bad_row_near_the_top_does_not_stop_a_log(
         assert json.loads(written)["line"] == place + 1
 
 
-def test_rows_without_a_question_name_their_fields_and_the_maps_to_write(log: Path, command: Any) -> None:
-    done = command("score", "log.jsonl")
+@pytest.mark.parametrize("golden", [(), ("--questions", "golden.jsonl")])
+def test_rows_without_a_question_name_their_fields_and_the_maps_to_write(
+    log: Path, command: Any, write_rows: Any, golden: tuple[str, ...]
+) -> None:
+    write_rows("golden.jsonl", {"question": "Where?", "expected_keywords": ["Montrose"]})
+    done = command("score", "log.jsonl", *golden)
     assert done.code == 2
     assert done.err.strip() == (
         "answerkey: log.jsonl:1: has neither 'id' nor 'question' (the row has chat_id, user_message, bot_message, "

@@ -227,11 +227,11 @@ class RowReader:
         known = self._known(identity, text)
         if known is not None:
             return known
+        if identity is None and not isinstance(text, str) and not row.get("turns"):
+            raise ValueError(f"has neither 'id' nor 'question'{_fields_of(row)}; {propose_maps(row)}")
         if self._has_golden_set and _INLINE_FIELDS.isdisjoint(row):
             named = f"id {identity!r}" if identity is not None else "that question"
             raise ValueError(f"the golden set has no question with {named}; check --questions")
-        if identity is None and not isinstance(text, str) and not row.get("turns"):
-            raise ValueError(f"has neither 'id' nor 'question'{_fields_of(row)}; {propose_maps(row)}")
         fields = _question_fields(row, identity, text)
         question = self._parsed_once(
             str(identity or text), fields, lambda: parse_question(fields, registry=self._registry)

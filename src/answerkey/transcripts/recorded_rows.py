@@ -180,7 +180,7 @@ _ANSWER = re.compile(
     r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say"
 )
 _LIKE_A_QUESTION = re.compile(
-    r"question|query|prompt|ask|user_?(message|input|text|utterance)|^input|^user$|request"
+    r"question|query|prompt|ask|user_?(message|input|text|utterance|q\b)|^q$|^input|^user$|request"
 )
 # Fields that other people wrote, or that are about the reply.
 _NOT_ANSWER = re.compile(
