@@ -15,6 +15,8 @@ from answerkey.detect.model import Model, shipped_model
         ("Who signed the lease?", "There is no record of who signed the lease."),
         ("When was it sold?", "The sale date is not documented in any of the 22 files."),
         ("How much did we pay?", "I couldn't reach the database, so I can't tell you the amount."),
+        ("How much did we pay?", "n/a"),
+        ("Who signed the lease?", "Not available."),
         ("What does Jens earn?", "Salaries are confidential, so I can't share them."),
         ("Wann endet der Vertrag?", "Das Enddatum ist leider nicht hinterlegt."),
         ("Combien avons-nous payé ?", "Je n'ai pas pu consulter le compte, je ne peux pas vous le dire."),

@@ -36,6 +36,8 @@ _CONTRAST = re.compile(
 )
 _SENTENCE = re.compile(r"[^\n.!?。！？;]*(?:\.(?=[^\s.])[^\n.!?。！？;]*)*[.!?。！？;\n]*")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
+# Whole replies that decline, too short for the model.
+_BARE = re.compile(r"\W*(?:n/a|not available|not on (?:file|record))\W*", re.IGNORECASE)
 # Between a word that declines and a figure: what makes the figure a statement.
 _STATES = re.compile(r"[,:;=(\u2013\u2014$€£¥₹]")
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
@@ -103,6 +105,8 @@ def declines(question: str, reply: str | None, model: Model | None = None) -> bo
 
 def probability(question: str, reply: str, model: Model | None = None) -> float:
     """How likely a reply declines."""
+    if _BARE.fullmatch(reply):
+        return 1.0
     features = features_of(question, reply)
     if not features:
         return 0.0
