@@ -112,8 +112,9 @@ class BaseTarget(ABC):
     # The model and its address, by which the price is found.
     model: str | None = None
     base_url: str = ""
-    # Identifies the version of its instructions.
+    # Identify the versions of its instructions and of the tools that it is given.
     prompt_hash: str | None = None
+    tools_hash: str | None = None
     # Whether it can break a tool of the chatbot (`Ask.fault`) without a proxy.
     takes_faults: bool = False
 
@@ -166,6 +167,7 @@ class TargetWrapper(BaseTarget):
     model = _forwarded("model")
     base_url = _forwarded("base_url")
     prompt_hash = _forwarded("prompt_hash")
+    tools_hash = _forwarded("tools_hash")
     takes_faults = _forwarded("takes_faults")
 
     def __init__(self, target: BaseTarget) -> None:

@@ -80,10 +80,11 @@ def test_without_a_checkout_or_git_nothing_is_said(tmp_path: Path, monkeypatch: 
     assert words("bot.py:answer") == ""
 
 
-def test_a_model_has_its_name_and_the_hash_of_its_prompt() -> None:
+def test_a_model_has_its_name_and_the_hashes_of_its_prompt_and_tools() -> None:
+    common = {"openai": "small-1", "api_key": "k", "version": "12", "tags": ["canary"]}
     tables = {
-        name: {"openai": "small-1", "api_key": "k", "system": system, "version": "12", "tags": ["canary"]}
-        for name, system in (("a", "Be brief."), ("b", "Be kind."))
+        name: {**common, "system": system, "tools": [{"name": "add", "python": path}]}
+        for name, system, path in (("a", "Be brief.", "tools.py:add"), ("b", "Be kind.", "tools.py:add_all"))
     }
     first, second = (
         target_version(resolve_target(name, settings=tables), target_labels(name, tables))
@@ -91,6 +92,8 @@ def test_a_model_has_its_name_and_the_hash_of_its_prompt() -> None:
     )
     assert first.prompt_hash
     assert first.prompt_hash != second.prompt_hash
+    assert first.tools_hash
+    assert first.tools_hash != second.tools_hash
     assert first.words == f"12, small-1, prompt {first.prompt_hash}"
     assert target_labels("a", tables).tags == ("canary",)
 

@@ -107,9 +107,10 @@ class TargetVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     # Git commit of the code's folder, and whether the folder has uncommitted changes.
     commit: str | None = None
     changed: bool = False
-    # Name of a model target, and the hash of its system prompt.
+    # Name of a model target, and the hashes of its system prompt and of the tools that it is given.
     model: str | None = None
     prompt_hash: str | None = None
+    tools_hash: str | None = None
 
     @property
     def words(self) -> str:

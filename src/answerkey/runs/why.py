@@ -239,6 +239,7 @@ def _facts(base: RunInfo, candidate: RunInfo, comparison: Comparison) -> Iterato
     )
     yield _fact("model", *(one.model or "" for one in versions))
     yield _fact("prompt", *(one.prompt_hash or "" for one in versions))
+    yield _fact("tool schemas", *(one.tools_hash or "" for one in versions))
     latencies = [side.latency_ms or {} for side in (comparison.base, comparison.candidate)]
     if all(latencies):
         yield _fact("latency p50", *(f"{one['p50']:.0f} ms" for one in latencies))

@@ -449,8 +449,9 @@ class ModelTarget(BaseTarget):
         self.fingerprint = settings_hash(
             kind, msgspec.structs.replace(settings, base_url=safe_url(self.base_url), api_key=None)
         )
-        # Identifies the version of its instructions.
+        # Identify the versions of its instructions and of the tools that it is given.
         self.prompt_hash = None if settings.system is None else settings_hash("system", settings.system)[:10]
+        self.tools_hash = settings_hash("tools", settings.tools)[:10] if settings.tools else None
         self.settings = settings
         self._api = api
         # `stream` may also be written among the parameters.

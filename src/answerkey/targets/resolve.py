@@ -105,6 +105,7 @@ class TargetAdapter(BaseTarget):
             ("model", str),
             ("base_url", str),
             ("prompt_hash", str),
+            ("tools_hash", str),
             ("capacity", int),
             ("takes_faults", bool),
         ):
@@ -393,6 +394,7 @@ def target_version(target: BaseTarget, labels: TargetLabels) -> TargetVersion:
         changed=commit is not None and commit.changed,
         model=target.model,
         prompt_hash=target.prompt_hash,
+        tools_hash=target.tools_hash,
     )
 
 
