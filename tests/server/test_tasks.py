@@ -193,7 +193,7 @@ def test_three_versions_side_by_side(visit):
     visit.click(visit.button("Compare the marked runs"))
     expect(visit.page.get_by_role("heading", name="Best first")).to_be_visible()
     expect(visit.page.locator("#table-1").locator("..")).to_contain_text("response quality")
-    expect(visit.page.locator("[aria-sort]")).to_contain_text("Largest loss")
+    expect(visit.page.locator("[aria-sort]")).to_contain_text("Worst change")
 
 
 def test_a_reviewer_disagrees_where_they_read(visit):

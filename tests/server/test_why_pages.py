@@ -68,7 +68,7 @@ def test_a_comparison_opens_in_the_direction_of_its_verdict(client):
 def test_several_runs_have_one_table_with_columns_and_files(client):
     address = "/compare?base=good&run=bad&run=odd"
     page = client.get(address).text
-    assert "Largest loss" in page
+    assert "Worst change" in page
     assert "response quality" in page, "every figure of the command"
     rows = client.get(f"/api{address}").json["rows"]
     assert {row["id"] for row in rows[:4]} == {"q2", "q3", "q5", "q8"}, (

@@ -118,7 +118,7 @@ def audit(
       answerkey audit golden.jsonl -o proposals.jsonl
     """
     from answerkey.datasets.golden_sets import question_row
-    from answerkey.report.audit_text import print_audit
+    from answerkey.report.key_text import print_audit
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set
     from answerkey.runs.stored import recorded_trials
@@ -180,7 +180,7 @@ def truth(questions: Path | None, twin: Path | None) -> Answer:
     """
     if twin is not None:
         return _twin(questions, twin)
-    from answerkey.report.truth_text import print_truth
+    from answerkey.report.key_text import print_truth
     from answerkey.runs.context import golden_set
     from answerkey.runs.truth import compute_truth, truth_document
 

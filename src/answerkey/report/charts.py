@@ -25,7 +25,7 @@ _TIMES = 8
 _TINTS = ("accent", "A", "D", "violet", "C", "F")
 _WORDS: dict[str, Callable[[float], str]] = {
     "percent": score_percent,
-    "ms": milliseconds,
+    "ms": lambda value: milliseconds(value) if value else "0",
     "money": money,
     "count": "{:,.0f}".format,
 }

@@ -41,12 +41,11 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | N
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
     sheet = None if run.comparison is None else comparison_sheet(run.comparison)
-    # What changed is shown before the figures.
     changes = [] if sheet is None else [table for table in sheet.tables if table.wordy]
     trend = trend_table(run)
     tables = [] if trend is None else [trend]
     for part in report_template("report.html.j2").generate(
-        **_context(view), sheet=sheet, changes=changes, tables=tables, home=home
+        **_context(view), comparison=run.comparison, sheet=sheet, changes=changes, tables=tables, home=home
     ):
         file.write(part.encode("utf-8"))
 
@@ -250,7 +249,7 @@ def _write_run(store: SqlStore, folder: Path, run: _SiteRun) -> None:
 
 
 def _write_index(folder: Path, experiments: Sequence[_SiteExperiment]) -> None:
-    style = report_style() + compact_css(report_asset("charts.css") + report_asset("site.css"))
+    style = report_style() + compact_css(report_asset("charts.css"))
     page = report_template("site.html.j2").render(
         experiments=experiments, style=style, style_hash=policy_hash(style)
     )

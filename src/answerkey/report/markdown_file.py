@@ -79,7 +79,10 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     yield ""
     yield from _critical(summary)
-    yield _safe(" ".join(story_sentences(view)), 2000)
+    yield _safe(" ".join((*story_sentences(view), *view.key)), 2000)
+    if view.causes:
+        yield ""
+        yield from (f"- {_safe(line, 400)}" for line in view.causes)
     if view.warnings:
         yield ""
         yield from (f"> ⚠️ {_safe(warning, 500)}  " for warning in view.warnings)

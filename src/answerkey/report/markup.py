@@ -34,6 +34,7 @@ from answerkey.report.wording import (
     points_change,
     score_percent,
     time_range_text,
+    tone_of,
     used_text,
 )
 from answerkey.text.dates import local_time
@@ -238,7 +239,7 @@ class _Writer:
 
 
 # Later style sheets override earlier ones.
-_SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "formatted.css", "media.css")
+_SHEETS = ("tokens.css", "page.css", "tables.css", "trial.css")
 # Indentation before markup, without meaning: it makes a page of many rows an eighth larger.
 _INDENT = re.compile(r"^[ \t]+(?=[<{])", re.MULTILINE)
 
@@ -278,6 +279,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         score=score_percent,
         seg=lambda text: quote(str(text), safe=""),
         ticks=_ticks,
+        tone=tone_of,
         used=used_text,
         when=lambda moment: local_time(str(moment)),
         width=lambda share: f"{max(0.0, min(100.0, 100 * (share or 0))):.2f}%",
@@ -354,10 +356,10 @@ def _json_value(text: str) -> object:
 
 
 def _direction(change: float | None) -> str:
-    """Direction of a change: up, down, or flat if the difference would not show."""
+    """The colour of a change of score; flat if the difference would not show."""
     if change is None or abs(change) <= 0.0005:
         return "flat"
-    return "up" if change > 0 else "down"
+    return "better" if change > 0 else "worse"
 
 
 def _points(lost: float | None) -> str:

@@ -18,6 +18,7 @@ from answerkey.report.wording import (
     percent,
     points_change,
     score_percent,
+    tone_of,
 )
 from answerkey.stats.paired import Difference
 from answerkey.text.normalise import one_line
@@ -98,11 +99,6 @@ def measure_tables(comparison: Comparison) -> tuple[MeasureTable, ...]:
     return tuple(table for table in tables if table.rows)
 
 
-def tone_of(verdict: str) -> str:
-    """The colour of a verdict."""
-    return {"better": "is-up", "worse": "is-down"}.get(verdict, "is-same")
-
-
 def _scored(parts: Sequence[Measure], name_of: Callable[[str], str]) -> tuple[MeasureRow, ...]:
     """Components or categories: scores whose changes are points, drawn on one scale."""
     ends = [abs(end) for part in parts if (known := part.difference) for end in (known.low, known.high)]
@@ -135,8 +131,10 @@ def _measured(
         verdict=verdict,
         p="" if known is None else _p(known.p_value),
         tone=tone_of(part.verdict),
-        change="–" if known is None else change_in_words(known.mean),
-        likely="" if known is None else _range(known.low, known.high, change_in_words),
+        change=change_in_words(part.candidate - part.base if known is None else known.mean),
+        likely=""
+        if known is None or known.low == known.high
+        else _range(known.low, known.high, change_in_words),
         base=in_words(part.base),
         candidate=in_words(part.candidate),
         marks=marks,

@@ -157,7 +157,9 @@ def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterat
         for column in columns
     ]
     file, schema = _Drained(), pyarrow.schema(fields)
-    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+    # pyarrow's own pool keeps the memory of the largest batch and more.
+    pool = pyarrow.system_memory_pool()
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", memory_pool=pool) as writer:
         batch: list[Any] = []
 
         def flush() -> None:
@@ -165,7 +167,10 @@ def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterat
             arrays = arrays or [[] for _ in columns]
             writer.write_table(
                 pyarrow.table(
-                    [pyarrow.array(values, kind) for values, (_, kind) in zip(arrays, fields, strict=True)],
+                    [
+                        pyarrow.array(values, kind, memory_pool=pool)
+                        for values, (_, kind) in zip(arrays, fields, strict=True)
+                    ],
                     schema=schema,
                 )
             )

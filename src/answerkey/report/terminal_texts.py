@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
 _CHANGES_SHOWN = 20
-# Questions that are listed under the failed gates.
-_REASONS_SHOWN = 10
 _CHANGE_COLOURS = {"fixed": "green", "broken": "red", "worse": "red", "flaky": "yellow"}
 _UNPAIRED_SHOWN = 10
 # Space between columns, and the shortest width of a row's name.
@@ -89,14 +87,15 @@ def print_comparison(
     for title, measures in (("Components", comparison.components), ("Categories", comparison.categories)):
         if measures:
             emit(console, "", _table(title, measures))
-    _print_changes(comparison, console)
+    if comparison.metrics:
+        emit(console, "", _table("Metrics", comparison.metrics))
     if comparison.unpaired:
         emit(console, "", Text(f"Not compared: {count(len(comparison.unpaired), 'question')}", style="bold"))
         for item in comparison.unpaired[:_UNPAIRED_SHOWN]:
             emit(console, Text(f"  {one_line(item.id, 60)}: {item.reason}"))
         _print_rest(console, len(comparison.unpaired) - _UNPAIRED_SHOWN)
-    if comparison.metrics:
-        emit(console, "", _table("Metrics", comparison.metrics))
+    # Last, so that it is on the screen when the command ends.
+    _print_changes(comparison, console)
     emit(console, "")
 
 
@@ -123,16 +122,10 @@ def _print_change(change: QuestionChange, console: Console) -> None:
 
 
 def print_failed_gates(run: Run, console: Console) -> None:
-    """Print the failed gates and the questions behind them: the last lines of a run, where the eye is."""
+    """Print the failed gates: the last lines of a run, where the eye is."""
     failed = [gate for gate in run.gates if not gate.passed]
     if not failed:
         return
-    if run.comparison is not None and run.comparison.worse:
-        worse = [change for change in run.comparison.fallen if change.kind != "flaky"]
-        emit(console, "", Text("Worse than the baseline", style="bold"))
-        for change in worse[:_REASONS_SHOWN]:
-            _print_change(change, console)
-        _print_rest(console, len(worse) - _REASONS_SHOWN)
     title = f"{len(failed)} of {count(len(run.gates), 'gate')} failed"
     emit(console, "", Text(title, style="bold red"))
     for gate in failed:

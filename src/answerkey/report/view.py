@@ -27,6 +27,7 @@ from answerkey.report.wording import (
 )
 from answerkey.runs.causes import Grouping
 from answerkey.stats.intervals import Interval
+from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
 # Trials of one question that are shown in full, the worst first.
@@ -111,6 +112,20 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
     def counted(self, number: int) -> str:
         """`3 questions`, or `3 replies` if single replies are listed."""
         return count(number, "reply", "replies") if self.lists_replies else count(number, "question")
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """How much the answer key refuses, what was computed from data, and preconditions that failed."""
+        lines = key_lines(self.summary, score_percent)
+        truth = self.info.truth
+        if truth is not None and truth.computed:
+            computed = count(truth.computed, "expectation")
+            lines.append(f"{computed} computed from data, {local_time(truth.computed_at)}")
+        if truth is not None and truth.world:
+            failed = [f"{check.name} is {check.value}" for check in truth.world if not check.holds]
+            checks = count(len(truth.world), "precondition")
+            lines.append(f"{checks} on the data: {', '.join(failed) or 'all hold'}")
+        return tuple(f"{line[:1].upper()}{line[1:]}." for line in lines)
 
     @property
     def replies_passed(self) -> str:
@@ -356,10 +371,9 @@ def _sentences(view: ReportView) -> Iterator[str]:
     if summary.score is None:
         yield f"{asked}{times} but nothing could be scored."
         return
-    words, sign = grade_words(summary), "," if summary.is_weak_key else ":"
+    words, sign = grade_words(summary, score_percent), "," if summary.is_weak_key else ":"
     meaning = f"{sign} {words[:1].lower()}{words[1:]}"
     yield f"{asked}{times} and scored {score_percent(summary.score)}, grade {summary.grade}{meaning}."
-    yield from (f"{line}." for line in view.causes)
     if summary.interval is not None and summary.questions > 1:
         low, high = score_percent(summary.interval.low), score_percent(summary.interval.high)
         yield f"With this many questions, the true score is probably between {low} and {high}."
@@ -370,7 +384,6 @@ def _sentences(view: ReportView) -> Iterator[str]:
         yield f"{summary.passed:,} questions passed (scored {mark} or more) and {failed:,} failed{unscored}."
     else:
         yield f"Every question passed (scored {mark} or more)."
-    yield from (f"{line[:1].upper()}{line[1:]}." for line in key_lines(summary))
     if view.replies_passed:
         yield f"{view.replies_passed}; a question’s score is the mean of its replies."
     yield from _weakness(view)

@@ -24,24 +24,24 @@ GRADE_MEANINGS = {
 }
 
 
-def grade_words(summary: Summary) -> str:
+def grade_words(summary: Summary, in_words: Callable[[float], str] = shown_score) -> str:
     """What a run's grade means; if the answer key refuses too little, that instead of praise."""
     if summary.is_silent_key:
         return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} expect nothing of the text"
     if summary.is_beaten and summary.floor is not None:
-        return f"but a bot that {summary.floor.bot} scores {score_text(summary.floor.value)}"
+        return f"but a bot that {summary.floor.bot} scores {in_words(summary.floor.value)}"
     if summary.is_weak_key and summary.strength is not None:
         tried = count(summary.strength.questions, "question")
         return f"but {summary.strength.weak:,} of {tried} let a wrong reply pass"
     return GRADE_MEANINGS.get(summary.grade or "", "")
 
 
-def key_lines(summary: Summary) -> list[str]:
+def key_lines(summary: Summary, in_words: Callable[[float], str] = shown_score) -> list[str]:
     """What the answer key refuses, without what the grade's words say already."""
     lines = []
     headline = grade_words(summary)
     if summary.floor is not None and f"a bot that {summary.floor.bot} scores" not in headline:
-        lines.append(f"a bot that {summary.floor.bot} scores {score_text(summary.floor.value)}")
+        lines.append(f"a bot that {summary.floor.bot} scores {in_words(summary.floor.value)}")
     strength = summary.strength
     if strength is not None:
         interval = f"{percent(strength.low, 0)}–{percent(strength.high, 0)}"
@@ -51,7 +51,7 @@ def key_lines(summary: Summary) -> list[str]:
         is_said = "let a wrong reply pass" in headline
         lines.append(words if is_said else f"{words}: {strength.weak:,} of {tried} let a wrong reply pass")
     if summary.always_wrong_score is not None:
-        lines.append(f"a chatbot wrong in every fact scores {score_text(summary.always_wrong_score)}")
+        lines.append(f"a chatbot wrong in every fact scores {in_words(summary.always_wrong_score)}")
     return lines
 
 
@@ -497,3 +497,8 @@ def _listed(card: Scorecard, component: str, key: str) -> list[str]:
     part = card.components.get(component)
     listed: Any = () if part is None else details(part).get(key) or ()
     return [str(item) for item in listed]
+
+
+def tone_of(verdict: str) -> str:
+    """The colour of a verdict."""
+    return verdict if verdict in ("better", "worse") else "flat"

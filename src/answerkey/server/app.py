@@ -53,17 +53,7 @@ from answerkey.store.table_query import TableFilter
 from answerkey.store.users import SavedViews, Users
 
 # Style sheets added to the report's; later ones override earlier ones.
-_SHEETS = (
-    "frame.css",
-    "lists.css",
-    "menus.css",
-    "trial.css",
-    "compare.css",
-    "judging.css",
-    "media.css",
-    "work_table.css",
-    "pane.css",
-)
+_SHEETS = ("frame.css", "work_table.css", "pages.css")
 _MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
 
 

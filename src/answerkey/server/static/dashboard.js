@@ -240,10 +240,10 @@
 
   // A running run: reload its rows, unless the visitor is using them.
   const renewRows = async () => {
-    const list = one(".work > section");
+    const list = one("[data-live]");
     if (!list || list.contains(document.activeElement) || list.querySelector("details[open]")) return;
     const page = await load(location.href);
-    const fresh = page && page.querySelector(".work > section");
+    const fresh = page && page.querySelector("[data-live]");
     if (fresh) list.replaceWith(fresh);
   };
   const followRun = async (element) => {

@@ -13,12 +13,10 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.model.summary import Summary
 from answerkey.model.why import Group
-from answerkey.report.measures import MeasureTable, measure_tables, tone_of
+from answerkey.report.measures import MeasureTable, measure_tables
 from answerkey.report.sheets import Sheet, ranking_sheet
 from answerkey.report.tables import Table
-from answerkey.report.wording import (
-    changes_between,
-)
+from answerkey.report.wording import changes_between, tone_of
 from answerkey.server.rendering import explained_stored, rank_stored
 from answerkey.server.views.runs import comparable, facets_of
 from answerkey.server.views.tables import (

@@ -178,7 +178,7 @@ def decide(
     if run.comparison is not None:
         # A baseline's name says more than the id that is stored with the run.
         names = [name for name, base in known if base.id == run.comparison.base.id]
-        words = f"the baseline {one_line((names or [info.options.baseline or ''])[0], 40)}"
+        words = f"the baseline {one_line((names or [run.comparison.base.name])[0], 40)}"
         against[run.comparison.base.id] = _verdict(run.comparison, words)
     else:
         for name, base in known:
@@ -256,11 +256,12 @@ def _gates(one: Experiment) -> Iterator[Need]:
 def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
     for one in experiments:
         if one.against is not None and one.against.verdict == "worse":
-            likely = f"{points_change(one.against.low)} to {points_change(one.against.high)}"
+            change = one.against
+            likely = f"{points_change(change.low)} to {points_change(change.high)}"
             yield Need(
                 kind="regression",
                 words=f"“{one_line(one.last.name, 60)}” is worse than {one.against.words}: "
-                f"{points_change(one.against.mean)} points, likely {likely}",
+                f"{points_change(change.mean)} points, likely {likely}",
                 address=one.compare_address,
             )
 

@@ -1,6 +1,6 @@
 """The home page (experiments, what needs attention, runs) and the Run page."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, 
 from answerkey.report.sheets import Sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
-from answerkey.report.wording import count, percent
+from answerkey.report.wording import count
 from answerkey.runs.fault_results import FaultGroup, fault_result
 from answerkey.runs.stored import run_warnings
 from answerkey.server.rendering import (
@@ -46,7 +46,6 @@ from answerkey.server.views.tables import (
 )
 from answerkey.store.questions import Facets, QuestionFilter
 from answerkey.store.sql import Figures, Progress, RunFilter, RunRow, RunTable, SqlStore
-from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
 # The Run page
@@ -148,26 +147,13 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         references=_references(store, info, baselines),
         causes=() if found is None else cause_items(found.groups),
         worse=() if found is None else found.slices[:_WORSE],
-        key=() if summary is None else tuple(_key_sentences(info, summary)),
+        key=() if report is None else report.key,
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(
             msgspec.structs.replace(row_view(row), question=row.question[:EXCERPT], reply=row.reply[:EXCERPT])
             for row in rows
         ),
     )
-
-
-def _key_sentences(info: RunInfo, summary: Summary) -> Iterator[str]:
-    """How much the answer key refuses, what was computed from data, and preconditions that failed."""
-    if summary.strength is not None:
-        tried = count(summary.strength.questions, "question")
-        yield f"Key strength {percent(summary.strength.value, 0)}: {summary.strength.weak:,} of {tried} let a wrong reply pass"
-    truth = info.truth
-    if truth is not None and truth.computed:
-        yield f"{count(truth.computed, 'expectation')} computed from data, {local_time(truth.computed_at)}"
-    if truth is not None and truth.world:
-        failed = [f"{check.name} is {check.value}" for check in truth.world if not check.holds]
-        yield f"{count(len(truth.world), 'precondition')} on the data: {', '.join(failed) or 'all hold'}"
 
 
 def _references(store: SqlStore, info: RunInfo, baselines: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -546,9 +546,9 @@ _PAIR_CHANGES = (
 )
 _CHANGES = (
     Column(
-        name="change", title="Largest loss", kind="change", note="Of any run from the base", sort="change"
+        name="change", title="Worst change", kind="change", note="Of any run from the base", sort="change"
     ),
-    Column(name="gain", title="Largest gain", kind="change", note="Of any run from the base", sort="-gain"),
+    Column(name="gain", title="Best change", kind="change", note="Of any run from the base", sort="-gain"),
 )
 # What values of a measure are, and their differences.
 _MEASURE_KINDS: dict[str, tuple[Kind, Kind]] = {

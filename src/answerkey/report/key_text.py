@@ -1,4 +1,4 @@
-"""The result of `audit` on the terminal: strength of the key, floor of trivial bots, and what to change."""
+"""The results of `audit` and `truth` on the terminal: strength of the key, floor of trivial bots, computed values."""
 
 from collections import Counter
 
@@ -12,8 +12,10 @@ from answerkey.report.terminal import make_console
 from answerkey.report.wording import count, gate_words, percent, score_text
 from answerkey.runs.audit import Audit, KeyTest, QuestionStrength
 from answerkey.text.normalise import one_line
+from answerkey.truth.resolve import Resolved
 
 _LISTED = 15
+_VALUES_SHOWN = 200
 # Family of wrong replies → how it is named.
 FAMILY_WORDS: dict[Family, str] = {
     "fact": "a wrong figure, date or name",
@@ -127,3 +129,37 @@ def _print_question(question: QuestionStrength, console: Console) -> None:
         if fix.right_replies_lost:
             lost = f"refuses {count(fix.right_replies_lost, 'right reply', 'right replies')}"
         console.print(Text(f"      → {fix.change} ({stops}, {lost})", style="cyan"), soft_wrap=True)
+
+
+def print_truth(resolved: Resolved) -> None:
+    """Print the preconditions, then every computed value with its query, then what is wrong."""
+    console = make_console()
+    for check in resolved.truth.world:
+        mark = ("✓", "green") if check.holds else ("✗", "bold red")
+        value = "nothing" if check.value is None else check.value
+        line = Text.assemble("  ", mark, f" {one_line(check.name, 80)}: {value} (expected {check.expect})")
+        console.print(line, soft_wrap=True)
+    for key in resolved.keys[:_VALUES_SHOWN]:
+        value = ", ".join(map(str, key.value)) if isinstance(key.value, list) else str(key.value)
+        line = Text.assemble(
+            (f"  {one_line(key.id, 40)}  ", "bold"),
+            one_line(value, 80),
+            (f"  {key.source}: {one_line(key.expression, 100)}", "dim"),
+        )
+        console.print(line, soft_wrap=True)
+    if len(resolved.keys) > _VALUES_SHOWN:
+        console.print(
+            Text(f"  and {len(resolved.keys) - _VALUES_SHOWN:,} more (--json lists all)", style="dim")
+        )
+    if not resolved.keys and not resolved.truth.world:
+        console.print(
+            "Nothing is computed: the set has no computed expectation and the configuration no [[world]]."
+        )
+        return
+    for problem in resolved.problems:
+        console.print(Text(problem, style="bold red"), soft_wrap=True)
+    questions = len({key.id for key in resolved.keys})
+    console.print(
+        f"{count(len(resolved.keys), 'value')} for {count(questions, 'question')}, "
+        f"{count(len(resolved.problems), 'problem')}."
+    )
