@@ -48,6 +48,23 @@ def test_the_report_of_a_run_with_a_baseline_decides(decided: Any, tmp_path: Pat
     assert fixed["because"] == "0 of 1 keywords found; missing 39"
 
 
+def test_the_decision_comes_first_then_causes_then_questions(decided: Any, tmp_path: Path) -> None:
+    page = (tmp_path / "report.html").read_text()
+    order = ("no regression", "than the baseline base", "Where points were lost", "Against the baseline:")
+    order += ("Passed, speed, cost and errors", "Changed questions:", 'id="questions"', "By category")
+    body = page.partition("<main>")[2]
+    places = [body.index(words) for words in order]
+    assert places == sorted(places)
+    assert body.index("lost points: the reply does not say") > body.index("Where points were lost")
+
+
+def test_the_terminal_lists_what_got_worse_once_and_ends_with_the_gates(decided: Any) -> None:
+    assert decided.out.count("What is 25?") == 1
+    end = decided.out.partition("Changed questions:")[2]
+    assert "broken" in end
+    assert end.rstrip().endswith("no regression: the value is worse")
+
+
 def test_a_comparison_file_has_both_replies(
     decided: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:

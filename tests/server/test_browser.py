@@ -142,6 +142,8 @@ MODES = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True},
+    # As wide as a window of 1280 pixels at 200%.
+    "zoom": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},
     "dark phone": {"viewport": {"width": 375, "height": 700}, "is_mobile": True, "color_scheme": "dark"},
 }
 
@@ -312,6 +314,30 @@ def test_heads_stay_and_texts_are_wide(page):
     page.goto("/replies")
     widths = page.locator("tr[data-row] td.wide").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
     assert min(widths) >= 200
+
+
+@pytest.mark.parametrize("name", ["runs", "run", "compare", "rank", "replies"])
+def test_no_column_is_off_the_edge(page, name):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(PAGES[name])
+    for kind in (".work-table", ".scroll"):
+        hidden = page.locator(kind).evaluate_all("all => all.map(one => one.scrollWidth - one.clientWidth)")
+        assert max(hidden) <= 0, (kind, hidden)
+
+
+def test_reasons_are_not_cut(page):
+    page.goto("/runs/aaaa1?result=lost")
+    cut = page.locator("td.c-why > *").evaluate_all(
+        "all => all.filter(one => one.scrollHeight > one.clientHeight + 1)"
+    )
+    assert cut == []
+
+
+def test_verdicts_of_users_are_opened_by_keys(page):
+    page.goto("/feedback#verdicts")
+    press(page, "j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/(runs|replies)/"))
 
 
 def test_new_rows_of_a_running_run_appear(page, tmp_path):

@@ -77,8 +77,8 @@ def test_score_and_judge_are_hidden_until_asked_for(client):
     seen = client.get("/api/review?run=last&blind=false").json
     assert blind["trial"]["detail"]["score"] is None
     assert seen["trial"]["detail"]["score"] is not None
-    assert 'class="verdict small' not in client.get("/review?run=last").text
-    assert 'class="verdict small' in client.get("/review?run=last&blind=false").text
+    assert 'class="verdict g' not in client.get("/review?run=last").text
+    assert 'class="verdict g' in client.get("/review?run=last&blind=false").text
 
 
 def test_production_replies_are_reviewed_as_a_random_sample_of_any_filter(client):

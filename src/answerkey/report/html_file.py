@@ -23,7 +23,6 @@ from answerkey.report.markup import compact_css, policy_hash, report_asset, repo
 from answerkey.report.sheets import comparison_sheet, trend_table, write_sheet
 from answerkey.report.view import ReportView, build_view, phases_sentence, story_sentences
 from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore
-from answerkey.text.normalise import one_line
 
 # Questions shown in full; the row formats have all of them.
 MOST_ROWS = 500
@@ -88,17 +87,13 @@ def _rows_left_out(view: ReportView) -> str:
 
 
 def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
-    """The rows of the latency table: all replies, each tool, the first categories; empty if nothing was timed."""
-    summary = view.summary
-    if summary.latency_ms is None:
-        return []
-    tools = [(f"tool {one_line(name, 120)}", taken) for name, taken in summary.tool_latency_ms.items()]
+    """The rows of the latency table: all replies, each tool, the first categories."""
     categories = [
         (part.name, part.latency_ms)
         for part in view.categories[:_MOST_CATEGORIES]
         if part.latency_ms is not None
     ]
-    return [("All replies", summary.latency_ms), *tools, *categories]
+    return [*view.latencies, *categories]
 
 
 # A static site: an index with the trend of each experiment, a page per run, and each run compared with the one before.

@@ -186,15 +186,12 @@ def _metrics(summary: Summary) -> Iterator[str]:
 
 
 def _latency(view: ReportView) -> Iterator[str]:
-    latency = view.summary.latency_ms
-    if latency is None:
-        return
-    tools = [(f"tool {_safe(name)}", taken) for name, taken in view.summary.tool_latency_ms.items()]
     rows = []
-    for name, taken in [("replies", latency), *tools]:
+    for name, taken in view.latencies:
         mean, *rest = (milliseconds(getattr(taken, figure)) for figure in Latency.FIGURES)
-        rows.append((name, mean, time_range_text(taken.mean_interval), *rest))
-    yield from _table("Latency", ("", "mean", "95% interval", *Latency.FIGURES[1:]), rows)
+        rows.append((_safe(name), mean, time_range_text(taken.mean_interval), *rest))
+    if rows:
+        yield from _table("Latency", ("", "mean", "95% interval", *Latency.FIGURES[1:]), rows)
 
 
 def _worst(view: ReportView) -> Iterator[str]:

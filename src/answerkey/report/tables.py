@@ -53,7 +53,8 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "money": money,
     "count": "{:,}".format,
     "flag": lambda flag: "yes" if flag else "no",
-    "time": local_time,
+    # The head names the time zone.
+    "time": lambda moment: local_time(moment, zone=False),
 }
 
 

@@ -330,21 +330,18 @@ def _slices(parts: Sequence[Slice], most: int, console: Console) -> RenderableTy
 
 def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
     summary = view.summary
-    latency = summary.latency_ms
-    if latency is None:
+    if not view.latencies:
         return
     yield _section("Latency")
-    table = _grid("~><>>>>>")
-    heads = ("mean", "95%", *Latency.FIGURES[1:])
-    table.add_row("", "", *(Text(head, "dim") for head in heads))
-    width = max(14, console.width - 66)
-    tools = list(summary.tool_latency_ms.items())[:_TOOLS_SHOWN]
-    for name, taken in [
-        ("all replies", latency),
-        *((f"  {one_line(tool, width)}", of) for tool, of in tools),
-    ]:
-        mean, *rest = (milliseconds(getattr(taken, figure)) for figure in Latency.FIGURES)
-        table.add_row("", name, mean, Text(time_range_text(taken.mean_interval), "dim"), *rest)
+    # Names of tools are not cut for figures that few need.
+    figures = [name for name in Latency.FIGURES[1:] if console.width >= 100 or name not in ("p90", "p99")]
+    table = _grid("~><" + ">" * len(figures))
+    table.add_row("", "", *(Text(head, "dim") for head in ("mean", "95%", *figures)))
+    width = max(14, console.width - 26 - 8 * len(figures))
+    for number, (name, taken) in enumerate(view.latencies[: _TOOLS_SHOWN + 1]):
+        mean, *rest = (milliseconds(getattr(taken, figure)) for figure in ("mean", *figures))
+        shown = f"  {one_line(name, width)}" if number else name
+        table.add_row("", shown, mean, Text(time_range_text(taken.mean_interval), "dim"), *rest)
     yield table
     phases = summary.phases_ms
     # Without tools, "the rest" would be everything.

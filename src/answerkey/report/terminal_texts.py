@@ -118,7 +118,7 @@ def _print_change(change: QuestionChange, console: Console) -> None:
     text.truncate(console.width, overflow="ellipsis")
     emit(console, text)
     if change.because:
-        emit(console, Text(f"         {one_line(change.because, 200)}"))
+        emit(console, Padding(Text(one_line(change.because, 200)), (0, 0, 0, 9), expand=False))
 
 
 def print_failed_gates(run: Run, console: Console) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from answerkey.errors import UnknownNameError
 from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
-from answerkey.model.summary import BAD_ROW, QuestionFigures, QuestionRow, Slice, Summary
+from answerkey.model.summary import BAD_ROW, Latency, QuestionFigures, QuestionRow, Slice, Summary
 from answerkey.model.why import cause_lines
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
@@ -126,6 +126,14 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
             checks = count(len(truth.world), "precondition")
             lines.append(f"{checks} on the data: {', '.join(failed) or 'all hold'}")
         return tuple(f"{line[:1].upper()}{line[1:]}." for line in lines)
+
+    @property
+    def latencies(self) -> list[tuple[str, Latency]]:
+        """The latencies of all replies, then of each tool; empty if nothing was timed."""
+        if self.summary.latency_ms is None:
+            return []
+        tools = self.summary.tool_latency_ms.items()
+        return [("all replies", self.summary.latency_ms), *((one_line(name, 120), of) for name, of in tools)]
 
     @property
     def replies_passed(self) -> str:
