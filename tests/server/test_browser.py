@@ -322,7 +322,8 @@ def test_no_column_is_off_the_edge(page, name):
     page.goto(PAGES[name])
     for kind in (".work-table", ".scroll"):
         hidden = page.locator(kind).evaluate_all("all => all.map(one => one.scrollWidth - one.clientWidth)")
-        assert max(hidden) <= 0, (kind, hidden)
+        # Widths are rounded to whole pixels.
+        assert max(hidden) <= 1, (kind, hidden)
 
 
 def test_reasons_are_not_cut(page):

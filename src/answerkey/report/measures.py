@@ -44,6 +44,8 @@ class MeasureRow(msgspec.Struct, frozen=True, kw_only=True):
     """A measure in both runs."""
 
     name: str
+    # The whole name of a category.
+    category: str = ""
     # Under the name.
     verdict: str = ""
     p: str = ""
@@ -74,7 +76,14 @@ class MeasureTable(msgspec.Struct, frozen=True):
 def measure_tables(comparison: Comparison) -> tuple[MeasureTable, ...]:
     """The tables below the verdict that are not empty."""
     components = _scored(comparison.components, component_words)
-    categories = _scored(comparison.categories, lambda name: one_line(name, _NAME))
+    categories = tuple(
+        msgspec.structs.replace(row, category=part.name)
+        for row, part in zip(
+            _scored(comparison.categories, lambda name: one_line(name, _NAME)),
+            comparison.categories,
+            strict=True,
+        )
+    )
     metrics = tuple(
         _measured(
             one_line(name_words(part.name), _NAME), part, metric_text, change_text, verdict=part.verdict
