@@ -33,6 +33,7 @@ VALUES: dict[str, Any] = {
     "model": "some-model",
     "base_url": "http://127.0.0.1/v1",
     "prompt_hash": "p-1",
+    "tools_hash": "t0015",
     "takes_faults": True,
 }
 # Members with behaviour, and how each is used.
