@@ -25,7 +25,7 @@ from answerkey.runs.log_files import Block
 from answerkey.runs.log_rows import LogPlan
 from answerkey.runs.log_table import LogTable
 from answerkey.runs.logs import LogScoring
-from answerkey.runs.progress import NoProgress, Progress, RunningScore
+from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.grader import make_grader
 
@@ -139,7 +139,7 @@ def test_no_process_is_started_once_the_pool_is_closed() -> None:
     assert pool._workers == [None]
 
 
-class Interrupts(NoProgress):
+class Interrupts(Progress):
     """Presses Ctrl-C after the first part, once it has done something else."""
 
     def __init__(self, first: Callable[[], object] = lambda: None) -> None:
@@ -154,7 +154,7 @@ RESUMABLE = LogScoring(processes=1, resumable=True)
 
 
 def score(progress: Progress | None = None, how: LogScoring = RESUMABLE) -> Summary:
-    return score_replies(Path("log.jsonl"), how=how, progress=progress or NoProgress()).summary
+    return score_replies(Path("log.jsonl"), how=how, progress=progress or Progress()).summary
 
 
 def test_a_second_command_for_the_same_log_works_beside_the_first() -> None:
@@ -234,7 +234,7 @@ def test_journals_that_nobody_came_back_for_are_deleted() -> None:
     in_use.close()
 
 
-class Fails(NoProgress):
+class Fails(Progress):
     """Something goes wrong after the first part."""
 
     def __init__(self, error: BaseException) -> None:

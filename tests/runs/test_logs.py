@@ -23,7 +23,7 @@ from answerkey.runs.log_files import Block, LogBlocks
 from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import LogTable
 from answerkey.runs.logs import LogScoring
-from answerkey.runs.progress import NoProgress, RunningScore
+from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.grader import make_grader
 
@@ -418,7 +418,7 @@ def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None
     assert any("1 ids are used for more than one question (1)" in line for line in done.document["warnings"])
 
 
-class StopsAfter(NoProgress):
+class StopsAfter(Progress):
     """Presses Ctrl-C after so many parts, and counts them."""
 
     def __init__(self, most: int) -> None:

@@ -18,7 +18,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.progress import NoProgress
+from answerkey.runs.progress import Progress
 from answerkey.runs.recorder import Recorder
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
@@ -82,7 +82,7 @@ def test_a_batch_that_still_waits_for_the_writing_thread_is_kept_when_the_run_en
 
     async def record() -> None:
         writer = HeldUp()
-        recorder = Recorder(store, info, GRADER, NoProgress(), executor=writer)
+        recorder = Recorder(store, info, GRADER, Progress(), executor=writer)
         async with recorder.recording():
             for exchange in exchanges():
                 await recorder.add(exchange)
@@ -98,7 +98,7 @@ def test_an_interrupted_run_keeps_the_batch_that_was_being_handed_over(store: Sq
 
     async def record() -> None:
         writer = HeldUp()
-        recorder = Recorder(store, info, GRADER, NoProgress(), executor=writer)
+        recorder = Recorder(store, info, GRADER, Progress(), executor=writer)
         async with recorder.recording():
             await recorder.add(exchanges()[0])
             await writer.handed_over.wait()
@@ -132,7 +132,7 @@ def test_a_failed_write_ends_the_run_and_is_tried_once_more(store: SqlStore) -> 
     failing = FailsOnce(store)
 
     async def record() -> None:
-        recorder = Recorder(failing, info, GRADER, NoProgress())  # type: ignore[arg-type]  # only what is written to
+        recorder = Recorder(failing, info, GRADER, Progress())  # type: ignore[arg-type]  # only what is written to
         async with recorder.recording():
             given = iter(exchanges())
             await recorder.add(next(given))

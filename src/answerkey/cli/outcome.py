@@ -19,7 +19,7 @@ from answerkey.cli.flags import json_flag, output_flag
 from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError, UsageError
 from answerkey.model.run import GateResult, Run, RunInfo
-from answerkey.runs.progress import NoProgress, Progress, RunningScore
+from answerkey.runs.progress import Progress, RunningScore
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -318,10 +318,10 @@ _SHORTEST_BAR = 1
 
 def progress_for_terminal(*, quiet: bool = False, doing: str = "asking") -> Progress:
     """A progress bar if stderr is a terminal, else nothing."""
-    return ProgressBar(doing) if sys.stderr.isatty() and not quiet else NoProgress()
+    return ProgressBar(doing) if sys.stderr.isatty() and not quiet else Progress()
 
 
-class ProgressBar:
+class ProgressBar(Progress):
     """A bar with the score so far."""
 
     def __init__(self, doing: str, console: "Console | None" = None) -> None:

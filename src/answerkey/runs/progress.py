@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from math import fsum
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
@@ -54,36 +54,20 @@ def _fewer_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-class Progress(Protocol):
-    """Progress callbacks."""
+class Progress:
+    """Progress callbacks, which do nothing by themselves."""
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
         """The run starts; `done` of the planned trials are done already. `planned` is None for a log of unknown length."""
-        ...
 
     def advance(self, running: "RunningScore") -> None:
         """Another trial was scored."""
-        ...
 
     def end(self) -> None:
         """The run has ended."""
-        ...
 
 
-class NoProgress:
-    """No-op progress."""
-
-    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
-        """Do nothing."""
-
-    def advance(self, running: "RunningScore") -> None:
-        """Do nothing."""
-
-    def end(self) -> None:
-        """Do nothing."""
-
-
-NO_PROGRESS = NoProgress()
+NO_PROGRESS = Progress()
 
 
 class RunningScore:

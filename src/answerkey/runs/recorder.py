@@ -5,19 +5,19 @@ run stores nothing until the judge has answered, or for two seconds: a wrong mod
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from math import fsum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.runs.durable_writer import StoreRetry
+from answerkey.runs.durable_writer import DurableWriter, StoreRetry
 from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import stored_trials, trials_at
 from answerkey.runs.workers import GradingPool
@@ -41,16 +41,6 @@ MOST_IN_MEMORY = 10_000
 _MOST_CHARACTERS_IN_MEMORY = 20_000_000
 
 
-class ReplyStore(Protocol):
-    """What a recorder writes to: a store, or a DurableWriter."""
-
-    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
-        """Store scorecards, and replies unless they are stored already."""
-
-    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
-        """Store replies that are scored later."""
-
-
 class _Batch(msgspec.Struct):
     """Trials to be written together."""
 
@@ -71,7 +61,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: ReplyStore,
+        writer: SqlStore | DurableWriter,
         info: RunInfo,
         grader: Grader,
         progress: Progress,
@@ -89,7 +79,7 @@ class Recorder:
         `on_scored` is called with each scored trial. `keep_in_memory` keeps the trials of a small run for `results`.
         `most_unjudged` limits how far asking may run ahead of grading and judging.
         """
-        self._store = store
+        self._writer = writer
         self._info = info
         self._progress = progress
         self._running = running or RunningScore()
@@ -285,11 +275,11 @@ class Recorder:
     def _write(self, batch: _Batch) -> None:
         self._defer = False
         if batch.unscored:
-            self._store.add_replies(self._info, batch.unscored)
+            self._writer.add_replies(self._info, batch.unscored)
         if batch.scored:
-            self._store.add(self._info, batch.scored)
+            self._writer.add(self._info, batch.scored)
         if batch.rescored:
-            self._store.add(self._info, batch.rescored, with_replies=False)
+            self._writer.add(self._info, batch.rescored, with_replies=False)
 
 
 def store_executor() -> ThreadPoolExecutor:
