@@ -85,7 +85,7 @@ def _is_ordinal(text: str, amount: numbers.Quantity) -> bool:
     return _ORDINAL.match(text, at) is not None
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16_384)
 def _number_forms(keyword: str) -> tuple[str, str, str] | None:
     """A number's canonical value, its digits, and its usual spelling; None if the keyword is not a number."""
     # Nothing longer is a number that a person typed.
@@ -104,13 +104,13 @@ def _decimal_comma(value: str) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\d.,]){sign}{whole.removeprefix('-')},{fraction}{zero}(?![\d,]|\.\d)")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16_384)
 def _is_numeric(keyword: str) -> bool:
     """Whether a keyword is digits and signs only: 310, 5%, 5:45, $1,310, 83-4567890."""
     return any(map(str.isdigit, keyword)) and not any(map(str.isalpha, keyword))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16_384)
 def _is_amount(text: str) -> bool:
     """Whether a text is one number, amount of money or percentage and nothing else: 310, USD 5k, 5 percent."""
     if _number_forms(text) is not None:
