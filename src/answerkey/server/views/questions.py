@@ -22,8 +22,7 @@ from answerkey.server.views.tables import NoQuery, table_of_run
 from answerkey.stats.agreement import Confusion, cohen_kappa, krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.store.feedback import FeedbackStore, Order, ReviewItem, ReviewQueue, review_production
-from answerkey.store.production import ProductionFilter
-from answerkey.store.production_review import ProductionQueue
+from answerkey.store.production import ProductionFilter, ProductionQueue
 from answerkey.store.questions import HistoryPoint, question_history
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import ShortText
