@@ -181,6 +181,20 @@ def test_the_question_of_a_promptfoo_prompt_in_a_file(name: str, content: str, t
     assert not any("filter" in note for note in notes)
 
 
+def test_a_promptfoo_assertion_on_a_transformed_reply_is_not_one_on_the_reply(tmp_path: Path) -> None:
+    (tmp_path / "shared.yaml").write_text("assert: [{type: contains, value: rent}]")
+    rows, notes = from_promptfoo(
+        tmp_path,
+        """
+prompts: ["{{question}}"]
+defaultTest: file://shared.yaml
+tests: [{vars: {question: Who pays?}, assert: [{type: equals, value: Ana, transform: "output.name"}]}]
+""",
+    )
+    assert rows == [{"question": "Who pays?", "expected_keywords": ["rent"]}]
+    assert any("the assertion 'equals' with a transform" in note for note in notes)
+
+
 def test_promptfoo_tests_in_files_that_a_pattern_names(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     for name in ("one", "two"):

@@ -287,6 +287,8 @@ def _tests(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject
     """The tests of one file, with what they inherit."""
     document = _document(path)
     inherited = document.get("defaultTest")
+    if isinstance(inherited, str):
+        inherited = _document(path.parent / inherited.removeprefix(_FILE)) or inherited
     if not isinstance(inherited, dict):
         if inherited:
             losses.position = row_position(path, None, 0)
@@ -499,6 +501,10 @@ def _assert(assertion: Any, variables: Mapping[str, Any], case: JsonObject, loss
             losses.add("the threshold of an assert-set: all of its assertions count")
         for part in assertion.get("assert") or ():
             _assert(part, variables, case, losses)
+        return
+    if assertion.get("transform"):
+        # It is said of something made of the reply, which the reply itself need not hold.
+        losses.add(f"the assertion {kind!r} with a transform")
         return
     filled = {**assertion, "value": fill_variables(assertion.get("value"), variables)}
     carry = _CARRIED.get(kind)
