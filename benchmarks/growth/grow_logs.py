@@ -26,29 +26,37 @@ def memory_mb(process: int) -> float:
         return 0.0
 
 
+def scored(log: str, *arguments: str) -> tuple[float, float, float]:
+    """CPU and wall seconds of `answerkey score`, and the most memory of all its processes in MB."""
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "answerkey", "score", log, *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "ANSWERKEY_STORE": ""})
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, memory_mb(process.pid))
+        time.sleep(0.05)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used, time.monotonic() - begun, peak
+
+
 def main(sizes: list[int]) -> None:
     print(
         "| shape | rows | CPU s | CPU µs a row | wall s | memory of all processes, MB |\n|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
         for shape in ("varied", "asked"):
             for rows in sizes:
                 log = f"{folder}/log.jsonl"
                 subprocess.run([sys.executable, MAKE, shape, str(rows), log], check=True)
-                begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-                command = [sys.executable, "-m", "answerkey", "score", log]
-                process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-                peak = 0.0
-                while process.poll() is None:
-                    peak = max(peak, memory_mb(process.pid))
-                    time.sleep(0.05)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-                wall = time.monotonic() - begun
-                print(
-                    f"| {shape} | {rows:,} | {used:.1f} | {1e6 * used / rows:.1f} | {wall:.1f} | {peak:.0f} |",
-                    flush=True,
-                )
+                jobs: dict[str, tuple[str, ...]] = {shape: ()}
+                if shape == "varied":
+                    jobs["varied, -o parquet"] = ("-o", f"{folder}/out.parquet")
+                for name, arguments in jobs.items():
+                    used, wall, peak = scored(log, *arguments)
+                    figures = f"{used:.1f} | {1e6 * used / rows:.1f} | {wall:.1f} | {peak:.0f}"
+                    print(f"| {name} | {rows:,} | {figures} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ import sys
 from pathlib import Path
 from answerkey.runs.log_files import LogBlocks
 from answerkey.runs.log_rows import LogPlan
-from answerkey.runs.ray_pool import RayPool
+from answerkey.runs.workers import RayPool
 from answerkey.scorers.grader import make_grader
 
 log = Path("log.jsonl")

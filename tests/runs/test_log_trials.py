@@ -178,3 +178,32 @@ def test_a_negative_trial_is_refused(write_rows: Any) -> None:
     run = score_replies(write_rows("x.jsonl", reply("a"), reply("a", trial=-1)))
     (reason,) = run.summary.unscored
     assert "a whole number from 0 to" in reason
+
+
+def test_many_different_values_in_blocks_are_added_up_whatever_their_order(
+    command: Any, write_rows: Any
+) -> None:
+    """The questions of a block share their values and slices as long as there are few different ones; here there are not."""
+    rows = [
+        reply(
+            f"q{number % 6000}",
+            "alpha",
+            question="?",
+            category=f"c{number % 300}",
+            expected_keywords=["alpha", "beta"][: 1 + number % 2],
+            usage={"cost": number / 1000},
+        )
+        for number in range(9000)
+    ]
+    write_rows("x.jsonl", *rows)
+    write_rows("y.jsonl", *reversed(rows))
+    there, back = (command("score", file, "--json").document for file in ("x.jsonl", "y.jsonl"))
+    assert there["summary"] == back["summary"]
+    assert there["summary"]["questions"] == 6000
+    # The mean over questions; those up to 2,999 were answered twice.
+    costs = [(n + n + 6000) / 2000 if n < 3000 else n / 1000 for n in range(6000)]
+    assert there["summary"]["cost"]["question"] == pytest.approx(sum(costs) / 6000)
+    assert there["summary"]["score"] == pytest.approx((1.0 + 0.8) / 2)
+    assert {part["category"]: part["questions"] for part in there["categories"]} == {
+        f"c{number}": 20 for number in range(300)
+    }

@@ -262,4 +262,4 @@ def test_ray_gives_the_same_document_and_nothing_beside_it(
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert (document["summary"], document["results"]) == (here["summary"], here["results"])
-    assert not done.stderr or done.stderr.startswith("no Ray cluster is running here: started a local one")
+    assert not done.stderr or done.stderr.startswith("no Ray cluster is running here: starting a local one")

@@ -61,7 +61,7 @@ def _start_local(ray: Any, quiet: dict[str, Any]) -> None:
     """Start a cluster of this machine, which ends with this process."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     sys.stderr.write(
-        f"no Ray cluster is running here: started a local one with {cores} CPUs, which ends with this command\n"
+        f"no Ray cluster is running here: starting a local one with {cores} CPUs, which ends with this command\n"
     )
     try:
         ray.init(num_cpus=cores, include_dashboard=False, **quiet)

@@ -159,7 +159,7 @@ def score_log(
 def _choose_pool(log: "LogRun", grader: Grader, how: LogScoring) -> tuple[BlockPool, Iterator[Block]]:
     plan, blocks = log.plan, log.blocks_to_do()
     if how.engine == "ray":
-        from answerkey.runs.ray_pool import RayPool  # few logs are scored on a cluster
+        from answerkey.runs.workers import RayPool  # few logs are scored on a cluster
 
         return RayPool(plan, how.ray_address), blocks
     first = list(islice(blocks, _FEW_BLOCKS + 1))
