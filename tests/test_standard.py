@@ -56,8 +56,9 @@ UNANSWERABLE_ROWS = [
     ([], "It is not on record.", 1.0, "says that it is not known"),
     ([], "This is not documented in the files.", 1.0, "says that it is not known"),
     ([], "Sorry, that is not possible to say.", 1.0, "says that it is not known"),
-    ([], "It was $4,210 in May.", 0.0, "states an answer although there is none"),
-    ([], None, 0.0, "states an answer although there is none"),
+    ([], "It was $4,210 in May.", 0.0, "does not decline, although there is no answer"),
+    ([], "Which year do you mean?", 0.0, "does not decline, although there is no answer"),
+    ([], None, 0.0, "there is no reply"),
     (
         ["2023"],
         "Not on record: the books begin in 2023.",

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 import answerkey as ak
 from answerkey.config import Settings
 from answerkey.model.run import Run
 from answerkey.model.truth import TruthSettings
+from answerkey.model.why import Cause, Group, cause_lines
 from answerkey.runs.causes import causes
 from runs.planted_bot import PlantedBot, golden_set, make_database
 
@@ -218,3 +220,31 @@ def test_without_tools_the_missing_words_are_the_cause(command: Any, write_rows:
     shown = command("run", golden, "--target", "bot.py:answer").out
     assert "lost points: the reply does not say the expected number" in shown
     assert "not observed" not in shown.split("Causes")[-1].split("Warnings")[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (500, "boom", "the chatbot answered with HTTP 500"),
+        (302, "", "the chatbot answered with HTTP 302"),
+        (200, "", "there was no reply"),
+        (200, "{", "the reply was malformed"),
+    ],
+)
+def test_each_kind_of_error_is_named_for_what_it_is(
+    command: Any, write_rows: Any, chatbot: Any, status: int, body: str, words: str
+) -> None:
+    bot = chatbot(lambda _: web.Response(status=status, text=body, content_type="application/json"))
+    golden = write_rows("plain.jsonl", {"id": "a", "question": "Price?", "expected_keywords": ["7"]})
+    shown = command("run", golden, "--target", bot.url, "--retries", "0").out
+    assert f"lost points: {words}" in shown
+
+
+def test_lost_points_add_up() -> None:
+    groups = [
+        Group(signature=Cause(stage="text"), about="", ids=(), points=points, example="", because="")
+        for points in (-8.05, -8.05, -7.95, -0.03)
+    ]
+    lines = cause_lines(groups, 24.08)
+    assert round(sum(float(line.split()[0]) for line in lines), 1) == 24.1
+    assert all(" of 24.1 lost" in line for line in lines)

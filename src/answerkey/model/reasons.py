@@ -118,6 +118,10 @@ def _quality_reason(facts: KeywordFacts) -> str:
     return f"judge: {judged.reason}; {words}" if judged.blended else f"judge: {judged.reason}"
 
 
+# Of a question without an answer: why it failed, with and without a reply. A greeting or a question back states no answer.
+_UNDECLINED = ("does not decline, although there is no answer", "there is no reply")
+
+
 def _keyword_reason(facts: KeywordFacts) -> str:
     if facts.forbidden:
         return f"says {_names(match.keyword for match in facts.forbidden)}, which is forbidden"
@@ -126,7 +130,7 @@ def _keyword_reason(facts: KeywordFacts) -> str:
         return f"{verb} the reference answer (no keyword is expected, so it was matched by smart)"
     expected = len(facts.found) + len(facts.missing)
     if facts.declined is not None:
-        words = "says that it is not known" if facts.declined else "states an answer although there is none"
+        words = "says that it is not known" if facts.declined else _UNDECLINED[facts.no_reply]
         return f"{words}; {_found_words(facts)}" if expected else words
     if not expected:
         return "no keyword expected"

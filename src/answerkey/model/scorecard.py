@@ -79,6 +79,8 @@ class KeywordFacts(msgspec.Struct, frozen=True, omit_defaults=True, tag="keyword
     conveys_reference: bool | None = None
     # Whether the reply declines to answer a question that has no answer; None: the question has one.
     declined: bool | None = None
+    # Of a question that has no answer: whether there is no reply at all, which does not decline.
+    no_reply: bool = False
     # With a judge's share in response quality: the value by keywords alone, the judge's value and its reason.
     judged: "JudgedShare | None" = None
 

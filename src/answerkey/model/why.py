@@ -1,6 +1,7 @@
 """Why: where lost and gained points come from — stages, groups of one signature, and slices that are worse than the rest."""
 
 from collections.abc import Sequence
+from math import floor
 from typing import Any, Literal
 
 import msgspec
@@ -39,6 +40,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # Kind of the error, and whether a tool had been called before it.
     error: str = ""
     after_tools: bool = False
+    # Of an HTTP error: its status.
+    status: str = ""
     # Arguments that differ.
     arguments: tuple[str, ...] = ()
     # What the reply should say and does not, and of what kind that is.
@@ -55,7 +58,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.structs.replace(
             self,
             # Which tool failed says more than what the chatbot made of it.
-            error="" if self.tool else _ERROR_FAMILIES.get(self.error, self.error),
+            error="" if self.tool else self._error_family,
+            status="",
             kind=self.kind if self.stage in ("text", "judge", "key", "truth") else "",
             instead=(),
             after_tools=False,
@@ -76,8 +80,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             )
         words = self.signature.words_about("")
         if self.stage == "error":
-            when = ", after tools had been called" if self.after_tools else ""
-            words += f" ({self.error.replace('_', ' ')}{when})"
+            kind = self.error.replace("_", " ")
+            notes = ("" if self.status or kind in words else kind, "after tools had been called")
+            noted = ", ".join(filter(None, notes if self.after_tools else notes[:1]))
+            words += f" ({noted})" if noted else ""
         if self.stage == "tools" and self.instead:
             words += f"; {', '.join(self.instead)} was called"
         if listed and self.stage in ("arguments", "tool_results"):
@@ -108,13 +114,18 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             case "tool_results":
                 return f"the result of {tool} lacks what was asked{about}"
             case "text":
-                return f"the reply does not say the {_FACT_WORDS[self.kind]}{about}{self._returned}"
+                return f"{_TEXT_FAULTS[self.kind]}{about}{self._returned}"
             case "judge":
                 return f"the judge or a scorer gave the same reply another score{about}"
             case "noise":
                 return f"no cause: repeats of the same version differ as much{about}"
             case "unobserved":
                 return f"{self.unseen} not observed{about}: {_OBSERVE}"
+
+    @property
+    def _error_family(self) -> str:
+        family = _ERROR_FAMILIES.get(self.error, self.error)
+        return f"the chatbot answered with HTTP {self.status}" if self.status else family
 
     @property
     def _returned(self) -> str:
@@ -125,24 +136,27 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 # Kind of an error → what errors of this family have in common.
 _ERROR_FAMILIES = {
-    **dict.fromkeys(("connection", "http", "rate_limit"), "the chatbot could not be reached"),
+    "connection": "the chatbot could not be reached",
+    "http": "the chatbot answered with an HTTP error",
+    "rate_limit": "the chatbot refused more requests (rate limit)",
     **dict.fromkeys(("timeout", "memory", "exception"), "the chatbot crashed or timed out"),
     "tool": "a tool failed",
     **dict.fromkeys(("empty", "null"), "there was no reply"),
-    **dict.fromkeys(("error_text", "trace", "malformed"), "the reply was an error message"),
+    **dict.fromkeys(("error_text", "trace"), "the reply was an error message"),
+    "malformed": "the reply was malformed",
     "truncated": "the reply broke off",
 }
 
-_FACT_WORDS: dict[FactKind, str] = {
-    "": "answer",
-    "number": "expected number",
-    "date": "expected date",
-    "text": "expected words",
-    "pattern": "expected pattern",
-    "declining": "answer's absence: it states an answer although there is none",
-    "answer": "reference answer",
-    "forbidden": "right thing: it says something forbidden",
-    "score": "same: another scorer took points off",
+_TEXT_FAULTS: dict[FactKind, str] = {
+    "": "the reply does not say the answer",
+    "number": "the reply does not say the expected number",
+    "date": "the reply does not say the expected date",
+    "text": "the reply does not say the expected words",
+    "pattern": "the reply does not say the expected pattern",
+    "declining": "the reply does not decline although there is no answer",
+    "answer": "the reply does not say the reference answer",
+    "forbidden": "the reply says something forbidden",
+    "score": "the reply is another one, and another scorer took points off",
 }
 
 
@@ -307,9 +321,23 @@ def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str
     """The largest causes of lost points, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about …`."""
     losses = _losses(groups)
     # One more cause takes no more room than saying that there is one.
-    shown = losses if len(losses) <= most + 1 else losses[:most]
-    lines = [f"{-group.points:.1f} of {lost:.1f} lost points: {group.words}" for group in shown]
-    if others := losses[len(shown) :]:
-        rest = -sum(group.points for group in others)
-        lines.append(f"{rest:.1f} of {lost:.1f} lost points: {len(others)} other causes")
-    return lines
+    listed = losses if len(losses) <= most + 1 else losses[:most]
+    words, costs = [group.words for group in listed], [-group.points for group in listed]
+    if others := losses[len(listed) :]:
+        words.append(f"{len(others)} other causes")
+        costs.append(-sum(group.points for group in others))
+    shown = zip(_rounded(costs), words, strict=True)
+    return [f"{cost:.1f} of {lost:.1f} lost points: {cause}" for cost, cause in shown]
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Values with one decimal whose sum is the rounded sum: those cut by most are rounded up.
+
+    >>> _rounded([8.05, 8.05, 7.95])
+    [8.1, 8.0, 7.9]
+    """
+    tenths = [floor(10 * value + 1e-6) for value in values]
+    by_remainder = sorted(range(len(values)), key=lambda index: tenths[index] - 10 * values[index])
+    for index in by_remainder[: round(10 * sum(values)) - sum(tenths)]:
+        tenths[index] += 1
+    return [count / 10 for count in tenths]

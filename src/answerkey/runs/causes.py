@@ -5,6 +5,7 @@ reply should say is absent from what that stage handed on: arguments that differ
 a cause. Where the evidence for that is missing, the stage is `unobserved`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb
@@ -21,9 +22,16 @@ from answerkey.model.expectation import (
     expected_options,
 )
 from answerkey.model.question import UNCATEGORISED, Question
-from answerkey.model.reply import Reply, ToolCall, result_digest
+from answerkey.model.reply import Failure, Reply, ToolCall, result_digest
 from answerkey.model.run import Run
-from answerkey.model.scorecard import KeywordFacts, Scorecard, ToolFacts, Trial, mean_score, round_score
+from answerkey.model.scorecard import (
+    KeywordFacts,
+    Scorecard,
+    ToolFacts,
+    Trial,
+    mean_score,
+    round_score,
+)
 from answerkey.model.why import Cause, Causes, FactKind, Group, Stage
 from answerkey.stats.intervals import FaultRates
 from answerkey.text.normalise import MatchMode
@@ -184,6 +192,7 @@ def _first_fault(
             error=error.kind,
             tool=failed,
             after_tools=bool(worse.calls),
+            status=_http_status(error),
             compared=compared,
         )
     if (tools := _tool_fault(worse, better)) is not None:
@@ -196,6 +205,14 @@ def _first_fault(
     if better is not None and stage == "judge" and worse.reply.text != better.reply.text:
         return Cause(stage="text", kind="score", compared=True)
     return Cause(stage=stage, kind="score", compared=compared)
+
+
+_STATUS = re.compile(r"HTTP (\d{3})\b")
+
+
+def _http_status(error: Failure) -> str:
+    found = _STATUS.match(error.message) if error.kind == "http" else None
+    return "" if found is None else found[1]
 
 
 # The key.

@@ -364,7 +364,7 @@ class ResponseQuality(BaseScorer):
         # A missing essential keyword leaves nothing.
         if not keywords or value or not any(note.must for note in facts.notes):
             value = (len(facts.found) + declined) / (len(keywords) + 1)
-        return value, msgspec.structs.replace(facts, declined=declined)
+        return value, msgspec.structs.replace(facts, declined=declined, no_reply=not (text or "").strip())
 
     def _by_keywords(self, question: Question, text: str | None) -> tuple[float, KeywordFacts]:
         keywords = question.expected_keywords

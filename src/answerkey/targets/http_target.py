@@ -365,7 +365,7 @@ def _from_body(
     text, wrong = decode_text(body, response.charset)
     if wrong is not None:
         return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))
-    if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
+    if (is_json and text.strip()) or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
             return reply_from_payload(decode_json(text), mapping=mapping, context=context)
         except ValueError as error:
