@@ -516,7 +516,8 @@ def _result(gate: Gate, subject: GateSubject) -> GateResult:
         return GateResult(gate.text, passed, value)
     if gate.kind is None:
         number = _number(gate, subject.numbers)
-        return GateResult(gate.text, _passes(gate, number), _shown_value(gate, number))
+        passed = _passes(gate, number)
+        return GateResult(gate.text, passed, _shown_value(gate, number), _reply_note(gate, subject, passed))
     if gate.kind == "question":
         parts = dict(subject.read_questions())
     else:
@@ -532,6 +533,14 @@ def _result(gate: Gate, subject: GateSubject) -> GateResult:
         name: _shown_value(gate, number) for name, number in (worst_first if failing else worst_first[:1])
     }
     return GateResult(gate.text, not failing and bool(numbers), shown)
+
+
+def _reply_note(gate: Gate, subject: GateSubject, passed: bool) -> str:
+    """Say so where questions pass by the mean of their replies, and the share of passing replies would fail the gate."""
+    replies = subject.numbers.get("trial_pass_rate")
+    if gate.name != "pass_rate" or not passed or not isinstance(replies, float) or _passes(gate, replies):
+        return ""
+    return f"of questions, by the mean of their replies; {replies:.1%} of replies pass: trial_pass_rate"
 
 
 def _evaluate_latency(gate: Gate, subject: GateSubject) -> GateResult:

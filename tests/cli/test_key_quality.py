@@ -56,7 +56,7 @@ def test_a_run_says_what_its_key_is_worth(answerkey: Any, project: Path) -> None
     assert summary["floor"]["value"] == pytest.approx((2 * (0.6 + 0.4 * 2 / 3) + 3 * 0.6) / 5, abs=1e-6)
     assert json.loads(answerkey("audit", "--json").stdout)["strength"] == summary["strength"]
     shown = answerkey("show", "latest").stdout
-    assert "a bot that calls every tool and repeats the question scores 0.706" in shown
+    assert "a bot that knows no answer scores 0.706 (it calls every tool and repeats the question)" in shown
     assert "key strength 60%" in shown
     assert "2 of 5 questions let a wrong reply pass" in shown
 
@@ -81,8 +81,11 @@ def test_a_key_that_a_trivial_bot_passes_is_in_the_headline(answerkey: Any, proj
     ]
     (project / "weak.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = answerkey("run", "weak.jsonl", "-o", "weak.md", "-o", "weak.html")
-    assert "A — but a bot that calls no tool and repeats the question scores 1.000" in done.stdout
-    assert "but a bot that calls no tool" in (project / "weak.md").read_text().splitlines()[0]
+    assert (
+        "A — but a bot that knows no answer scores 1.000 (it calls no tool and repeats the question)"
+        in done.stdout
+    )
+    assert "but a bot that knows no answer" in (project / "weak.md").read_text().splitlines()[0]
     assert "Excellent" not in done.stdout
 
 

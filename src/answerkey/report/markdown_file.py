@@ -75,7 +75,8 @@ def _lines(view: ReportView) -> Iterator[str]:
     interval = (
         f" ({summary.interval.level:.0%} interval {range_text(summary.interval)})" if summary.interval else ""
     )
-    weak = f" — {grade_words(summary)}" if summary.is_weak_key else ""
+    words = grade_words(summary)
+    weak = f" — {words}" if words.startswith("but ") else ""
     yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     yield ""
     yield from _critical(summary)
@@ -321,7 +322,8 @@ def _comment_lines(run: Run) -> Iterator[str]:
     yield f"<!-- answerkey {marker} -->"
     interval = f" ({range_text(summary.interval)})" if summary.interval else ""
     name = for_markdown(one_line(info.name or info.id, 60))
-    weak = f" — {grade_words(summary)}" if summary.is_weak_key else ""
+    words = grade_words(summary)
+    weak = f" — {words}" if words.startswith("but ") else ""
     result = f"{summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     passed = "; ".join(passed_texts(summary))
     sheet = None if comparison is None else comparison_sheet(comparison)

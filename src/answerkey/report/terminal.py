@@ -166,15 +166,13 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         head.append(f"   {summary.interval.level:.0%} interval {range_text(summary.interval)}")
     words = grade_words(summary)
     if not summary.is_weak_key:
-        head.append(f"   {words}", style=colour)
+        head.append(f"   {words}", style="bold yellow" if words.startswith("but ") else colour)
     yield head
     if summary.is_weak_key:
         # On a line of its own, so that it is not wrapped.
         yield Text(f"       {letter} — {words}", style="bold yellow")
     if critical := critical_line(summary):
         yield Text(f"  CRITICAL  {critical}", style="bold white on red")
-    for key_line in key_lines(summary):
-        yield Padding(Text(key_line, style="dim"), (0, 0, 0, 7), expand=False)
     for passed in passed_texts(summary):
         yield Text(f"       {passed}")
     line = Text("       ")
@@ -182,6 +180,8 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")
         line.append(f"{number:,}  ", style="" if number else "dim")
     yield line
+    for key_line in key_lines(summary):
+        yield Padding(Text(key_line, style="dim"), (0, 0, 0, 7), expand=False)
     if summary.coverage < 1 or info.status != "complete":
         missing = "not complete" if info.status != "complete" else "missing scores"
         yield Text(

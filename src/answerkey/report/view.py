@@ -379,7 +379,8 @@ def _sentences(view: ReportView) -> Iterator[str]:
     if summary.score is None:
         yield f"{asked}{times} but nothing could be scored."
         return
-    words, sign = grade_words(summary, score_percent), "," if summary.is_weak_key else ":"
+    words = grade_words(summary, score_percent)
+    sign = "," if words.startswith("but ") else ":"
     meaning = f"{sign} {words[:1].lower()}{words[1:]}"
     yield f"{asked}{times} and scored {score_percent(summary.score)}, grade {summary.grade}{meaning}."
     if summary.interval is not None and summary.questions > 1:

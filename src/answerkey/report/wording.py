@@ -10,7 +10,7 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.reasons import details
 from answerkey.model.run import GateResult
 from answerkey.model.scorecard import Scorecard, round_down, shown_score
-from answerkey.model.summary import Cost, Summary
+from answerkey.model.summary import Cost, KeyStrength, Summary
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import one_line
 
@@ -24,34 +24,74 @@ GRADE_MEANINGS = {
 }
 
 
+# Above this share of failing questions or replies, a grade is not called good.
+_MOST_FAILING = 0.1
+
+
 def grade_words(summary: Summary, in_words: Callable[[float], str] = shown_score) -> str:
-    """What a run's grade means; if the answer key refuses too little, that instead of praise."""
+    """What a run's grade means and how much of it failed; if the answer key refuses too little, that instead of praise."""
+    failing = failing_words(summary)
+    if summary.is_weak_key:
+        weakness = _weakness(summary, in_words)
+        return f"{weakness}; {failing}" if _fails_often(summary) else weakness
+    meaning = GRADE_MEANINGS.get(summary.grade or "", "")
+    if not failing:
+        return meaning
+    is_praise = (summary.grade or "") in "ABC"
+    return f"but {failing}" if is_praise and _fails_often(summary) else f"{meaning}; {failing}"
+
+
+def _weakness(summary: Summary, in_words: Callable[[float], str]) -> str:
+    """Why a grade says little."""
     if summary.is_silent_key:
         return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} expect nothing of the text"
-    if summary.is_beaten and summary.floor is not None:
-        return f"but a bot that {summary.floor.bot} scores {in_words(summary.floor.value)}"
-    if summary.is_weak_key and summary.strength is not None:
-        tried = count(summary.strength.questions, "question")
-        return f"but {summary.strength.weak:,} of {tried} let a wrong reply pass"
-    return GRADE_MEANINGS.get(summary.grade or "", "")
+    if summary.is_beaten:
+        return f"but {_floor_words(summary, in_words)}"
+    strength = summary.strength
+    return "" if strength is None else f"but {_weak_questions(strength)}"
+
+
+def _fails_often(summary: Summary) -> bool:
+    shares = (summary.pass_rate, summary.trial_pass_rate)
+    return any(share is not None and 1 - share > _MOST_FAILING for share in shares)
+
+
+def failing_words(summary: Summary) -> str:
+    """`7 of 15 questions failed`; where questions have several replies, of replies; empty if none failed."""
+    if summary.trials > summary.questions:
+        failed, of = summary.trials - summary.trials_passed, count(summary.trials, "reply", "replies")
+    else:
+        scored = scored_questions(summary)
+        failed, of = scored - summary.passed, count(scored, "question")
+    return f"{failed:,} of {of} failed" if failed else ""
+
+
+def _floor_words(summary: Summary, in_words: Callable[[float], str]) -> str:
+    floor = summary.floor
+    if floor is None:
+        return ""
+    return f"a bot that knows no answer scores {in_words(floor.value)} (it {floor.bot})"
+
+
+def _weak_questions(strength: KeyStrength, sampled: str = "") -> str:
+    return f"{strength.weak:,} of {strength.questions:,}{sampled} questions let a wrong reply pass"
 
 
 def key_lines(summary: Summary, in_words: Callable[[float], str] = shown_score) -> list[str]:
     """What the answer key refuses, without what the grade's words say already."""
     lines = []
-    headline = grade_words(summary)
-    if summary.floor is not None and f"a bot that {summary.floor.bot} scores" not in headline:
-        lines.append(f"a bot that {summary.floor.bot} scores {in_words(summary.floor.value)}")
-    strength = summary.strength
+    headline = _weakness(summary, in_words) if summary.is_weak_key else ""
+    strength, floor = summary.strength, summary.floor
     if strength is not None:
         interval = f"{percent(strength.low, 0)}–{percent(strength.high, 0)}"
-        is_sample = summary.floor is not None and summary.floor.questions < summary.questions
-        tried = f"{strength.questions:,}{' sampled' if is_sample else ''} questions"
+        is_sample = floor is not None and floor.questions < summary.questions
         words = f"key strength {percent(strength.value, 0)} ({interval})"
         is_said = "let a wrong reply pass" in headline
-        lines.append(words if is_said else f"{words}: {strength.weak:,} of {tried} let a wrong reply pass")
+        lines.append(words if is_said else f"{words}: {_weak_questions(strength, ' sampled' * is_sample)}")
+    if floor is not None and "a bot that knows no answer" not in headline:
+        lines.append(_floor_words(summary, in_words))
     if summary.always_wrong_score is not None:
-        lines.append(f"a chatbot wrong in every fact scores {in_words(summary.always_wrong_score)}")
+        lines.append(f"replies with every fact wrong score {in_words(summary.always_wrong_score)}")
     return lines
 
 
