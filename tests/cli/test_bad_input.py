@@ -167,3 +167,24 @@ def test_files_of_the_folder_do_not_replace_installed_packages(
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "polite" in (folder / "r.html").read_text()
+
+
+@pytest.mark.parametrize("program", ["python3 nobot.py", "bash nobot.sh", "python3 -c 'import nomodule'"])
+def test_a_program_that_never_starts_is_not_a_bad_chatbot(command, write_rows, program):
+    write_rows(
+        "golden.jsonl", *({"question": f"Question {n}?", "expected_keywords": [str(n)]} for n in range(3))
+    )
+    done = command("run", "golden.jsonl", "--target", f"cmd:{program}")
+    assert done.code == 3
+    assert "no question could be asked: the program ended with exit code" in done.err
+    assert command("show", "--json").document["summary"]["score"] is None
+
+
+def test_a_program_that_fails_after_it_has_started_is_graded(command, write_rows, tmp_path):
+    (tmp_path / "bot.py").write_text("import sys\nsys.stdin.readline()\nraise ValueError('no such price')\n")
+    write_rows(
+        "golden.jsonl", *({"question": f"Question {n}?", "expected_keywords": [str(n)]} for n in range(3))
+    )
+    done = command("run", "golden.jsonl", "--target", "cmd:python3 bot.py", "--json")
+    assert done.code == 0
+    assert done.document["summary"]["errors"] == {"exception": 3}

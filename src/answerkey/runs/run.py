@@ -502,6 +502,11 @@ def store_summary(
 
 # Statuses that point at credentials, address, method or body of the request.
 _STATUS = re.compile(r"HTTP (401|403|404|405|422)\b")
+# A program that ends before it reads a question: its file, an interpreter or a module is missing, or it is no program.
+_NOT_STARTED = re.compile(
+    r"the program ended with exit code (?:(?:2|126|127)\b|\d+: .*"
+    r"(?:ModuleNotFoundError|ImportError|SyntaxError|IndentationError|Cannot find module|can't open file))"
+)
 _REMEDIES = {
     "401": "check the headers or the login of the target",
     "403": "check the permissions of the target's credentials",
@@ -544,11 +549,15 @@ def configuration_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] 
             f"{first.message}; map the text under [targets.NAME.reply]: `answerkey ask` shows the reply",
             "mapping",
         )
+    if first_kind == first.message:
+        return f"no question could be asked: {first.message}; check the target's cmd", "configuration"
     return f"every reply was {first.message}; {_REMEDIES[first_kind]}", "configuration"
 
 
 def _configuration_kind(failure: Failure) -> str | None:
-    """HTTP status or "mapping"; None: the failure does not point at the configuration."""
+    """HTTP status, "mapping", or the message of a program that does not start; None: it does not point at the configuration."""
+    if _NOT_STARTED.match(failure.message):
+        return failure.message
     if failure.kind == "http" and (status := _STATUS.match(failure.message)):
         return status[1]
     return "mapping" if is_unmapped(failure) or is_never_text(failure) else None
