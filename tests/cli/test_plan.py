@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,3 +72,20 @@ def test_mistakes(folder: Path, answerkey, arguments: tuple[object, ...], words:
     assert done.returncode == 2
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_difference_needs_one_number_of_questions(command: Any, write_rows: Any) -> None:
+    golden = write_rows(
+        "g.jsonl", *({"question": f"Price {n}?", "expected_keywords": [str(n)]} for n in range(60))
+    )
+    plans = {
+        wanted: command("plan", golden, "--difference", wanted, "--json").document
+        for wanted in (0.1, 0.05, 0.01)
+    }
+    tables = [plan["table"] for plan in plans.values()]
+    assert tables[0] == tables[1] == tables[2]
+    by_difference = {row["difference"]: row["questions"] for row in tables[0]}
+    for wanted, plan in plans.items():
+        assert plan["needed"][0]["questions"] == by_difference[wanted]
+    # The textbook's size of a normal test: (1.96 + 0.84)² · 0.3² / 0.01².
+    assert abs(by_difference[0.01] - 7064) < 80

@@ -153,3 +153,35 @@ def test_the_latency_factor_is_a_setting(command: Any) -> None:
 
     Path("answerkey.toml").write_text('target = "demo"\n[gates]\nlatency_factor = 3\n')
     assert load_settings().options().latency_factor == 3
+
+
+def test_confirmed_breakage_is_the_headline(command: Any, write_rows: Any, tmp_path: Path) -> None:
+    write_rows(
+        "g.jsonl",
+        *({"id": f"q{n}", "question": f"Price {n}?", "expected_keywords": [str(n)]} for n in range(30)),
+    )
+    (tmp_path / "bot.py").write_text(
+        "def good(question):\n    return 'It is ' + question.split()[1].rstrip('?')\n\n"
+        "def bad(question):\n    return 'Hello.' if '7?' in question else good(question)\n"
+    )
+    command("run", "g.jsonl", "--target", "bot.py:good", "--name", "base")
+    done = command(
+        "run",
+        "g.jsonl",
+        "--target",
+        "bot.py:bad",
+        "--baseline",
+        "base",
+        "--confirm",
+        "5",
+        "-o",
+        "c.comment.md",
+    )
+    assert done.code == 1
+    headline = " worse  3 questions confirmed broken; mean: no clear difference: -4.0 points"
+    assert headline in done.out
+    assert "whether that is chance" not in done.out
+    assert "worse: 3 questions confirmed broken" in (tmp_path / "c.comment.md").read_text()
+    # Without it, the report says how to find out.
+    again = command("run", "g.jsonl", "--target", "bot.py:bad", "--baseline", "base").out
+    assert "whether that is chance: answerkey run --baseline" in again

@@ -491,7 +491,8 @@ def _reasons(
                 f"this comparison can only detect differences of {100 * detectable:.1f} points or more; how many questions "
                 f"a smaller one needs: answerkey plan {base.id} {candidate.id} --difference {_smaller(detectable):g}"
             )
-        if broken and not base.is_log and not candidate.is_log and candidate.confirmation is None:
+        # With --confirm, the same command asks again.
+        if broken and not base.is_log and not candidate.is_log and not candidate.options.confirm:
             questions = (
                 "question passed before and fails" if broken == 1 else "questions passed before and fail"
             )

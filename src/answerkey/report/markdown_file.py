@@ -254,7 +254,7 @@ def annotations(run: Run) -> list[str]:
     found += [_command("error", "Gate failed", gate_words(gate)) for gate in run.gates if not gate.passed]
     named: set[str] = set()
     if comparison is not None:
-        if comparison.verdict == "worse":
+        if comparison.regression:
             found.append(_command("error", "Regression", comparison_headline(comparison)))
         for change in comparison.fallen:
             if change.kind != "flaky":

@@ -92,10 +92,9 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     if comparison.metrics:
         rows = tuple(_measure_rows(comparison.metrics))
         tables.append(SheetTable("Other metrics", (*heads[:2], "change", *heads[3:]), rows))
-    title = comparison_headline(comparison)
-    if comparison.regression and comparison.verdict != "worse":
-        title = f"worse: {count(comparison.broken, 'question')} confirmed broken; mean: {title}"
-    return Sheet(title, lines, comparison.notes, tuple(tables), measure_tables(comparison))
+    return Sheet(
+        comparison_headline(comparison), lines, comparison.notes, tuple(tables), measure_tables(comparison)
+    )
 
 
 def _measure_rows(family: Sequence[Measure]) -> Iterator[tuple[str, ...]]:

@@ -46,10 +46,14 @@ class Pilot:
         self.sums, self.sizes = (sums if sums.sum() >= 0.0 else -sums), sizes
         self.questions = float(sizes.mean())
         self._tail = (1.0 - level) / 2.0
-        self._source = np.random.default_rng(seed)
+        self._seed = seed
         self._jump = max(float(abs(sums / sizes).max()), _JUMP)
-        # The last difference, and the cumulated probabilities of the units under its tilt.
+        # The last difference, and the probabilities of the units under its tilt.
         self._tilted: tuple[float, Floats] = (math.nan, np.zeros(0))
+
+    def _source(self, *of: float) -> np.random.Generator:
+        """Random numbers of one figure: the same, whatever else was computed before."""
+        return np.random.default_rng([self._seed, *(round(1e9 * abs(number)) for number in of)])
 
     def power(self, units: int, difference: float) -> float:
         """Return the probability that `units` units show this mean difference."""
@@ -60,8 +64,9 @@ class Pilot:
             return 0.5 * math.erfc(-score / math.sqrt(2.0))
         trials = min(max(_UNITS_DRAWN // units, _FEWEST_TRIALS), _MOST_TRIALS)
         significant, batch = 0, max(1, _BATCH // units)
+        source = self._source(units, difference)
         for begin in range(0, trials, batch):
-            rows = self._draw(min(batch, trials - begin), units, abs(difference))
+            rows = self._draw(source, min(batch, trials - begin), units, abs(difference))
             significant += int(np.count_nonzero(rows_at_most_zero(rows) < self._tail))
         return significant / trials
 
@@ -97,7 +102,7 @@ class Pilot:
 
     def spread(self, difference: float, *, draws: int = 400) -> tuple[float, float]:
         """Return the 95% range of the units that other pilots of this size would ask for, as factors."""
-        picks = self._source.integers(0, len(self.sums), (draws, len(self.sums)))
+        picks = self._source(difference).integers(0, len(self.sums), (draws, len(self.sums)))
         squares = (self.sums[picks] ** 2).mean(axis=1) / self.sizes[picks].mean(axis=1) ** 2
         low, high = np.quantile(squares, (0.025, 0.975)).tolist()
         here = float((self.sums**2).mean()) / self.questions**2
@@ -111,41 +116,60 @@ class Pilot:
             variances[1] + added
         )
 
-    def _chances(self, difference: float, excess: Floats) -> Floats:
-        """Return cumulated probabilities of the units under which their mean is the assumed difference."""
+    def _probabilities(self, difference: float, excess: Floats) -> Floats:
+        """Return the probabilities of the units under which their mean is the assumed difference."""
         if self._tilted[0] != difference:
             low, high = (bound / float(abs(excess).max()) for bound in (-500.0, 500.0))
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2.0
                 weights = np.exp(middle * excess - (middle * excess).max())
                 low, high = (middle, high) if float(weights @ excess) < 0.0 else (low, middle)
-            self._tilted = difference, np.cumsum(weights / weights.sum())
+            self._tilted = difference, weights / weights.sum()
         return self._tilted[1]
 
     def _effect(self, difference: float) -> float:
-        """Return the difference in standard deviations of one unit, from one large draw."""
-        rows = self._draw(1, 20_000, abs(difference))[0]
-        return max(float(rows.mean()), 1e-12) / max(float(rows.std()), 1e-12)
-
-    def _draw(self, trials: int, units: int, difference: float) -> Floats:
-        """Draw the sums of `units` units in `trials` experiments."""
-        sums = np.append(self.sums, (_JUMP * self.questions, 0.0))
+        """Return the difference in standard deviations of one unit."""
+        sums, mean = self._units, abs(difference) * self.questions
         if self._both_ways:
-            return self._draw_both_ways(abs(sums), trials, units, difference * self.questions)
-        excess = sums - difference * np.append(self.sizes, (self.questions, self.questions))
+            square = float((sums**2).mean()) * self._growth(mean) ** 2
+        else:
+            excess = self._excess(abs(difference))
+            square = mean**2
+            if float(excess.max()) > 0.0:
+                square = float(self._probabilities(abs(difference), excess) @ sums**2)
+        return max(mean, 1e-12) / max(math.sqrt(max(square - mean**2, 0.0)), 1e-12)
+
+    @property
+    def _units(self) -> Floats:
+        """The pilot's units and the two added ones."""
+        return np.append(self.sums, (_JUMP * self.questions, 0.0))
+
+    def _excess(self, difference: float) -> Floats:
+        return self._units - difference * np.append(self.sizes, (self.questions, self.questions))
+
+    def _draw(self, source: np.random.Generator, trials: int, units: int, difference: float) -> Floats:
+        """Draw the sums of `units` units in `trials` experiments."""
+        if self._both_ways:
+            return self._draw_both_ways(source, trials, units, difference * self.questions)
+        excess = self._excess(difference)
         if float(excess.max()) <= 0.0:
             # Larger than any change in the pilot: every unit has it.
             return np.full((trials, units), difference * self.questions)
-        chances = self._chances(difference, excess)
-        picks = np.searchsorted(chances, self._source.random((trials, units)))
-        return np.round(sums[np.minimum(picks, len(sums) - 1)], 9)
+        chances = np.cumsum(self._probabilities(difference, excess))
+        picks = np.searchsorted(chances, source.random((trials, units)))
+        return np.round(self._units[np.minimum(picks, len(excess) - 1)], 9)
 
-    def _draw_both_ways(self, sizes: Floats, trials: int, units: int, mean: float) -> Floats:
+    def _draw_both_ways(self, source: np.random.Generator, trials: int, units: int, mean: float) -> Floats:
         """Draw changes of the pilot's sizes; larger ones if all in one direction would not have this mean."""
+        sizes = abs(self._units)
         share = mean / float(sizes.mean())
-        signs = np.where(self._source.random((trials, units)) < (1.0 + min(share, 1.0)) / 2.0, 1.0, -1.0)
-        picks = self._source.integers(0, len(sizes), (trials, units))
-        return np.round(signs * sizes[picks] * max(share, 1.0), 9)
+        signs = np.where(source.random((trials, units)) < (1.0 + min(share, 1.0)) / 2.0, 1.0, -1.0)
+        picks = source.integers(0, len(sizes), (trials, units))
+        return np.round(signs * sizes[picks] * self._growth(mean), 9)
+
+    def _growth(self, mean: float) -> float:
+        """How much larger than in the pilot changes are, if all of its own in one direction would not have this mean."""
+        return max(mean / float(abs(self._units).mean()), 1.0)
 
 
 class SamePower(msgspec.Struct, frozen=True, kw_only=True):

@@ -110,7 +110,9 @@ class CompareView(TableView, frozen=True, kw_only=True):
     @property
     def tone(self) -> str:
         """The colour of the verdict on two runs."""
-        return "" if self.versus is None else tone_of(self.versus.verdict)
+        if self.versus is None:
+            return ""
+        return tone_of("worse" if self.versus.regression else self.versus.verdict)
 
     @property
     def tables(self) -> tuple[MeasureTable, ...]:
