@@ -502,7 +502,7 @@ def store_summary(
 
 # Statuses that point at credentials, address, method or body of the request.
 _STATUS = re.compile(r"HTTP (401|403|404|405|422)\b")
-# A program that ends before it reads a question: its file, an interpreter or a module is missing, or it is no program.
+# A program that ends before it reads a question: its file, an interpreter or a module is missing, or it cannot be executed.
 _NOT_STARTED = re.compile(
     r"the program ended with exit code (?:(?:2|126|127)\b|\d+: .*"
     r"(?:ModuleNotFoundError|ImportError|SyntaxError|IndentationError|Cannot find module|can't open file))"
