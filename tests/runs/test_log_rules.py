@@ -160,3 +160,13 @@ def test_an_empty_cell_of_tools_says_that_none_was_used(command: Callable[..., A
         for name in ("log.csv", "log.jsonl")
     )
     assert (table["score"], table["coverage"]) == (lines["score"], lines["coverage"]) == (1.0, 1.0)
+
+
+def test_an_expectation_is_not_proposed_as_the_reply(command: Any, write_rows: Any) -> None:
+    write_rows(
+        "golden.jsonl",
+        {"id": "a", "question": "Where?", "expected_keywords": [{"text": "Montrose, Colorado"}]},
+    )
+    done = command("score", "golden.jsonl")
+    assert done.code == 3
+    assert "--map answer=FIELD" in done.err

@@ -83,6 +83,9 @@ def test_a_replay_in_the_configuration_starts_from_its_folder(
         ("stagin", "unknown target 'stagin'; did you mean 'staging'?"),
         ("ftp://x:y@host", "unknown target 'ftp://host'; write one of demo, http"),
         ("xyz", "the configuration has staging"),
+        ("bot.py", "did you mean 'bot.py:FUNCTION'?"),
+        ("localhost:8000/chat", "did you mean 'http://localhost:8000/chat'?"),
+        ("bot.example.com:443", "did you mean 'http://bot.example.com:443'?"),
     ],
 )
 def test_unknown_targets(spec: str, message: str) -> None:

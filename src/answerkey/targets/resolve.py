@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -351,6 +352,10 @@ def _make_target(kind: str, context: TargetContext) -> BaseTarget:
 def _unknown(spec: str, kind: str, tables: Mapping[str, object]) -> UnknownNameError:
     names = targets.names()
     close = get_close_matches(spec, [*tables, *names], n=1) or get_close_matches(kind, names, n=1)
+    if spec.endswith(".py"):
+        close = [f"{spec}:FUNCTION"]
+    elif re.match(r"[\w.-]+:\d+(/|$)", spec):
+        close = [f"http://{spec}"]
     added = "".join(f", {name}:…" for name in targets.added())
     configured = f"; the configuration has {', '.join(sorted(tables))}" if tables else ""
     hint = f"did you mean {close[0]!r}?" if close else f"write one of {TARGET_FORMS}{added}{configured}"

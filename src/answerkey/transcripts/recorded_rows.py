@@ -138,6 +138,12 @@ def lacks_text(row: Mapping[str, Json], replies: Sequence[Reply]) -> bool:
     return any(reply.failure is not None for reply in replies) or row.keys().isdisjoint(_TEXT_HOLDERS)
 
 
+# What a right reply has is not the reply.
+_LIKE_AN_EXPECTATION = re.compile(
+    r"(expected|forbidden|accept|validation)_|(reference_answer|also_right|checks|relevant_documents)$"
+)
+
+
 def propose_maps(row: Mapping[str, Json]) -> str:
     """What to write for a row that lacks its question, its reply's text or both, with the fields that they likely are."""
     maps = []
@@ -146,7 +152,11 @@ def propose_maps(row: Mapping[str, Json]) -> str:
         asked = next((name for name in texts if _LIKE_A_QUESTION.search(name.lower())), "FIELD")
         maps.append(f"--map question={_quoted(asked)}")
     if row.keys().isdisjoint(_TEXT_HOLDERS) or not maps:
-        others = {name: value for name, value in row.items() if f"--map question={_quoted(name)}" not in maps}
+        others = {
+            name: value
+            for name, value in row.items()
+            if f"--map question={_quoted(name)}" not in maps and not _LIKE_AN_EXPECTATION.match(name)
+        }
         maps.append(f"--map answer={_text(others, question_in_row(row) or '') or 'FIELD'}")
     return f"write for example {' '.join(maps)}"
 
