@@ -1,6 +1,7 @@
 """Settings from `answerkey.toml` or `[tool.answerkey]` in pyproject.toml, strictly validated."""
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
@@ -10,13 +11,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from answerkey.errors import ConfigError, UsageError
+from answerkey.errors import ConfigError, UsageError, explain_validation, types_at, validation_parts
 from answerkey.model.options import (
-    AddedError,
     ErrorSettings,
     GroundedSettings,
     JudgeSettings,
-    MatchSettings,
     Options,
     Price,
     Scoring,
@@ -272,30 +271,27 @@ def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:
-    """msgspec's message with section names of the file, and a suggestion for an unknown setting."""
+    """What is wrong, under the names that sections have in the file; for an unknown setting, the likely one."""
     where = f"{path}: " if path else ""
-    message = str(error)
+    message, place = validation_parts(error)
     if "unknown field" in message:
         name = message.split("`")[1]
-        inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
-        inside = {f"scoring.{its}": name for name, its in _OF_SCORING.items()}.get(inside, inside)
-        inside = "errors.add" if inside.startswith("scoring.errors.add") else inside
-        inner: Any = {
-            "scoring": Scoring,
-            "errors": ErrorSettings,
-            "errors.add": AddedError,
-            "grounded": GroundedSettings,
-            "match": MatchSettings,
-            "tools": ToolSettings,
-            "judge": JudgeSettings,
-            "notify": NotifySettings,
-            "notify.smtp": SmtpSettings,
-            "judge.prices": Price,
-        }.get("judge.prices" if inside.startswith("prices") else inside, model)
+        struct = next(one for one in types_at(model, place) if hasattr(one, "__struct_fields__"))
+        inside = re.sub(r"\[\d+\]", "", _name_in_file(place)) or section.strip("[]")
         # A field may have another name in the file.
-        names = dict(zip(inner.__struct_fields__, inner.__struct_encode_fields__, strict=True))
+        names = dict(zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True))
+        if struct is Settings:
+            names |= {section: section for section in _OF_SCORING}
+            del names["path"]
         close = get_close_matches(name, [*names, *names.values()], n=1)
         known = ", ".join(sorted(names.values()))
         hint = f"; did you mean {names.get(close[0], close[0])!r}?" if close else f"; known: {known}"
         return f"{where}unknown setting {name!r}{f' in [{inside}]' if inside else ''}{hint}"
-    return f"{where}{section + ' ' if section else ''}{message.replace('`$.', '`')}"
+    return f"{where}{section + ' ' if section else ''}{_name_in_file(explain_validation(error, model))}"
+
+
+def _name_in_file(place: str) -> str:
+    """A place in Settings under its name in the file: `[match]` is `scoring.matching`."""
+    for name, inside in _OF_SCORING.items():
+        place = re.sub(rf"^scoring\.{inside}\b", name, place)
+    return place

@@ -24,6 +24,7 @@ A failure of the chatbot while it is being asked is not here: it is data, a `Rep
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 
 class AnswerkeyError(Exception):
@@ -148,3 +149,64 @@ class InterruptedRunError(AnswerkeyError):
     """Stopped by the user; what was asked is kept and can be resumed."""
 
     exit_code = 130
+
+
+# Wording of msgspec's validation errors
+
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+
+
+def explain_validation(error: Exception, model: Any = None) -> str:
+    """A validation error of msgspec in plain words, with the allowed values if the model is given.
+
+    >>> explain_validation(ValueError("Expected `int`, got `str` - at `$.repeat`"))
+    'repeat: must be a whole number, not text'
+    """
+    message, place = validation_parts(error)
+    if types := re.fullmatch(r"Expected `(.+)`, got `(\w+)`", message):
+        wanted = [_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"]
+        received = "a fraction" if types[2] == "float" else _TYPES.get(types[2], types[2])
+        message = f"must be {' or '.join(wanted)}, not {received}"
+    elif field := re.fullmatch(r"Object missing required field `(.+)`", message):
+        message = f"{field[1]!r} is missing"
+    elif value := re.fullmatch(r"Invalid enum value (.+)", message):
+        literals = [one for one in types_at(model, place) if get_origin(one) is Literal]
+        allowed = [str(name) for one in literals for name in get_args(one)]
+        message = f"{value[1]} is unknown" + (f"; use {', '.join(allowed)}" if allowed else "")
+    return f"{place}: {message}" if place else message
+
+
+def validation_parts(error: Exception) -> tuple[str, str]:
+    """Message and place (`scoring.match`) of a validation error of msgspec."""
+    message, _, place = str(error).partition(" - at `")
+    return message, re.sub(r"\[\.\.\.\]", "", place.rstrip("`")).lstrip("$.")
+
+
+def types_at(model: Any, place: str) -> list[Any]:
+    """The types that the field of a struct at a place may have, containers left out."""
+    types = [model]
+    for name in re.findall(r"[A-Za-z_]\w*", place):
+        struct = next((one for one in types if name in getattr(one, "__struct_encode_fields__", ())), None)
+        types = [] if struct is None else _element_types(_hint(struct, name))
+    return types
+
+
+def _hint(struct: Any, name: str) -> Any:
+    """The type of a field by its name in files."""
+    fields = dict(zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True))
+    return get_type_hints(struct)[fields[name]]
+
+
+def _element_types(hint: Any) -> list[Any]:
+    if get_origin(hint) is Literal or not get_args(hint):
+        return [hint]
+    return [part for one in get_args(hint) for part in _element_types(one)]

@@ -145,7 +145,7 @@ def test_disagreements_within_a_panel_are_listed(folder: Path, scripted: Scripte
         (None, STRICT.replace("weight = 100", "weight = 9"), ConfigError, "the weights add up to 9"),
         (None, STRICT + "[scale]\n1 = 'bad'", ConfigError, "scale: name at least the lowest and the highest"),
         (None, STRICT + "[scale]", ConfigError, "scale: is empty"),
-        (None, "task = 'Grade it.'", ConfigError, "missing required field `criteria`"),
+        (None, "task = 'Grade it.'", ConfigError, "'criteria' is missing"),
     ],
 )
 def test_bad_input_is_one_line(

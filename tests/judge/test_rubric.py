@@ -43,7 +43,7 @@ def test_weights_add_up_to_100_or_1(tmp_path: Path, weights: tuple[float, ...]) 
         (criteria(50, 50, names="aa"), "two criteria have the same name"),
         ('[[criteria]]\nname = "a b"\nweight = 1\nquestion = "?"', "use at most 40 letters, digits and _"),
         ("criteria = []", "has no criteria"),
-        ('[[criteria]]\nname = "a"\nweight = 1', "not a rubric: Object missing required field `question`"),
+        ('[[criteria]]\nname = "a"\nweight = 1', "'question' is missing"),
         (criteria(1) + '\n[scale]\n6 = "more"', "scale: name at least the lowest and the highest grade"),
         (criteria(1) + '\n[scale]\ngood = "more"', "scale 'good': grades are whole numbers"),
         (
@@ -123,7 +123,7 @@ def test_a_golden_case_may_bring_its_scale_and_examples(scripted: ScriptedJudge)
     assert graded[rubric_name(asked)] == (1.0, "1 of 1: It is worth 1.")
     assert graded["rubric: Is it kind?"] == (1.0, "5 of 5: It is worth 5.")
     for wrong, line in (
-        ({"scale": "pass/fail"}, "missing required field `question`"),
+        ({"scale": "pass/fail"}, "'question' is missing"),
         ({"question": "?", "scale": {"one": "x"}}, "grades are whole numbers"),
         ({"question": "?", "examples": [{"reply": "No.", "grades": 7}]}, "a number from 1 to 5"),
     ):

@@ -247,7 +247,10 @@ def test_scorers_of_the_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
             '[scorers.brief]\npython = "good.py:brief"\nwords = 3\n',
             r"does not fit: got an unexpected .*'words'",
         ),
-        ('[scorers.brief]\npython = "good.py:brief"\ndirection = "up"\n', r"Invalid enum value 'up'"),
+        (
+            '[scorers.brief]\npython = "good.py:brief"\ndirection = "up"\n',
+            r"'up' is unknown; use higher, lower",
+        ),
         ("[scorers.judgement]\n", r"\[scorers.judgement\] unknown scorer 'judgement'; known: "),
         ('[scorers.retrieval]\npython = "good.py:brief"\n', r"there is already a scorer 'retrieval'"),
         ("[scorers]\nbrief = 1\n", r"\[scorers\] must have one table per scorer"),

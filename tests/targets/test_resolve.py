@@ -103,13 +103,13 @@ def test_unknown_targets(spec: str, message: str) -> None:
         ),
         ({"url": "http://x", "cmd": "y"}, "has url and cmd"),
         ({"url": "http://x", "header": {}}, "[targets.t] unknown setting 'header'; did you mean 'headers'?"),
-        ({"url": 5}, "[targets.t] Expected `str`, got `int` - at `url`"),
+        ({"url": 5}, "[targets.t] url: must be text, not a whole number"),
         ({"url": "x"}, "is not an http:// or https:// address"),
         (
             {"url": "http://x", "reply": {"text": "a["}},
             "[targets.t] reply.text = 'a[' is not a JMESPath expression",
         ),
-        ({"cmd": "x", "mode": "twice"}, "[targets.t] Invalid enum value 'twice'"),
+        ({"cmd": "x", "mode": "twice"}, "[targets.t] mode: 'twice' is unknown; use "),
     ],
 )
 def test_tables_that_are_wrong(table: dict[str, Any], message: str) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.errors import ConfigError
+from answerkey.errors import ConfigError, explain_validation
 from answerkey.model.expectation import describe_expectation
 from answerkey.model.judgement import GradedExample, RubricRecord, Scale, grades_of, read_check_rubric
 from answerkey.model.question import Question
@@ -115,7 +115,7 @@ def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
     try:
         rubric = msgspec.convert(raw, Rubric, str_keys=True)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: not a rubric: {str(error).replace('`$.', '`')}") from None
+        raise ConfigError(f"{where}: not a rubric: {explain_validation(error)}") from None
     _validate(rubric, where)
     return rubric
 
@@ -143,7 +143,7 @@ def load_pair_rubric(reference: str = "pairwise", *, folder: Path | None = None)
     try:
         return msgspec.convert(raw, PairRubric)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: not a rubric for pairs: {str(error).replace('`$.', '`')}") from None
+        raise ConfigError(f"{where}: not a rubric for pairs: {explain_validation(error)}") from None
 
 
 def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object]]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from answerkey.errors import ConfigError
+from answerkey.errors import ConfigError, explain_validation
 from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.stats.paired import Difference
 
@@ -300,7 +300,7 @@ def read_check_rubric(expected: object) -> CheckRubric:
     try:
         rubric = msgspec.convert(expected, CheckRubric)
     except msgspec.ValidationError as error:
-        raise ValueError(str(error).replace("`$.", "`")) from None
+        raise ValueError(explain_validation(error)) from None
     if not rubric.question.strip():
         raise ValueError("must be a text that says what the judge looks for")
     grades = grades_of(rubric.scale)

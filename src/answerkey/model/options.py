@@ -230,6 +230,11 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
 
     def __post_init__(self) -> None:
+        # msgspec checks a file's values, but not those of Python.
+        for name, known in (("match", MatchMode), ("match_threshold", Threshold), ("tool_mode", ToolMode)):
+            value = getattr(self, name)
+            if value not in get_args(known):
+                raise ConfigError(f"[scoring] {name} = {value!r}: use {', '.join(get_args(known))}")
         check_weights(self.weights)
         shares = self.quality_shares
         if not all(share >= 0 for share in shares.values()) or abs(fsum(shares.values()) - 1) > 1e-9:

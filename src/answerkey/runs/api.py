@@ -124,7 +124,7 @@ async def evaluate_async(
 
 
 def resume(
-    run: str = "latest",
+    run: str | Run = "latest",
     *,
     target: "TargetLike | None" = None,
     judge: JudgeChange | None = None,
@@ -161,7 +161,7 @@ def resume(
 
 
 def rescore(
-    run: str = "latest",
+    run: str | Run = "latest",
     *,
     scoring: Scoring | None = None,
     questions: QuestionSet | None = None,
@@ -185,7 +185,7 @@ def rescore(
 
     settings = settings or load_settings()
     opened = open_configured_store(settings, store, create=False)
-    info = opened.find_run(run)
+    info = opened.find_run(run if isinstance(run, str) else run.id)
     own = info.options.judge
     options = msgspec.structs.replace(
         info.options,
@@ -489,11 +489,11 @@ def _prepared(context: RunContext, golden: QuestionSet) -> tuple[QuestionSet, Ru
 
 
 def _stored_run(
-    reference: str, settings: Settings, store: str | None, judge: JudgeChange | None, budget: float | None
+    run: str | Run, settings: Settings, store: str | None, judge: JudgeChange | None, budget: float | None
 ) -> "tuple[SqlStore, RunInfo, Options]":
     """A run to continue: its store, and its options with the given judge and budget and the configured prices."""
     opened = open_configured_store(settings, store, create=False)
-    info = opened.find_run(reference)
+    info = opened.find_run(run if isinstance(run, str) else run.id)
     own = info.options
     options = msgspec.structs.replace(
         own,

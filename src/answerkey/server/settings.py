@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.datastructures import Headers
 
-from answerkey.errors import ConfigError
+from answerkey.errors import ConfigError, explain_validation
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -193,7 +193,7 @@ def server_settings(configured: Mapping[str, Any], **flags: Any) -> ServerSettin
     try:
         return msgspec.convert({**configured, **chosen}, ServerSettings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"[server] {error}") from None
+        raise ConfigError(f"[server] {explain_validation(error, ServerSettings)}") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, UsageError
+from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, UsageError, explain_validation
 from answerkey.model.fault import Fault
 from answerkey.model.options import Price, TargetVersion, check_label, priced
 from answerkey.model.reply import Json, Reply, Timings
@@ -224,7 +224,7 @@ def read_settings(context: TargetContext, model: type[_Settings]) -> _Settings:
     try:
         return msgspec.convert(dict(context.settings), model)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{_where(context)} {str(error).replace('`$.', '`')}") from None
+        raise ConfigError(f"{_where(context)} {explain_validation(error, model)}") from None
     except ConfigError as error:
         raise ConfigError(f"{_where(context)} {error}") from None
 
@@ -382,7 +382,7 @@ def target_labels(name: str | None, tables: Mapping[str, Mapping[str, Json]]) ->
     try:
         found = msgspec.convert({key: table[key] for key in LABELS if key in table}, TargetLabels)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"[targets.{name}] {str(error).replace('`$.', '`')}") from None
+        raise ConfigError(f"[targets.{name}] {explain_validation(error)}") from None
     for what, labels in (("version", (found.version,)), ("tag", found.tags)):
         for label in labels:
             if label is not None:
