@@ -273,11 +273,11 @@ def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
 def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:
     """What is wrong, under the names that sections have in the file; for an unknown setting, the likely one."""
     where = f"{path}: " if path else ""
-    message, place = validation_parts(error)
+    message, field = validation_parts(error)
     if "unknown field" in message:
         name = message.split("`")[1]
-        struct = next(one for one in types_at(model, place) if hasattr(one, "__struct_fields__"))
-        inside = re.sub(r"\[\d+\]", "", _name_in_file(place)) or section.strip("[]")
+        struct = next(one for one in types_at(model, field) if hasattr(one, "__struct_fields__"))
+        inside = re.sub(r"\[\d+\]", "", _name_in_file(field)) or section.strip("[]")
         # A field may have another name in the file.
         names = dict(zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True))
         if struct is Settings:
@@ -290,8 +290,8 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
     return f"{where}{section + ' ' if section else ''}{_name_in_file(explain_validation(error, model))}"
 
 
-def _name_in_file(place: str) -> str:
-    """A place in Settings under its name in the file: `[match]` is `scoring.matching`."""
+def _name_in_file(field: str) -> str:
+    """A field of Settings under its name in the file: `[match]` is `scoring.matching`."""
     for name, inside in _OF_SCORING.items():
-        place = re.sub(rf"^scoring\.{inside}\b", name, place)
-    return place
+        field = re.sub(rf"^scoring\.{inside}\b", name, field)
+    return field

@@ -171,30 +171,30 @@ def explain_validation(error: Exception, model: Any = None) -> str:
     >>> explain_validation(ValueError("Expected `int`, got `str` - at `$.repeat`"))
     'repeat: must be a whole number, not text'
     """
-    message, place = validation_parts(error)
+    message, field = validation_parts(error)
     if types := re.fullmatch(r"Expected `(.+)`, got `(\w+)`", message):
         wanted = [_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"]
         received = "a fraction" if types[2] == "float" else _TYPES.get(types[2], types[2])
         message = f"must be {' or '.join(wanted)}, not {received}"
-    elif field := re.fullmatch(r"Object missing required field `(.+)`", message):
-        message = f"{field[1]!r} is missing"
+    elif missing := re.fullmatch(r"Object missing required field `(.+)`", message):
+        message = f"{missing[1]!r} is missing"
     elif value := re.fullmatch(r"Invalid enum value (.+)", message):
-        literals = [one for one in types_at(model, place) if get_origin(one) is Literal]
+        literals = [one for one in types_at(model, field) if get_origin(one) is Literal]
         allowed = [str(name) for one in literals for name in get_args(one)]
         message = f"{value[1]} is unknown" + (f"; use {', '.join(allowed)}" if allowed else "")
-    return f"{place}: {message}" if place else message
+    return f"{field}: {message}" if field else message
 
 
 def validation_parts(error: Exception) -> tuple[str, str]:
-    """Message and place (`scoring.match`) of a validation error of msgspec."""
-    message, _, place = str(error).partition(" - at `")
-    return message, re.sub(r"\[\.\.\.\]", "", place.rstrip("`")).lstrip("$.")
+    """Message and field (`scoring.match`) of a validation error of msgspec."""
+    message, _, field = str(error).partition(" - at `")
+    return message, re.sub(r"\[\.\.\.\]", "", field.rstrip("`")).lstrip("$.")
 
 
-def types_at(model: Any, place: str) -> list[Any]:
-    """The types that the field of a struct at a place may have, containers left out."""
+def types_at(model: Any, field: str) -> list[Any]:
+    """The types that a field (`scoring.match`) of a struct may have, containers left out."""
     types = [model]
-    for name in re.findall(r"[A-Za-z_]\w*", place):
+    for name in re.findall(r"[A-Za-z_]\w*", field):
         struct = next((one for one in types if name in getattr(one, "__struct_encode_fields__", ())), None)
         types = [] if struct is None else _element_types(_hint(struct, name))
     return types
