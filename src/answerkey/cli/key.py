@@ -119,6 +119,7 @@ def audit(
     """
     from answerkey.datasets.golden_sets import question_row
     from answerkey.report.key_text import print_audit
+    from answerkey.report.wording import count
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set
     from answerkey.runs.stored import recorded_trials
@@ -135,7 +136,7 @@ def audit(
     )
     if output is not None:
         proposed = [question_row(question) for question in proposed_questions(result, chosen)]
-        _write_rows(output, proposed, f"{len(proposed)} changed questions")
+        _write_rows(output, proposed, count(len(proposed), "changed question"))
     results = audit_gates(result, gates)
     document = audit_document(result) | {"gates": [msgspec.to_builtins(gate) for gate in results]}
     failed = not all(gate.passed for gate in results)

@@ -54,7 +54,7 @@ def _print_strength(key: KeyTest, console: Console) -> None:
         "Key strength ",
         (percent(strength.value), "bold"),
         f" ({interval}): {strength.strong:,} of {count(strength.questions, 'question')} "
-        "refuse every wrong reply that was tried",
+        "refused every wrong reply that was tried",
         f"; {weak:,} let one pass." if weak else ".",
     )
     console.print(head, soft_wrap=True)
