@@ -339,12 +339,8 @@ _PLACES_OLLAMA_CHAT["max_tokens"] = ("options", "num_predict")
 
 
 def _body_ollama_chat(prompt: Prompt) -> JsonObject:
-    system: list[Json] = [{"role": "system", "content": prompt.system}] if prompt.system else []
     # It streams by default.
-    messages: list[Json] = [*system, *prompt.messages]
-    body: JsonObject = {"model": prompt.model, "messages": messages, "stream": prompt.stream}
-    if prompt.tools:
-        body["tools"] = [function_tool(tool) for tool in prompt.tools]
+    body: JsonObject = {**_chat(prompt), "stream": prompt.stream}
     if prompt.schema is not None:
         body["format"] = prompt.schema
     elif prompt.as_json:
@@ -397,9 +393,15 @@ OLLAMA = ModelApi(
 _THOUGHTS = ("reasoning_content", "reasoning_details")
 
 
-def function_tool(tool: ToolSpec) -> JsonObject:
-    """A tool in the format of Chat Completions and Ollama."""
-    return {"type": "function", "function": msgspec.structs.asdict(tool)}
+def _chat(prompt: Prompt) -> JsonObject:
+    """Model, messages and tools in the format of Chat Completions and Ollama."""
+    system: list[Json] = [{"role": "system", "content": prompt.system}] if prompt.system else []
+    body: JsonObject = {"model": prompt.model, "messages": [*system, *prompt.messages]}
+    if prompt.tools:
+        body["tools"] = [
+            {"type": "function", "function": msgspec.structs.asdict(tool)} for tool in prompt.tools
+        ]
+    return body
 
 
 def read_logprobs(listed: Json) -> tuple[AnswerToken, ...]:
@@ -410,10 +412,7 @@ def read_logprobs(listed: Json) -> tuple[AnswerToken, ...]:
 
 
 def _body_openai_chat(prompt: Prompt) -> JsonObject:
-    system: list[Json] = [{"role": "system", "content": prompt.system}] if prompt.system else []
-    body: JsonObject = {"model": prompt.model, "messages": [*system, *prompt.messages]}
-    if prompt.tools:
-        body["tools"] = [function_tool(tool) for tool in prompt.tools]
+    body = _chat(prompt)
     if prompt.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     if prompt.schema is not None:
