@@ -201,3 +201,33 @@ def test_a_program_that_fails_after_it_has_started_is_graded(command, write_rows
     done = command("run", "golden.jsonl", "--target", "cmd:python3 bot.py", "--json")
     assert done.code == 0
     assert done.document["summary"]["errors"] == {"exception": 3}
+
+
+def test_a_golden_set_is_not_taken_for_replies(command, write_rows):
+    write_rows(
+        "golden.jsonl", {"id": "a", "question": "Price?", "category": "prices", "expected_keywords": ["7"]}
+    )
+    done = command("score", "golden.jsonl")
+    assert done.code == 3
+    assert "this looks like a golden set" in done.err
+    assert "--map" not in done.err
+
+
+def test_a_trailing_comma_is_named(command, tmp_path):
+    (tmp_path / "golden.json").write_text('[\n{"question": "Price?", "expected_keywords": ["7"]},\n]')
+    done = command("lint", "golden.json")
+    assert done.code == 2
+    assert "golden.json:3: not valid JSON: JSON is malformed: trailing comma in array" in done.err
+
+
+def test_resuming_a_complete_run_says_that_nothing_is_missing(command, write_rows, tmp_path):
+    (tmp_path / "bot.py").write_text(BOT)
+    write_rows("golden.jsonl", FINE)
+    command("run", "golden.jsonl", "--target", "bot.py:answer")
+    assert "nothing is missing: this run is complete" in command("resume").out
+
+
+def test_one_bad_row_is_one_row(command, write_rows):
+    rows = ({"question": f"Price {n}?", "reply": str(n), "expected_keywords": [str(n)]} for n in range(3))
+    write_rows("log.jsonl", *rows, '{"question": ')
+    assert "1 row could not be scored and counts against coverage" in command("score", "log.jsonl").out

@@ -6,7 +6,6 @@ from math import fsum
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO
 
-from answerkey.model.reply import SYSTEM_ERRORS
 from answerkey.model.result_rows import encode, suspected_words
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import result_document
@@ -204,7 +203,8 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
         return f"{head}{output}</testcase>\n"
     worst = min(trials, key=lambda result: result.scorecard.total or 0.0)
     failure = worst.scorecard.error
-    element = "error" if failure is not None and failure.kind in SYSTEM_ERRORS else "failure"
+    # As the run counts: a reply that is itself an error is one too.
+    element = "failure" if failure is None else "error"
     if element == "error":
         tally.errors += 1
     else:

@@ -11,6 +11,7 @@ import msgspec
 
 from answerkey.datasets.golden_sets import (
     EXPECTATION_FIELDS,
+    QUESTION_FIELDS,
     parse_question,
     read_category,
     read_expectations,
@@ -269,6 +270,11 @@ def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> 
 
 def without_text_reason(row: Mapping[str, Any]) -> str:
     """What to do about a row that has no field for the text of a reply."""
+    if row.keys() <= QUESTION_FIELDS.keys():
+        return (
+            f"has no reply{_fields_of(row)}: this looks like a golden set; to ask a chatbot its questions: "
+            "answerkey run FILE --target T; to grade recorded replies by it: answerkey score REPLIES --questions FILE"
+        )
     return f"has no reply text{_fields_of(row)}; {propose_maps(row)}"
 
 

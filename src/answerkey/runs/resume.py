@@ -85,7 +85,9 @@ async def _continue(
         return await ask_run(context, store, questions, target, new, copy_replies=copy)
     if info.status == "complete" and context.judge is None:
         # Nothing is missing, and stored evidence is not rewritten.
-        return load_stored_run(store, info.id)
+        run = load_stored_run(store, info.id)
+        note = "nothing is missing: this run is complete, and nothing was asked"
+        return msgspec.structs.replace(run, warnings=(note, *run.warnings))
     arm = Arm(info=reopen_run(info, context), target=target, lease=lease, is_new=False)
     return await ask_arm(context, store, questions, arm)
 

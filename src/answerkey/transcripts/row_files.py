@@ -421,7 +421,9 @@ class _FileReader(NamedTuple):
             value = decode_python_json(text)
         except json.JSONDecodeError as error:
             raise InputError(
-                f"not valid JSON: {error.msg}", path=self.display_path, line=error.lineno
+                f"not valid JSON: {_json_mistake(text) or error.msg}",
+                path=self.display_path,
+                line=error.lineno,
             ) from None
         except NestingError as error:
             raise InputError(f"not valid JSON: {error}", path=self.display_path) from None
@@ -524,6 +526,15 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
         # The opening of one document over many lines, or a line that is wrong.
         return named and written[0][-1:] not in (b"{", b"[", b",")
     return named or (whole and len(written) > 1)
+
+
+def _json_mistake(text: str) -> str:
+    """What is wrong with a JSON text, such as a trailing comma; empty if only the standard library can say."""
+    try:
+        decode_strict_json(text)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def decode_line(line: bytes) -> JsonObject:
