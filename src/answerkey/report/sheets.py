@@ -48,6 +48,10 @@ _NAME = 40
 _REPLY = 400
 
 
+# The longest figure with its interval.
+_FIGURE_WIDTH = 30
+
+
 class SheetTable(msgspec.Struct, frozen=True):
     """A table of texts; the first column names the rows."""
 
@@ -58,6 +62,13 @@ class SheetTable(msgspec.Struct, frozen=True):
     wordy: bool = False
     # The question of each row, for pages that have one.
     ids: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[bool, ...]:
+        """Whether each column has sentences, which pages wrap; names and figures stay on one line."""
+        return tuple(
+            any(len(row[column]) > _FIGURE_WIDTH for row in self.rows) for column in range(len(self.heads))
+        )
 
 
 class Sheet(msgspec.Struct, frozen=True):
