@@ -102,8 +102,20 @@ def _clean(value: str) -> str:
     return value.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
+# msgspec's names of types → words for readers who do not know them.
+_EXPECTED = (
+    (re.compile(r"`str` matching regex '\^\\+d\{4\}[^']*'"), "a day, e.g. 2026-11-18"),
+    (re.compile("`int`"), "a whole number"),
+    (re.compile("`float`"), "a number"),
+    (re.compile("`str`"), "a text"),
+    (re.compile("Invalid enum value"), "unknown value"),
+)
+
+
 def _explain(error: msgspec.ValidationError) -> str:
     message = str(error)
+    for kind, words in _EXPECTED:
+        message = kind.sub(words, message)
     if " - at `$." in message:
         what, _, where = message.partition(" - at `$.")
         return f"{where.rstrip('`')}: {what[:200]}"
