@@ -77,7 +77,8 @@ def assemble_pieces(events: list[Json], names: Sequence[str] = ()) -> JsonObject
     calls: list[JsonObject] = []
     for event, sent_name in zip_longest(events, names, fillvalue=""):
         fields = _own_fields(event)
-        kind = event_name(fields, sent_name).lower()
+        # These names say nothing; what the event calls itself does.
+        kind = event_name(fields, "" if sent_name in ("message", "data") else sent_name).lower()
         is_tools = "tool" in kind or "function" in kind
         if is_tools and _add_call(calls, fields):
             continue

@@ -90,5 +90,12 @@ def test_an_error_event_is_an_error() -> None:
     assert reply.failure.kind == "connection"
 
 
+def test_the_name_that_every_event_has_does_not_hide_what_it_is() -> None:
+    events = [{"type": "thinking", "content": "Hm."}, token("20 EUR"), {"type": "error", "content": "boom"}]
+    payload, _ = assemble("sse", [json.dumps(event) for event in events], done=True, names=["message"] * 3)
+    reply = reply_from_payload(payload)
+    assert (reply.text, reply.failure and reply.failure.message) == ("20 EUR", "boom")
+
+
 def test_words_that_repeat_are_no_final_answer() -> None:
     assert read([token("ha"), token("ha")]).text == "haha"
