@@ -99,13 +99,13 @@ def _group_tables(groups: Sequence[Group], lost: float) -> Iterator[SheetTable]:
         for group in chosen:
             points = f"{group.points:+.1f}" if gained else f"{-group.points:.1f} of {lost:.1f}"
             in_base = (
-                " in the base" if gained and group.signature.stage not in ("noise", "unobserved") else ""
+                "in the base, " if gained and group.signature.stage not in ("noise", "unobserved") else ""
             )
             names = first_names([one_line(identity, 60) for identity in group.ids], _NAMED)
             questions = f"{len(group.ids):,} ({names})"
             says_more = group.because != group.signature.words_about("")
             example = f"{one_line(group.example, 60)}: {group.because}" if says_more else ""
-            rows.append((points, f"{one_line(group.words, 200)}{in_base}", questions, one_line(example, 200)))
+            rows.append((points, f"{in_base}{one_line(group.words, 200)}", questions, one_line(example, 200)))
         yield SheetTable(title, ("points", "cause", "questions", "example"), tuple(rows), wordy=True)
 
 

@@ -47,25 +47,13 @@ class FaultCase(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The case in the document."""
-        fault = self.fault
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        del document["fault"]
+        fault = {} if self.fault is None else msgspec.structs.asdict(self.fault)
         return {
-            "id": self.id,
-            "trial": self.trial,
-            "question": self.question,
-            "tool": None if fault is None else fault.tool,
-            "kind": None if fault is None else fault.kind,
-            "call": None if fault is None else fault.call,
-            "turn": None if fault is None else fault.turn,
-            "landed": self.landed,
+            **document,
+            **{name: fault.get(name) for name in ("tool", "kind", "call", "turn")},
             "outcome": self.outcome or NOT_LANDED,
-            "because": self.because,
-            "words": list(self.words),
-            "planted": self.planted,
-            "reply": self.reply,
-            "clean_reply": self.clean_reply,
-            "score": self.score,
-            "clean_score": self.clean_score,
-            "confirmed": self.confirmed,
         }
 
 
