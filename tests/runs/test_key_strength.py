@@ -15,6 +15,8 @@ def test_strength_predicts_the_power_to_find_wrong_facts() -> None:
     pairs = list(simulation["figures"](24, 30, 28))
     assert min(pairs)[0] < 0.3 < 0.7 < max(pairs)[0]
     assert simulation["rank_correlation"](pairs) >= 0.8
+    strong = [power for strength, power in pairs if strength > 0.7]
+    assert sum(strong) / len(strong) > 0.8
 
 
 def test_odd_replies_and_questions_are_audited(

@@ -19,6 +19,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.audit import try_wrong_replies
 from answerkey.runs.context import golden_set
+from answerkey.runs.truth import with_truth
 from answerkey.scorers.grader import make_grader
 from answerkey.stats.paired import clear_sign
 
@@ -69,7 +70,8 @@ def power(falls: list[float], draws: int, source: random.Random) -> float:
 def figures(copies: int, draws: int, seed: int) -> Iterator[tuple[float, float]]:
     """(strength, power) of each weakened copy."""
     source = random.Random(seed)
-    bundled = golden_set("demo", Settings())
+    # Computed expectations have their values, so that dropping one is all that a copy lacks.
+    bundled, _ = with_truth(golden_set("demo", Settings()), Settings())
     bundled = bundled.subset([question for question in bundled if not question.turns and question.answerable])
     run = answerkey.evaluate(bundled, "demo")
     right = {trial.question.id: trial.replies[0] for trial in run.results if trial.passed}
