@@ -7,6 +7,20 @@ from typing import Any
 import pytest
 
 ANSWERS = [
+    "There are no open invoices for this patient.",
+    "This patient has no open invoices.",
+    "No open balance for this patient.",
+    "The lab has not sent results for this patient yet.",
+    "There is no connection after midnight.",
+    "Der Termin ist leider nicht mehr verfügbar.",
+    "Der Dienst ist sonntags nicht verfügbar.",
+    "Das Modell ist derzeit nicht lieferbar.",
+    "Ce modèle n'est pas disponible pour le moment.",
+    "Il servizio non è disponibile la domenica.",
+    "We do not have this model in stock at the moment.",
+    "Your code returns None.",
+    "The slope is undefined.",
+    "Your variable is undefined.",
     "echo: hi",
     "dummy answer",
     "Lorem ipsum dolor sit amet",
@@ -85,6 +99,11 @@ ANSWERS = [
     "🎈 Doors open at 6",
 ]
 ERRORS = [
+    ("Sorry, your request failed.", "error_text"),
+    ("Response blocked by content filter.", "error_text"),
+    ("Your balance is undefined.", "malformed"),
+    ("The price is None.", "malformed"),
+    ('<function=get_price_list>{"treatment": "crown"}</function>', "malformed"),
     ("Sorry, something went wrong. Please try again later.", "error_text"),
     ("Sorry, something went wrong. Please try again later", "error_text"),
     ("Something went wrong. Please try again later.", "error_text"),

@@ -35,7 +35,7 @@ __all__ = ["LEAST_LIKELY", "MOST_OTHERS", "SUSPECTED_FROM", "DetectedFailure", "
 
 SUSPECTED_FROM = 0.5
 # An error message below this probability is not charged if words of it are unknown.
-LEAST_LIKELY = 0.18
+LEAST_LIKELY = 0.3
 # Below this, it is not one.
 _PLAIN_BELOW = 0.002
 # Most sentences that neither report nor accompany a failure in a reply that the model charges.

@@ -231,8 +231,10 @@ def _inside_form(text: str) -> DetectedFailure | None:
         if found:
             # The form itself may have a word by which an answer would speak about it.
             around = f"{text[: found.start()]} {text[found.end() :]}"
-            is_spoken_of = compile_form(table.inside_unless).search(around)
-            return None if is_spoken_of else form.at(text, found.start(), found.end())
+            if compile_form(table.inside_unless).search(around):
+                return None
+            is_excepted = form.unless and compile_form(form.unless).search(text)
+            return None if is_excepted else form.at(text, found.start(), found.end())
     return None
 
 

@@ -70,7 +70,7 @@ def read_message(text: str) -> Message | None:
     # The more a reply has of an error message, the more words of it may be about what failed.
     is_likely = (
         not others
-        and bool(failures or support)
+        and (bool(failures) or support > (unknown > 0))
         and unknown <= 0.6 + 0.7 * (len(failures) + support)
         and ("again" in meanings or "?" not in text)
     )
