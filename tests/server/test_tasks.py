@@ -10,12 +10,16 @@ from playwright.sync_api import expect
 
 from answerkey.config import load_settings
 from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.options import Scoring
 from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score, Trial
+from answerkey.model.tally import summarise
+from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.users import Users
-from store.filling import add_run, golden, good_reply, uneven_reply
+from store.filling import add_run, finished, golden, good_reply, uneven_reply
 
 from .proxied import MARKS, browser, proxied, sign_in
 
@@ -41,8 +45,25 @@ def fill(path: str) -> str:
             )
         store.set_baseline("production", "n20")
         add_run(store, "same1", good_reply, questions=golden(20), day=3, name="no change")
+        add_judged(store)
         fill_production(store)
         return Users(store).add("ann", "admin")
+
+
+def add_judged(store) -> None:
+    """A run of one question with what a judge says of its reply."""
+    questions = golden(1)
+    info = add_run(store, "judged", questions=questions, finish=False, asked=0, name="judged")
+    [question] = questions
+    accuracy = {"score": 2, "reason": "the figure is another one"}
+    said = Score(
+        "quality", 0.2, details={"judges": [{"model": "judge-9", "samples": [{"accuracy": accuracy}]}]}
+    )
+    replies = (good_reply(question),)
+    card = make_grader(Scoring()).grade(question, replies, [[said]])
+    store.add(info, [Trial(question, 1, 0, replies, card)])
+    result = Trial(question=question, number=1, replies=replies, scorecard=card)
+    store.finish_run(finished(info), summarise([result], planned=1))
 
 
 def fill_production(store) -> None:
@@ -202,6 +223,15 @@ def test_a_reviewer_disagrees_where_they_read(visit):
     expect(visit.page.locator("main")).to_contain_text("Your verdict is saved.")
     visit.click(visit.button("Undo"))
     expect(visit.page.locator("main")).not_to_contain_text("Your verdict is saved.")
+
+
+def test_what_the_judge_said_is_read_and_contradicted(visit):
+    visit.open("/runs/judged")
+    visit.click(visit.page.locator(".work-table [data-open]").first)
+    expect(visit.page.locator("dl").first).to_contain_text("judge-9, accuracy 2: the figure is another one")
+    visit.page.get_by_label("Comment").first.fill("the judge is wrong: the figure is right")
+    visit.click(visit.page.get_by_role("button", name="Trust").first)
+    expect(visit.page.locator("main")).to_contain_text("the judge is wrong: the figure is right")
 
 
 def test_reviews_by_keyboard(visit):
