@@ -65,6 +65,16 @@ def test_a_wrong_date_is_a_day_that_exists() -> None:
     assert dates <= {"May 31", "July 31", "August 31", "October 31", "December 31", "January 31"}
 
 
+def test_a_reply_that_cannot_be_scored_is_not_refused() -> None:
+    total = {"sql": "SELECT 1", "from": "books", "must": True}
+    row = {"question": "How much?", "expected_keywords": [total], "reference_answer": "It is $1,420."}
+    # Its expectation has no value.
+    key = key_test(row, AUGUST)
+    assert [question.strong for question in key.questions] == [None, False]
+    assert key.strength is not None
+    assert key.strength.questions == 1
+
+
 # The floor.
 
 

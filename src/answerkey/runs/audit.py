@@ -463,7 +463,10 @@ def _try_question(
         surviving: list[Mutant] = []
         for mutant in mutants[index]:
             card = grader.grade_turn(turn, mutant.reply)
-            outcomes.append((mutant.family, card.total or 0.0, card.passed))
+            if card.total is None:
+                # What could not be scored was not refused.
+                continue
+            outcomes.append((mutant.family, card.total, card.passed))
             if card.passed and mutant.family in COUNTED:
                 surviving.append(mutant)
                 survivors.append(
@@ -471,7 +474,7 @@ def _try_question(
                         family=mutant.family,
                         operator=mutant.operator,
                         reply=mutant.reply.text or "",
-                        score=card.total or 0.0,
+                        score=card.total,
                     )
                 )
         if propose and surviving:
