@@ -421,7 +421,11 @@ def flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, float | 
 
 def _slice_numbers(part: Slice) -> dict[str, float | str | None]:
     """Return a slice's numbers under every name that a gate may use for them."""
-    numbers = flatten(msgspec.to_builtins(part))
+    document: dict[str, Any] = msgspec.to_builtins(part)
+    numbers = flatten(document)
+    # Counts by kind also have a total: `errors == 0`.
+    counted = (name for name in ("errors", "harness", "unscored") if name in document)
+    numbers |= {name: sum(document[name].values()) for name in counted}
     numbers |= {alias: numbers[name] for alias, name in _ALIASES.items() if name in numbers}
     if part.cost is None:
         # `cost` is short for `usage.cost`; the Cost of questions has no value of its own.
