@@ -610,7 +610,8 @@ def _number(gate: Gate, numbers: Numbers) -> float | None:
         return float(GRADES.index(str(value))) if value else None
     if isinstance(value, str):
         raise UsageError(f"gate {gate.text!r}: {gate.name!r} is not a number")
-    return None if value is None else float(value)
+    # A count is shown without decimals.
+    return value if value is None or type(value) is int else float(value)
 
 
 def _missing_baseline(gate: Gate) -> UsageError:
