@@ -436,14 +436,16 @@ def test_an_interrupted_scoring_resumes(folder: Path, write_rows: Callable[..., 
     with pytest.raises(InterruptedRunError, match="run the same command again to continue"):
         score_replies(log, how=how, progress=StopsAfter(3))
     blocks = len(list(LogBlocks([log])))
-    (journal,) = (folder / "cache" / "answerkey" / "scoring").iterdir()
+    kept = folder / "cache" / "answerkey" / "scoring"
+    # SQLite may leave its own empty file beside it.
+    (journal,) = kept.glob("*.journal")
     # As if the machine had stopped in the middle of writing.
     with journal.open("ab") as file:
         file.write(b"\x07" * 100)
     resumed = StopsAfter(0)
     again = score_replies(log, how=how, progress=resumed)
     assert resumed.parts < blocks
-    assert not journal.exists()
+    assert not list(kept.iterdir())
     assert document(again) == document(score_replies(log, how=LogScoring(processes=1)))
 
 
