@@ -169,4 +169,5 @@ def test_an_expectation_is_not_proposed_as_the_reply(command: Any, write_rows: A
     )
     done = command("score", "golden.jsonl")
     assert done.code == 3
-    assert "--map answer=FIELD" in done.err
+    assert "this looks like a golden set" in done.err
+    assert "--map answer=expected_keywords" not in done.err
