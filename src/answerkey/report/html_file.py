@@ -62,7 +62,6 @@ def _context(view: ReportView) -> dict[str, object]:
         "script": script,
         "policy": policy,
         "categories": sorted({row.category for row in view.rows}),
-        "errors": sorted({row.error for row in view.rows if row.error}),
         "rows_left_out": _rows_left_out(view),
         "latencies": _latencies(view),
         "phases": phases_sentence(view.summary.phases_ms),
