@@ -41,6 +41,7 @@ from answerkey.server.rendering import (
     theme_sheet,
 )
 from answerkey.server.settings import ServerSettings
+from answerkey.server.views.alignment import load_alignment
 from answerkey.server.views.compare import CompareQuery, export_pairs, load_compare
 from answerkey.server.views.questions import load_full_reply, load_question, load_review
 from answerkey.server.views.replies import load_feedback, load_replies, load_reply
@@ -178,6 +179,12 @@ PAGES = (
     Page("/", "runs.html.j2", load_runs, "Runs, newest first, and their trend"),
     Page("/runs/{run}", "run.html.j2", load_run, "A run: its summary and a page of its questions"),
     Page("/runs/{run}/faults", "faults.html.j2", load_faults, "A run of faults: outcomes by tool and kind"),
+    Page(
+        "/runs/{run}/judge",
+        "alignment.html.j2",
+        load_alignment,
+        "A judge against people: disagreements, rubrics",
+    ),
     Page("/runs/{run}/progress", None, load_progress, "The progress of a run"),
     Page(
         "/runs/{run}/questions/{question:id}",

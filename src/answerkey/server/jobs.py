@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Lock, Thread
 from typing import Annotated, Literal
 
@@ -35,7 +35,7 @@ _TAG = "job-"
 class JobForm(msgspec.Struct, frozen=True, kw_only=True):
     """What to start or to cancel."""
 
-    action: Literal["run", "resume", "again", "cancel"]
+    action: Literal["run", "resume", "again", "align", "cancel"]
     # run: a configured target.
     target: Annotated[str, msgspec.Meta(max_length=200)] = ""
     name: Annotated[str, msgspec.Meta(max_length=80)] = ""
@@ -43,6 +43,8 @@ class JobForm(msgspec.Struct, frozen=True, kw_only=True):
     # resume and again: a run; again: one of its questions.
     run: Annotated[str, msgspec.Meta(max_length=200)] = ""
     question: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    # align: the edited rubric of a run's judge, as JSON.
+    rubric: Annotated[str, msgspec.Meta(max_length=20_000)] = ""
     # cancel: a job.
     job: Annotated[str, msgspec.Meta(max_length=40)] = ""
 
@@ -59,8 +61,10 @@ class Job(msgspec.Struct, kw_only=True):
     state: Literal["waiting", "running", "done", "failed", "cancelled"] = "waiting"
     # What a failed one printed last.
     problem: str = ""
-    # The run that it resumes; otherwise its run has the tag.
+    # The run that it resumes, or whose judge it measures; otherwise its run has the tag.
     run: str = ""
+    # A rubric that it grades by.
+    rubric: str = ""
 
     @property
     def active(self) -> bool:
@@ -106,6 +110,13 @@ class JobQueue:
             self._check_target(info.target_spec or info.target)
             words, arguments = f"resume {one_line(info.name, 60)}", ("resume", info.id)
             return self._add(job_id, words, arguments, author, run=info.id)
+        if form.action == "align":
+            info = store.find_run(form.run)
+            _check_rubric(form.rubric)
+            words = f"grade labelled replies of {one_line(info.name, 60)} by an edited rubric"
+            return self._add(
+                job_id, words, ("judge", "align", info.id), author, run=info.id, rubric=form.rubric
+            )
         chosen: tuple[str, ...] = ()
         if form.action == "again":
             info = store.find_run(form.run)
@@ -146,9 +157,17 @@ class JobQueue:
             known = ", ".join(self.targets) or "none is; add one under [targets] in answerkey.toml"
             raise UsageError(f"target {target[:80]!r} is not configured; configured: {known}")
 
-    def _add(self, job_id: str, words: str, arguments: Sequence[str], author: str, run: str = "") -> Job:
+    def _add(
+        self, job_id: str, words: str, arguments: Sequence[str], author: str, run: str = "", rubric: str = ""
+    ) -> Job:
         job = Job(
-            id=job_id, words=words, arguments=tuple(arguments), author=author, created_at=now(), run=run
+            id=job_id,
+            words=words,
+            arguments=tuple(arguments),
+            author=author,
+            created_at=now(),
+            run=run,
+            rubric=rubric,
         )
         with self._lock:
             if sum(one.active for one in self._jobs) >= _MOST_WAITING:
@@ -177,7 +196,11 @@ class JobQueue:
         # Not as an argument: the address may have a password, and arguments are visible to other users of the machine.
         store = {} if self._store_url is None else {"ANSWERKEY_STORE": self._store_url}
         # A file, not a pipe: an unread pipe would stop the child.
-        with TemporaryFile() as printed:
+        with TemporaryFile() as printed, TemporaryDirectory() as folder:
+            if job.rubric:
+                rubric = Path(folder, "edited.json")
+                rubric.write_text(job.rubric, encoding="utf-8")
+                command += ["--judge-rubric", str(rubric)]
             with self._lock:
                 if job.state == "cancelled":
                     return
@@ -201,3 +224,12 @@ class JobQueue:
                     size = printed.seek(0, os.SEEK_END)
                     printed.seek(max(0, size - _ENDING))
                     job.problem = one_line(printed.read().decode("utf-8", "replace"), _ENDING)
+
+
+def _check_rubric(text: str) -> None:
+    try:
+        content = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"the rubric is not valid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise UsageError("the rubric must be a JSON object with criteria")
