@@ -10,9 +10,9 @@ import pytest
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.reply import Reply, Timings
 from answerkey.store import open_store, production
-from answerkey.store.database import all_of
+from answerkey.store.database import all_of, in_list, sql
 from answerkey.store.maintenance import delete_production, delete_reply
-from answerkey.store.production import ProductionFilter, ProductionReplies, sums_of
+from answerkey.store.production import ProductionFilter, ProductionReplies, recounted, sums_of
 from answerkey.store.production_series import production_series
 from answerkey.text.dates import local_time
 
@@ -202,5 +202,20 @@ def test_what_several_do_to_the_same_replies_is_counted_once(store):
         tasks += [pool.submit(delete_production, store, older_than_days=0) for _ in range(2)]
         for task in tasks:
             task.result()
+    kept, now = added_up(store)
+    assert kept == now
+
+
+def test_a_reply_that_is_added_again_while_it_is_deleted_stays(store):
+    if store.database.dialect == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    replies, again = ProductionReplies(store), made(70)
+    with (
+        store.database.transaction() as connection,
+        recounted(store.database, connection, [again.id]) as ids,
+    ):
+        replies.add([again])
+        connection.run(*sql("DELETE FROM production_replies WHERE id IN {ids}", ids=in_list(ids)))
+    assert replies.find(again.id) is not None
     kept, now = added_up(store)
     assert kept == now

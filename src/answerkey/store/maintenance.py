@@ -351,8 +351,8 @@ def delete_production(store: SqlStore, *, older_than_days: float) -> Deleted:
 
 
 def _delete_replies(store: SqlStore, ids: Sequence[str]) -> Deleted:
-    with store.database.transaction() as connection, recounted(store.database, connection, ids):
-        listed = in_list(ids)
+    with store.database.transaction() as connection, recounted(store.database, connection, ids) as locked:
+        listed = in_list(locked)
         said = connection.run(*sql("DELETE FROM feedback WHERE production_id IN {ids}", ids=listed)).rowcount
         gone = connection.run(*sql("DELETE FROM production_replies WHERE id IN {ids}", ids=listed)).rowcount
     return Deleted(production_replies=int(gone), feedback=int(said))

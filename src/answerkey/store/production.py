@@ -112,16 +112,14 @@ def add_up_all(connection: Connection) -> None:
 
 
 @contextmanager
-def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[None]:
-    """Lock replies while they are changed or deleted, and update the sums afterwards."""
+def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Lock replies while they are changed or deleted, and update the sums afterwards; yields the ids of those to change."""
     if database.dialect == "postgresql":
-        connection.run(
-            *sql(
-                "SELECT 1 FROM production_replies WHERE id IN {ids} ORDER BY key FOR UPDATE", ids=in_list(ids)
-            )
-        )
+        query = "SELECT id FROM production_replies WHERE id IN {ids} ORDER BY key FOR UPDATE"
+        # Only these are locked: not a reply that was deleted and is added again meanwhile.
+        ids = [identity for (identity,) in connection.run(*sql(query, ids=in_list(ids)))]
     before = sums_of_ids(connection, ids)
-    yield
+    yield ids
     add_up(connection, before, sums_of_ids(connection, ids))
 
 
@@ -261,14 +259,16 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         changed = ("category", "score", "error_kind", "graded_by", "payload")
         # Without the key that the database assigns.
         columns = list(TABLES["production_replies"].columns)[1:]
-        rows = []
+        rows = {}
         for item in graded:
             row = dict(zip(columns, production_row(item), strict=True))
-            rows.append((*(row[name] for name in changed), item.id))
+            rows[item.id] = (*(row[name] for name in changed), item.id)
         sql = f"UPDATE production_replies SET {', '.join(f'{name} = ?' for name in changed)} WHERE id = ?"
-        these = [item.id for item in graded]
-        with self.database.transaction() as connection, recounted(self.database, connection, these):
-            connection.run_many(sql, rows)
+        with (
+            self.database.transaction() as connection,
+            recounted(self.database, connection, list(rows)) as ids,
+        ):
+            connection.run_many(sql, [rows[identity] for identity in ids])
 
     def find(self, identity: str) -> ProductionReply | None:
         """The reply with this id."""
