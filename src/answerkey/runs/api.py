@@ -238,7 +238,7 @@ def ab(
     `b`; those on a comparison, on its difference to `a`. `resume` continues an interrupted experiment, given the id of
     either of its runs; there, `judge` changes the judge and `budget` the budget.
     """
-    from answerkey.runs.experiment import resume_experiment, run_experiment
+    from answerkey.runs.experiment import ask_experiment, compare_experiment, resume_experiment
 
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
@@ -246,7 +246,8 @@ def ab(
         store, info, continued = _stored_run(resume, settings, chosen.store, judge, chosen.budget)
         context = make_context(continued, settings, scorers=scorers, progress=progress)
         parsed = _experiment_gates(context, gates)
-        return wait_for(resume_experiment(context, info, store)).with_gates(parsed)
+        asked = wait_for(resume_experiment(context, info, store))
+        return compare_experiment(context, asked).with_gates(parsed)
     if a is None or b is None:
         raise UsageError("an experiment needs two targets: --a T --b T")
     # The configured gates and baseline are for runs.
@@ -256,8 +257,10 @@ def ab(
     parsed = _experiment_gates(context, gates)
     golden, context = _with_questions(context, questions, chosen)
     _check_slices(parsed, golden)
-    experiment = run_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
-    return wait_for(experiment).with_gates(parsed)
+    asking = ask_experiment(context, golden, (a, b), early_stop=early_stop, looks=looks)
+    # Large sets are freed before their runs are compared.
+    del golden
+    return compare_experiment(context, wait_for(asking)).with_gates(parsed)
 
 
 def _check_slices(gates: "Sequence[Gate]", golden: QuestionSet) -> None:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -81,15 +81,27 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, gates=tuple(evaluate_gates(gates, subject)))
 
 
-async def run_experiment(
+class AskedExperiment(NamedTuple):
+    """An experiment that has been asked and is yet to be compared."""
+
+    store: SqlStore
+    runs: tuple[Run, Run]
+    planned: int
+    test: AnytimeTest | PlannedLooks | None
+    stopped_early: bool
+    # What observers may have missed.
+    warnings: list[str]
+
+
+async def ask_experiment(
     context: RunContext,
     questions: QuestionSet,
     targets: tuple[TargetLike, TargetLike],
     *,
     early_stop: bool = False,
     looks: int = 0,
-) -> Experiment:
-    """Ask both targets every question in random order, store two runs, and compare them.
+) -> AskedExperiment:
+    """Ask both targets every question in random order and store two runs.
 
     With `early_stop` it may end after any unit; with `looks`, after each of that many equal parts.
     """
@@ -115,7 +127,7 @@ async def run_experiment(
         return await _ask(context, store, questions, arms, link)
 
 
-async def resume_experiment(context: RunContext, info: RunInfo, store: SqlStore) -> Experiment:
+async def resume_experiment(context: RunContext, info: RunInfo, store: SqlStore) -> AskedExperiment:
     """Ask what both runs of an interrupted experiment lack."""
     link = info.experiment
     if link is None:
@@ -149,35 +161,48 @@ async def resume_experiment(context: RunContext, info: RunInfo, store: SqlStore)
 
 async def _ask(
     context: RunContext, store: SqlStore, questions: QuestionSet, arms: Sequence[Arm], link: ExperimentLink
-) -> Experiment:
+) -> AskedExperiment:
     order = InterleavedOrder(questions, context.options, link)
     first, second = await ask_arms(context, store, questions, arms, order)
+    return AskedExperiment(
+        store=store,
+        runs=(first, second),
+        planned=2 * len(questions) * context.options.repeat,
+        test=order.test,
+        stopped_early=order.stopped_early,
+        warnings=[line for arm in arms for line in arm.target.warnings()],
+    )
+
+
+def compare_experiment(context: RunContext, asked: AskedExperiment) -> Experiment:
+    """Compare the two runs. The questions are not needed any more, so that their memory can be used."""
+    first, second = asked.runs
     infos = [first.info, second.info]
-    if order.stopped_early:
+    if asked.stopped_early:
         # Enough was asked, so the comparison need not warn of missing questions.
         infos = [msgspec.structs.replace(info, status="complete") for info in infos]
-    base, candidate = columns_from_store(store, infos)
+    base, candidate = columns_from_store(asked.store, infos)
     comparison = with_wordings(
-        compare_runs(base, candidate, margin=context.options.margin), store, second.info
+        compare_runs(base, candidate, margin=context.options.margin), asked.store, second.info
     )
-    warnings = [line for arm in arms for line in arm.target.warnings()]
+    warnings = asked.warnings
     if reason := first.info.stopped:
         command = resume_command(first.info)
-        warnings.insert(
-            0,
+        warnings = [
             f"asking stopped for both after the same questions: {reason}; continue with: {command} --budget …",
-        )
-    result = None if order.test is None else sequential_result(order.test)
+            *warnings,
+        ]
+    result = None if asked.test is None else sequential_result(asked.test)
     if result is not None:
-        comparison = with_sequential_result(comparison, result, stopped_early=order.stopped_early)
+        comparison = with_sequential_result(comparison, result, stopped_early=asked.stopped_early)
     return Experiment(
-        runs=(first, second),
+        runs=asked.runs,
         comparison=comparison,
         sequential=result,
         verdict=comparison.verdict,
         asked=first.summary.replies + second.summary.replies,
-        planned=2 * len(questions) * context.options.repeat,
-        stopped_early=order.stopped_early,
+        planned=asked.planned,
+        stopped_early=asked.stopped_early,
         warnings=tuple(dict.fromkeys(warnings)),
     )
 

@@ -55,7 +55,7 @@ other another one ones own same too up down out off again s t re ve ll d m
 FUNCTION_WORDS = frozenset(_FUNCTION_WORD_LIST.split())
 # Longest word that is remembered; anything longer is not a word that will come again.
 _MAX_CACHED_LENGTH = 48
-_MAX_CACHED = 100_000
+_MAX_CACHED = 50_000
 
 
 # Typographic characters and their plain form, one for one, so that offsets stay.
