@@ -26,6 +26,7 @@ BLOCKS = {
     "asking": ("asking.py", "--large", "100000"),
     "logs": ("logs/compare_logs.py",),
     "growth": ("growth/grow_logs.py", "10000", "100000", "1000000"),
+    "runs": ("growth/grow_runs.py",),
     "store": ("store",),
     "compare": ("compare_large.py",),
 }
