@@ -22,6 +22,7 @@ A failure of the chatbot while it is being asked is not here: it is data, a `Rep
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -78,9 +79,18 @@ class InputErrors(InputError):  # noqa: N818  # it is several errors
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Each problem with its file and line, then how many more there are."""
-        listed = [str(problem) for problem in self.problems[: self.most_listed]]
-        more = len(self.problems) - len(listed)
+        """Each problem with its file and first line, and on how many lines it is; then how many more problems there are."""
+        first: dict[str, InputError] = {}
+        for problem in self.problems:
+            first.setdefault(problem.reason, problem)
+        counts = Counter(problem.reason for problem in self.problems)
+        shown = [*first][: self.most_listed]
+        listed = [
+            str(first[reason])
+            + (f" (and on {counts[reason] - 1:,} more lines)" if counts[reason] > 1 else "")
+            for reason in shown
+        ]
+        more = len(self.problems) - sum(counts[reason] for reason in shown)
         return (*listed, f"and {more:,} more problems") if more else tuple(listed)
 
 

@@ -182,12 +182,24 @@ def test_lint_checks_the_rows_that_can_be_read(command: Command, tmp_path: Path)
 
 def test_a_thousand_problems_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "golden.jsonl"
-    path.write_text('{"question": 5}\n' * 1000)
+    path.write_text("".join(f'{{"question": "A?", "expected_{number}": 1}}\n' for number in range(1000)))
     with pytest.raises(InputErrors) as caught:
         read_questions(path)
     assert len(caught.value.problems) == 1000
     assert caught.value.lines[-1] == "and 950 more problems"
     assert len(caught.value.lines) == 51
+
+
+def test_a_problem_of_many_lines_is_listed_once(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text(
+        '{"question": "A?"}\n' + '{"question": 5}\n' * 1000 + '{"question": "B?", "weight": -1}\n'
+    )
+    with pytest.raises(InputErrors) as caught:
+        read_questions(path)
+    first, last = caught.value.lines
+    assert first.endswith("golden.jsonl:2: 'question' must be text, not a number (and on 999 more lines)")
+    assert "golden.jsonl:1002: 'weight'" in last
 
 
 @pytest.mark.parametrize(

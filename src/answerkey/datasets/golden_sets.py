@@ -301,8 +301,9 @@ def _refuse_near_miss(name: object) -> None:
         raise ValueError(f"unknown field {name!r}: did you mean {meant!r}? Any other name is kept as a note")
     if isinstance(name, str) and _LIKE_EXPECTATION.match(name):
         raise ValueError(
-            f"unknown field {name!r} looks like an expectation, and would score nothing; "
-            f"map it (--map expected_keywords={name}), or rename it if it is a note"
+            f"unknown field {name!r} looks like an expectation, and would score nothing; map it "
+            f"(--map expected_keywords={name}), name it under [truth.NAME] rows if it names a function that computes the "
+            "answer, or rename it if it is a note"
         )
 
 
