@@ -90,7 +90,8 @@ def _decide(stripped: str, model: Model | None) -> DetectedFailure | None:
     hits = scan(stripped)
     if hits is None:
         return truncated_form(stripped)
-    found = certain_form(stripped, hits.whole, hits.has_mark)
+    has_form = hits.has_mark or hits.whole
+    found = certain_form(stripped, hits.whole, hits.has_mark) if has_form else None
     # The keys of a JSON body have said all there is to say about it.
     if found is not None or (hits.has_mark and body_fields(stripped) is not None):
         return found

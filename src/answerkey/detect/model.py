@@ -5,7 +5,7 @@ Only the beginning and the end of a long reply are read. `tools/fit` fits the we
 """
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from math import exp, sqrt
@@ -15,7 +15,7 @@ import msgspec
 from answerkey.text.normalise import Remembered, lazy
 
 _HEAD, _TAIL = 240, 80
-_LONGEST_WORD = 24
+_SHORTEST_RUN, _LONGEST_RUN, _LONGEST_WORD = 3, 5, 24
 _MARKS = ".,!?:;\"“”'()[]*…。，！？、「」«»"
 # Thai, kana, Han and Hangul, which are written without spaces or whose words carry endings: also one or two characters count.
 _DENSE = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -38,8 +38,8 @@ class Model:
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
-        weight = weights.runs.get
-        self._words = Remembered(lambda word: sum([weight(run, 0) for run in runs_of(word)]))
+        weight, beginnings = weights.runs.get, frozenset(run[:_SHORTEST_RUN] for run in weights.runs)
+        self._words = Remembered(lambda word: sum([weight(run, 0) for run in runs_of(word, beginnings)]))
 
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
@@ -69,12 +69,22 @@ def clip(text: str) -> str:
     return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
 
 
-def runs_of(word: str) -> list[str]:
-    """The runs of characters in a word in lower case, its ends marked by spaces, and the word itself."""
+def runs_of(word: str, beginnings: Container[str] | None = None) -> list[str]:
+    """The runs of characters in a word in lower case, its ends marked by spaces, and the word itself.
+
+    With `beginnings`, runs that begin with other characters are left out: few of those in an amount or a name have a weight.
+    """
     marked = f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
     size = len(marked)
-    lengths = [3, 4, 5][: max(0, size - 3)]
-    runs = [marked[start : start + length] for length in lengths for start in range(size - length + 1)]
+    starts: Iterable[int] = range(size - _SHORTEST_RUN + 1)
+    if beginnings is not None:
+        starts = [start for start in starts if marked[start : start + _SHORTEST_RUN] in beginnings]
+    # No run is the whole word.
+    runs = [
+        marked[start:end]
+        for start in starts
+        for end in range(start + _SHORTEST_RUN, min(start + _LONGEST_RUN, size - (start == 0)) + 1)
+    ]
     if not word.isascii() and _DENSE.search(word):
         runs += [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
     return [marked, *runs]
