@@ -5,6 +5,7 @@ and their comparison. With early stop, a sequential test (`stats/sequential.py`)
 they were asked, so that it does not depend on which replies are fast.
 """
 
+import gc
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -176,6 +177,8 @@ async def _ask(
 
 def compare_experiment(context: RunContext, asked: AskedExperiment) -> Experiment:
     """Compare the two runs. The questions are not needed any more, so that their memory can be used."""
+    # Recorders hold them in cycles.
+    gc.collect()
     first, second = asked.runs
     infos = [first.info, second.info]
     if asked.stopped_early:

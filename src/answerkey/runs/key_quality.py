@@ -4,7 +4,6 @@ It says how much a grade is worth, and must cost little: a random sample of the 
 alone, only the scorers of the standard, and once for a golden set under a scoring.
 """
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,7 +34,7 @@ def with_key_quality(
     if before is not None and before.floor is not None:
         strength, score, floor = before.strength, before.always_wrong_score, before.floor
     else:
-        quality = _measured(_Key(questions, scoring))
+        quality = _measure(questions, scoring)
         strength, score, floor = quality.strength, quality.always_wrong_score, quality.floor
     return msgspec.structs.replace(summary, strength=strength, always_wrong_score=score, floor=floor)
 
@@ -49,25 +48,20 @@ def _is_standard(scoring: Scoring) -> bool:
     )
 
 
-class _Key:
-    """A golden set under a scoring; equal ones refuse the same."""
-
-    def __init__(self, questions: QuestionSet, scoring: Scoring) -> None:
-        self.questions, self.scoring = questions, scoring
-        self._identity = questions.hash, msgspec.json.encode(scoring, order="sorted")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
+# Golden set and scoring → what the key refuses. Not the questions themselves: a large set takes more than 100 MB.
+_measured: dict[tuple[str, bytes], KeyQuality] = {}
+_MOST_REMEMBERED = 8
 
 
-@lru_cache(maxsize=8)
-def _measured(key: _Key) -> KeyQuality:
-    from answerkey.runs.audit import key_quality  # only the first run of a golden set needs it
+def _measure(questions: QuestionSet, scoring: Scoring) -> KeyQuality:
+    identity = questions.hash, msgspec.json.encode(scoring, order="sorted")
+    if identity not in _measured:
+        from answerkey.runs.audit import key_quality  # only the first run of a golden set needs it
 
-    # Groundedness is a metric, and its model is slow.
-    grader = make_grader(msgspec.structs.replace(key.scoring, grounded=GroundedSettings()))
-    grader.set_spans(False)
-    return key_quality(key.questions, grader, sample=SAMPLE)
+        # Groundedness is a metric, and its model is slow.
+        grader = make_grader(msgspec.structs.replace(scoring, grounded=GroundedSettings()))
+        grader.set_spans(False)
+        if len(_measured) >= _MOST_REMEMBERED:
+            _measured.clear()
+        _measured[identity] = key_quality(questions, grader, sample=SAMPLE)
+    return _measured[identity]
