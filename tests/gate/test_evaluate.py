@@ -282,3 +282,10 @@ def test_a_bound_of_an_interval_is_named_as_one_sided() -> None:
     low, plain = evaluate("score_low >= 0.5", "score >= 0.5")
     assert "the true value is below it with a probability of 2.5%" in gate_words(low)
     assert gate_words(plain) == "score >= 0.5: the value is 0.900"
+
+
+def test_a_count_is_shown_as_one() -> None:
+    subject = GateSubject(numbers={"fabricated": 1, "resilience": 0.5})
+    counted, share = evaluate_gates([parse_gate("fabricated == 0"), parse_gate("resilience >= 0.8")], subject)
+    assert gate_words(counted) == "fabricated == 0: the value is 1"
+    assert gate_words(share) == "resilience >= 0.8: the value is 0.500"
