@@ -10,6 +10,9 @@ from held_out_errors import HeldOut, figures, held_out
 from answerkey.detect.detector import detect_failure
 
 
+NOT_FITTED = fit_errors.ROOT / "labelled" / "not_fitted"
+
+
 @pytest.fixture(scope="module")
 def found() -> HeldOut:
     return held_out()
@@ -51,6 +54,17 @@ def test_hard_answers_of_no_author_are_charged_often(found: HeldOut) -> None:
     hard = of_group(found, HARD)
     for author in {row.author for row in hard.rows}:
         assert figures(hard.chosen([row.author == author for row in hard.rows])).false_rate <= 0.02, author
+
+
+def test_everyday_replies_of_an_author_that_nothing_was_fitted_to() -> None:
+    rows = [
+        json.loads(line) for line in (NOT_FITTED / "everyday_replies_v.jsonl").read_text("utf-8").splitlines()
+    ]
+    failures = [(row["is_error"], detect_failure(row["reply"])) for row in rows]
+    charged = [is_error for is_error, failure in failures if failure is not None and failure.charged]
+    assert len(rows) == 260
+    assert charged.count(False) == 0
+    assert charged.count(True) >= 0.88 * 65
 
 
 def test_the_shipped_weights_agree_with_the_labels() -> None:

@@ -189,10 +189,10 @@ def test_held_out_agreement_on_business_replies() -> None:
     assert sum(right) / len(right) >= 0.81
 
 
-def test_agreement_on_an_author_that_nothing_was_fitted_to() -> None:
+def test_agreement_on_authors_that_nothing_was_fitted_to() -> None:
     rows = fit_smart.business_rows("not_fitted/keywords_ordinary_*")
     right = [says(row.options[0], row.answer, row.question) == row.said for row in rows]
-    assert sum(right) / len(right) >= 0.70
+    assert sum(right) / len(right) >= 0.80
 
 
 @pytest.mark.parametrize(
