@@ -9,7 +9,6 @@ from held_out_errors import HeldOut, figures, held_out
 
 from answerkey.detect.detector import detect_failure
 
-
 NOT_FITTED = fit_errors.ROOT / "labelled" / "not_fitted"
 
 
