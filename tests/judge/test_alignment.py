@@ -11,8 +11,7 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import AnswerkeyError, ConfigError, InputError, UsageError
-from answerkey.judge.alignment import align, is_held_out
-from answerkey.judge.calibration import JudgedReplies, Labels
+from answerkey.judge.calibration import JudgedReplies, Labels, align, is_held_out
 from answerkey.store import open_store
 
 from .judging import ScriptedJudge

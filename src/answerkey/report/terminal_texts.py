@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from answerkey.comparison.planning import Plan
     from answerkey.comparison.run_ranking import Ranking
     from answerkey.golden.lint import Finding
-    from answerkey.judge.alignment import Alignment
-    from answerkey.judge.calibration import Calibration, Disagreement, Rate
+    from answerkey.judge.calibration import Alignment, Calibration, Disagreement, Rate
     from answerkey.judge.pairwise import PairBias, Pairwise, Preference
     from answerkey.runs.experiment import Experiment
     from answerkey.runs.setup import AskResult

@@ -12,12 +12,13 @@ from answerkey.errors import InputError, UsageError
 from answerkey.evidence.entailment import load_cross_encoder, verify_sentences
 from answerkey.evidence.records import Words, content_words
 from answerkey.gates import GateSubject, evaluate_gates, flatten, parse_gate
-from answerkey.judge.alignment import Alignment, align
 from answerkey.judge.calibration import (
+    Alignment,
     Calibration,
     JudgedReplies,
     Key,
     Labels,
+    align,
     calibrate_judge,
     change_between,
     judged_replies,

@@ -16,7 +16,7 @@ from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
-    from answerkey.judge.alignment import Alignment
+    from answerkey.judge.calibration import Alignment
 
 _MOST_SHOWN = 200
 _REPLY = 300
