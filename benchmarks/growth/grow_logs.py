@@ -17,11 +17,12 @@ MAKE = Path(__file__).parents[1] / "logs" / "make_log.py"
 
 
 def memory_mb(process: int) -> float:
-    """Of a process and those that it started (Linux)."""
-    children = Path(f"/proc/{process}/task/{process}/children")
+    """Of a process and those that any of its threads started (Linux)."""
+    folder = Path(f"/proc/{process}")
     try:
-        mine = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        return mine / 2**20 + sum(memory_mb(int(child)) for child in children.read_text().split())
+        mine = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        started = [path.read_text().split() for path in folder.glob("task/*/children")]
+        return mine / 2**20 + sum(memory_mb(int(child)) for children in started for child in children)
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
 
