@@ -308,10 +308,12 @@ class _Turn:
 
     @cached_property
     def declines(self) -> bool:
-        """Whether the good reply says that there is no answer."""
+        """Whether the good reply says that there is no answer; one that is made from the key of an answer never does."""
+        if not self.turn.answerable or self.good is None or self.good.origin == "key":
+            return not self.turn.answerable
         from answerkey.detect.abstention.model import declines  # its words are read from a file
 
-        return not self.turn.answerable or declines(self.turn.question, self.text)
+        return declines(self.turn.question, self.text)
 
 
 class _MutantMaker:
