@@ -114,6 +114,9 @@ def test_the_runs_before_are_the_trend(decided: Any, command: Callable[..., Any]
         # Another chatbot's run is none of them.
         assert trend.index("candidate (") < trend.index("later (")
         assert "base (" not in trend
+        # As everywhere: a percentage on a page, a fraction in a text.
+        assert ("80% B" in trend) == name.endswith("html")
+        assert ("0.800 B" in trend) == name.endswith("md")
     assert "this one: 0.800 → 0.800" in (tmp_path / "trend.comment.md").read_text()
 
 

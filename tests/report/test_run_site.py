@@ -83,3 +83,39 @@ def test_the_command(store, tmp_path):
     assert run_command(["report", "--site", str(tmp_path / "x"), *flags]) == 0
     assert (tmp_path / "x" / "index.html").exists()
     assert run_command(["report", "latest~1", "--site", str(tmp_path / "y"), *flags]) == 2
+
+
+# A score as texts write it; p-values are no scores.
+FRACTION = re.compile(r"(?<!p = )\b[01]\.\d{3}\b")
+
+
+def read_as_text(page):
+    return re.sub(r"<[^>]*>", " ", re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "night0", "after1"],
+        ["compare", "night0", "after1", "night1"],
+        ["why", "night0", "after1"],
+    ],
+)
+def test_a_score_is_a_percentage_on_every_page_and_a_fraction_in_every_text(store, tmp_path, command):
+    written = [tmp_path / "out.html", tmp_path / "out.md"]
+    outputs = [part for path in written for part in ("-o", str(path))]
+    assert run_command([*command, "--store", str(tmp_path / "s.db"), *outputs]) == 0
+    page, text = (path.read_text() for path in written)
+    # Metrics have their own scale.
+    shown = read_as_text(page).partition("tool partial")[0]
+    assert "100%" in shown
+    assert not FRACTION.search(shown)
+    assert FRACTION.search(text.partition("tool partial")[0])
+
+
+def test_every_page_of_a_site_shows_scores_as_percentages(store, tmp_path):
+    write_site(store, tmp_path / "site", most=50)
+    for name, page in pages(tmp_path / "site").items():
+        assert not FRACTION.search(
+            read_as_text(page).partition("tool partial")[0].partition("Tool partial")[0]
+        ), name

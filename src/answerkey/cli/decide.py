@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from answerkey.model.comparison import Comparison
     from answerkey.model.run import GateResult, RunInfo
     from answerkey.report.sheets import Sheet
+    from answerkey.report.wording import ScoreWords
     from answerkey.runs.experiment import Experiment
     from answerkey.store.sql import SqlStore
 
@@ -131,31 +132,31 @@ class _Outcome(msgspec.Struct, frozen=True):
     # The judge's choices between pairs of replies.
     judged: "Pairwise | None" = None
 
-    @property
-    def sheet(self) -> "Sheet":
+    def sheet(self, score: "ScoreWords") -> "Sheet":
         """The outcome as a page."""
         from answerkey.model.comparison import Comparison
         from answerkey.report.sheets import comparison_sheet, ranking_sheet
 
         if isinstance(self.result, Comparison):
-            return comparison_sheet(self.result)
-        return ranking_sheet(self.result)
+            return comparison_sheet(self.result, score)
+        return ranking_sheet(self.result, score)
 
     def write(self, outputs: Sequence[Path]) -> None:
         """Write the outcome to files."""
-        from answerkey.report.sheets import write_sheet
+        from answerkey.report.sheets import scores_in, write_sheet
 
         for path in outputs:
-            write_sheet(self.sheet, self.document, path)
+            write_sheet(self.sheet(scores_in(path)), self.document, path)
 
     def print(self, *, markdown: bool) -> None:
         """Print the outcome for people."""
         from answerkey.model.comparison import Comparison
         from answerkey.report.sheets import sheet_markdown
         from answerkey.report.terminal_texts import print_comparison, print_ranking
+        from answerkey.report.wording import score_text
 
         if markdown:
-            sys.stdout.buffer.write(sheet_markdown(self.sheet).encode())
+            sys.stdout.buffer.write(sheet_markdown(self.sheet(score_text)).encode())
         elif not isinstance(self.result, Comparison):
             print_ranking(self.result)
         else:
@@ -253,9 +254,10 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
       answerkey why latest -o why.md
     """
     from answerkey.comparison.columns import columns_from_store
-    from answerkey.report.sheets import check_sheet_output, write_sheet
+    from answerkey.report.sheets import check_sheet_output, scores_in, write_sheet
     from answerkey.report.terminal import make_console, print_sheet
     from answerkey.report.why_text import causes_sheet, why_sheet
+    from answerkey.report.wording import score_text
     from answerkey.runs.causes import causes
     from answerkey.runs.why import check_different, explain
 
@@ -267,15 +269,15 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
         infos = [opened.find_run(reference) for reference in runs]
         if len(infos) == 1:
             found = causes(opened.load_run(infos[0]))
-            document, sheet = found.to_dict(), causes_sheet(found)
+            document, sheet_by = found.to_dict(), partial(causes_sheet, found)
         else:
             check_different(*infos)
             base, candidate = map(opened.load_run, infos)
             result = explain(base, candidate, *columns_from_store(opened, infos))
-            document, sheet = result.to_dict(), why_sheet(result)
+            document, sheet_by = result.to_dict(), partial(why_sheet, result)
     for path in outputs:
-        write_sheet(sheet, document, path)
-    return Answer(document, lambda: print_sheet(sheet, make_console()))
+        write_sheet(sheet_by(scores_in(path)), document, path)
+    return Answer(document, lambda: print_sheet(sheet_by(score_text), make_console()))
 
 
 @dataclass(frozen=True, kw_only=True)

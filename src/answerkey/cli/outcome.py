@@ -149,7 +149,7 @@ def _conclude_ranking(
 ) -> int:
     """Make a run of each target, then print and write their ranking; returns the exit code."""
     from answerkey.comparison.run_ranking import rank
-    from answerkey.report.sheets import check_sheet_output, ranking_sheet, write_sheet
+    from answerkey.report.sheets import check_sheet_output, ranking_sheet, scores_in, write_sheet
     from answerkey.report.terminal_texts import print_ranking
 
     for path in outputs:
@@ -171,7 +171,7 @@ def _conclude_ranking(
         if as_json:
             _write_document(document, stdout)
     for path in outputs:
-        write_sheet(ranking_sheet(ranking), document, path)
+        write_sheet(ranking_sheet(ranking, scores_in(path)), document, path)
     if not as_json:
         print_ranking(ranking)
     for run in runs:

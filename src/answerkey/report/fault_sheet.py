@@ -9,9 +9,17 @@ from rich.text import Text
 from answerkey.errors import UsageError
 from answerkey.model.fault import OUTCOMES, OutcomeName
 from answerkey.report.files import atomic_file
-from answerkey.report.sheets import Sheet, SheetTable, write_sheet
+from answerkey.report.sheets import Sheet, SheetTable, scores_in, write_sheet
 from answerkey.report.terminal import emit, make_console, print_sheet
-from answerkey.report.wording import count, gate_words, percent, rate_range_text, score_text
+from answerkey.report.wording import (
+    ScoreWords,
+    count,
+    gate_words,
+    percent,
+    range_text,
+    rate_range_text,
+    score_text,
+)
 from answerkey.runs.fault_results import FaultCase, FaultGroup, FaultResult
 from answerkey.text.normalise import for_xml, one_line
 
@@ -47,7 +55,7 @@ _INVENTED: tuple[OutcomeName, ...] = ("fabricated", "misled")
 _LEAST_FOR_A_CLAIM = 3
 
 
-def fault_sheet(result: FaultResult) -> Sheet:
+def fault_sheet(result: FaultResult, score: ScoreWords = score_text) -> Sheet:
     """The result as a page."""
     tables = [
         SheetTable(
@@ -68,7 +76,7 @@ def fault_sheet(result: FaultResult) -> Sheet:
     gates = [f"gate FAILED: {gate_words(gate)}" for gate in result.gates if not gate.passed]
     return Sheet(
         _headline(result),
-        tuple(_lines(result)),
+        tuple(_lines(result, score)),
         (*gates, *_not_landed(result), *result.warnings),
         tuple(table for table in tables if table.rows),
         subject="Fault twins",
@@ -86,19 +94,15 @@ def _headline(result: FaultResult) -> str:
     )
 
 
-def _lines(result: FaultResult) -> Iterator[str]:
+def _lines(result: FaultResult, score: ScoreWords) -> Iterator[str]:
     clean, faulted = result.clean, result.faulted
     yield f"{clean.info.target}: clean run {clean.id}, faulted run {faulted.id}"
     if result.loss is not None:
         interval = result.loss_interval
-        between = (
-            ""
-            if interval is None
-            else f", 95% interval {score_text(interval.low)}–{score_text(interval.high)}"
-        )
+        between = "" if interval is None else f", 95% interval {range_text(interval, score)}"
         yield (
-            f"Score {score_text(clean.summary.score)} clean, {score_text(faulted.summary.score)} with faults: "
-            f"{score_text(result.loss)} lost on the same questions{between}"
+            f"Score {score(clean.summary.score)} clean, {score(faulted.summary.score)} with faults: "
+            f"{score(result.loss)} lost on the same questions{between}"
         )
     yield from _single_points(result)
 
@@ -194,7 +198,7 @@ def write_faults(result: FaultResult, path: Path) -> None:
         with atomic_file(path) as file:
             file.write(fault_junit(result).encode())
         return
-    write_sheet(fault_sheet(result), result.to_dict(), path)
+    write_sheet(fault_sheet(result, scores_in(path)), result.to_dict(), path)
 
 
 def fault_junit(result: FaultResult) -> str:

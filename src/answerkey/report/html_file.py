@@ -22,6 +22,7 @@ from answerkey.report.files import atomic_file
 from answerkey.report.markup import compact_css, policy_hash, report_asset, report_style, report_template
 from answerkey.report.sheets import comparison_sheet, trend_table, write_sheet
 from answerkey.report.view import ReportView, build_view, phases_sentence, story_sentences
+from answerkey.report.wording import score_percent
 from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore
 
 # Questions shown in full; the row formats have all of them.
@@ -39,9 +40,9 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | N
     """Write the report of a run; `home` is the address of the index of a site."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
-    sheet = None if run.comparison is None else comparison_sheet(run.comparison)
+    sheet = None if run.comparison is None else comparison_sheet(run.comparison, score_percent)
     changes = [] if sheet is None else [table for table in sheet.tables if table.wordy]
-    trend = trend_table(run)
+    trend = trend_table(run, score_percent)
     tables = [] if trend is None else [trend]
     for part in report_template("report.html.j2").generate(
         **_context(view), comparison=run.comparison, sheet=sheet, changes=changes, tables=tables, home=home
@@ -239,7 +240,8 @@ def _write_run(store: SqlStore, folder: Path, run: _SiteRun) -> None:
     with atomic_file(folder / run.page) as file:
         write_html(store.load_run(run.row.info), file, home="../index.html")
     if run.compared is not None and run.versus is not None:
-        write_sheet(comparison_sheet(run.versus), run.versus, folder / run.compared, home="../index.html")
+        sheet = comparison_sheet(run.versus, score_percent)
+        write_sheet(sheet, run.versus, folder / run.compared, home="../index.html")
 
 
 def _write_index(folder: Path, experiments: Sequence[_SiteExperiment]) -> None:

@@ -10,12 +10,14 @@ from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo
+from answerkey.model.scorecard import COMPONENTS
 from answerkey.model.summary import Summary
 from answerkey.model.why import cause_lines
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import policy_hash, report_style, report_template
 from answerkey.report.measures import MeasureTable, measure_tables
 from answerkey.report.wording import (
+    ScoreWords,
     change_counts,
     comparison_facts,
     comparison_headline,
@@ -24,13 +26,13 @@ from answerkey.report.wording import (
     family_verdict,
     gate_words,
     measure_words,
-    metric_range_text,
     metric_text,
     milliseconds,
     money,
     name_words,
     percent,
     range_text,
+    score_percent,
     score_text,
 )
 from answerkey.stats.intervals import Interval
@@ -84,20 +86,20 @@ class Sheet(msgspec.Struct, frozen=True):
     subject: str = "Chatbot comparison"
 
 
-def comparison_sheet(comparison: Comparison) -> Sheet:
+def comparison_sheet(comparison: Comparison, score: ScoreWords = score_text) -> Sheet:
     """The sheet of a comparison of two runs."""
     base, candidate = comparison.base, comparison.candidate
     lines = (
         *cause_lines(comparison.causes, comparison.lost),
         f"runs: {base.name} ({base.id}) → {candidate.name} ({candidate.id})",
-        *comparison_facts(comparison),
+        *comparison_facts(comparison, score),
         *comparison.reasons,
         *confirmation_lines(comparison),
     )
     heads = ("", "base → candidate", "points", "95% interval", "p alone", "verdict")
     families = ((comparison.score,), comparison.components, comparison.categories)
     tables = [SheetTable("", heads, tuple(row for family in families for row in _measure_rows(family)))]
-    if (changes := changes_table(comparison, _CHANGES_SHOWN, _REPLY)) is not None:
+    if (changes := changes_table(comparison, _CHANGES_SHOWN, _REPLY, score)) is not None:
         # What changed is read first.
         tables.insert(0, changes)
     if comparison.metrics:
@@ -115,7 +117,9 @@ def _measure_rows(family: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
         yield (one_line(measure.name, _NAME), *measure_words(measure), verdict)
 
 
-def changes_table(comparison: Comparison, most: int, width: int) -> SheetTable | None:
+def changes_table(
+    comparison: Comparison, most: int, width: int, score: ScoreWords = score_text
+) -> SheetTable | None:
     """Questions that got worse, then fixed ones, with both replies cut to `width` characters; None if there are none."""
     changes = (*comparison.fallen, *(flip for flip in comparison.flips if flip.kind == "fixed"))
     if not changes:
@@ -125,12 +129,12 @@ def changes_table(comparison: Comparison, most: int, width: int) -> SheetTable |
     return SheetTable(
         f"Changed questions: {change_counts(comparison)}{more}",
         ("question", "", "score", "reason", *replies),
-        tuple(_change_row(change, width) for change in changes[:most]),
+        tuple(_change_row(change, width, score) for change in changes[:most]),
         wordy=True,
     )
 
 
-def trend_table(run: Run) -> SheetTable | None:
+def trend_table(run: Run, score: ScoreWords = score_text) -> SheetTable | None:
     """Earlier runs and this one, oldest first; None for the first run."""
     if not run.earlier:
         return None
@@ -139,8 +143,8 @@ def trend_table(run: Run) -> SheetTable | None:
         (
             f"{one_line(one.name, _NAME)} ({one.id})",
             local_time(one.created_at),
-            f"{score_text(figures.score)} {figures.grade or ''}".rstrip(),
-            range_text(figures.interval),
+            f"{score(figures.score)} {figures.grade or ''}".rstrip(),
+            range_text(figures.interval, score),
             f"{figures.passed:,}/{figures.questions:,}",
             milliseconds(figures.latency_ms.p95 if figures.latency_ms else None),
             "" if one.question_set_hash == run.info.question_set_hash else "different golden set",
@@ -150,14 +154,14 @@ def trend_table(run: Run) -> SheetTable | None:
     return SheetTable("Earlier runs", ("run", "", "score", "95% interval", "passed", "p95", ""), rows)
 
 
-def _change_row(change: QuestionChange, width: int) -> tuple[str, ...]:
+def _change_row(change: QuestionChange, width: int, score: ScoreWords) -> tuple[str, ...]:
     question = f"{change.id}: {change.question}" if change.question else change.id
-    scores = f"{score_text(change.score_from)} → {score_text(change.score_to)}"
+    scores = f"{score(change.score_from)} → {score(change.score_to)}"
     texts = (one_line(text, width) for text in (change.because, change.reply_from, change.reply_to))
     return (one_line(question, 120), change.kind, scores, *texts)
 
 
-def ranking_sheet(ranking: "Ranking") -> Sheet:
+def ranking_sheet(ranking: "Ranking", score: ScoreWords = score_text) -> Sheet:
     """The sheet of a ranking: a column per run, best first."""
     left_out = f", {ranking.left_out:,} left out because a run does not have them" if ranking.left_out else ""
     grouped = f" in {ranking.units:,} units" if ranking.units < ranking.questions else ""
@@ -171,18 +175,18 @@ def ranking_sheet(ranking: "Ranking") -> Sheet:
         f"{len(ranking.runs)} runs, best first",
         lines,
         (*ranking.notes, *_failed_gates(ranking.runs)),
-        (SheetTable("", heads, tuple(_matrix(ranking.runs))),),
+        (SheetTable("", heads, tuple(_matrix(ranking.runs, score))),),
     )
 
 
-def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
+def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, ...]]:
     """A row per figure."""
 
     def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
         return (one_line(name, _NAME), *cells)
 
     yield row("run", [run.id for run in runs])
-    yield row("score", [f"{score_text(run.score)} ({range_text(run.interval)})" for run in runs])
+    yield row("score", [f"{score(run.score)} ({range_text(run.interval, score)})" for run in runs])
     yield row("grade", [run.grade for run in runs])
     yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
     yield row("p50 per question", [milliseconds(run.latency_p50_ms) for run in runs])
@@ -192,9 +196,11 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
         yield row("cost per question", [_cost_text(run.cost) for run in runs])
         yield row("cost per point", [_cost_text(run.cost_per_point) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.categories):
-        yield row(f"· {name}", [_mean_text(run.categories.get(name)) for run in runs])
+        yield row(f"· {name}", [_mean_text(run.categories.get(name), score) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.measures):
-        yield row(name_words(name), [_mean_text(run.measures.get(name)) for run in runs])
+        # A metric has a scale of its own.
+        shown = score if name in COMPONENTS else metric_text
+        yield row(name_words(name), [_mean_text(run.measures.get(name), shown) for run in runs])
     if any(run.judge_reliable is not None for run in runs):
         words = {True: "reliable", False: "UNRELIABLE", None: "–"}
         yield row("judge", [words[run.judge_reliable] for run in runs])
@@ -223,14 +229,25 @@ def _cost_text(cost: "Mean | None") -> str:
     return f"{money(cost.mean)} ({money(max(0.0, cost.interval.low))}–{money(cost.interval.high)})"
 
 
-def _mean_text(mean: "Mean | None") -> str:
-    return "–" if mean is None else f"{metric_text(mean.mean)}{metric_range_text(mean.interval)}"
+def _mean_text(mean: "Mean | None", value: ScoreWords) -> str:
+    if mean is None:
+        return "–"
+    return (
+        value(mean.mean)
+        if mean.interval is None
+        else f"{value(mean.mean)} ({range_text(mean.interval, value)})"
+    )
 
 
 def check_sheet_output(path: Path) -> None:
     """Raise UsageError if a comparison cannot be written in the format of this path."""
     if path.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{path}: unknown format; a comparison can be written as {' '.join(_ENDINGS)}")
+
+
+def scores_in(path: Path) -> ScoreWords:
+    """How scores read in a file: a page shows percentages, as the dashboard does."""
+    return score_percent if path.suffix.lower() == ".html" else score_text
 
 
 def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = None) -> None:

@@ -16,7 +16,7 @@ from answerkey.model.why import (
     WorseSlice,
 )
 from answerkey.report.sheets import Sheet, SheetTable
-from answerkey.report.wording import count, first_names, p_text, percent, points_text, score_text
+from answerkey.report.wording import ScoreWords, count, first_names, p_text, percent, points_text, score_text
 from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ STAGE_WORDS: dict[Stage, str] = {
 }
 
 
-def why_sheet(why: Why) -> Sheet:
+def why_sheet(why: Why, score: ScoreWords = score_text) -> Sheet:
     """Where the difference between two runs comes from."""
     difference = why.difference
     title = (
@@ -56,7 +56,7 @@ def why_sheet(why: Why) -> Sheet:
         SheetTable(
             "Questions whose score changed",
             ("score", "question", "because"),
-            tuple(map(_case_row, why.cases)),
+            tuple(_case_row(case, score) for case in why.cases),
             wordy=True,
         ),
     )
@@ -65,8 +65,8 @@ def why_sheet(why: Why) -> Sheet:
     )
 
 
-def causes_sheet(causes: Causes) -> Sheet:
-    """Why one run lost points."""
+def causes_sheet(causes: Causes, _score: ScoreWords = score_text) -> Sheet:
+    """Why one run lost points. It has points, no scores."""
     tables = (*_group_tables(causes.groups, causes.lost), _slice_table(causes.slices, "score lower"))
     lost = "No points were lost"
     if causes.questions:
@@ -123,8 +123,8 @@ def _slice_table(slices: Sequence[WorseSlice], verb: str) -> SheetTable:
     return SheetTable(f"Questions that {verb} more than the rest", heads, rows)
 
 
-def _case_row(case: Case) -> tuple[str, ...]:
-    scores = f"{score_text(case.base.score)} → {score_text(case.candidate.score)}"
+def _case_row(case: Case, score: ScoreWords) -> tuple[str, ...]:
+    scores = f"{score(case.base.score)} → {score(case.candidate.score)}"
     return scores, one_line(case.id, 60), one_line(case.because, 200)
 
 

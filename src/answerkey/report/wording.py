@@ -107,6 +107,9 @@ def critical_line(summary: Summary) -> str:
     )
 
 
+# How a score reads: as 0.864 in texts, as 86.4% on pages (docs/reading-the-report.md).
+ScoreWords = Callable[[float | None], str]
+
 # A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900.
 score_text = shown_score
 
@@ -158,9 +161,9 @@ def points(lost: float | None) -> str:
     return f"(−{lost:.{digits}f})"
 
 
-def range_text(interval: Interval | None) -> str:
-    """An interval as 0.812–0.901."""
-    return "" if interval is None else f"{score_text(interval.low)}–{score_text(interval.high)}"
+def range_text(interval: Interval | None, score: ScoreWords = score_text) -> str:
+    """An interval of a score as 0.812–0.901."""
+    return "" if interval is None else f"{score(interval.low)}–{score(interval.high)}"
 
 
 def metric_range_text(interval: Interval | None) -> str:
@@ -368,13 +371,13 @@ def comparison_headline(comparison: Comparison) -> str:
     return mean
 
 
-def comparison_facts(comparison: Comparison) -> Iterator[str]:
+def comparison_facts(comparison: Comparison, score: ScoreWords = score_text) -> Iterator[str]:
     """Score, pass rate, latency, cost and errors of both runs, each change with its interval."""
     rate = comparison.pass_rate
     base, candidate = comparison.base, comparison.candidate
     grouped = f", {count(comparison.units, 'unit')}" if comparison.units < comparison.paired else ""
     yield (
-        f"score {score_text(base.score)} → {score_text(candidate.score)} "
+        f"score {score(base.score)} → {score(candidate.score)} "
         f"over {count(comparison.paired, 'question')} in both{grouped}"
     )
     yield (

@@ -16,7 +16,7 @@ from answerkey.model.why import Group
 from answerkey.report.measures import MeasureTable, measure_tables
 from answerkey.report.sheets import Sheet, ranking_sheet
 from answerkey.report.tables import Table
-from answerkey.report.wording import changes_between, tone_of
+from answerkey.report.wording import changes_between, score_percent, tone_of
 from answerkey.server.rendering import explained_stored, rank_stored
 from answerkey.server.views.runs import comparable, facets_of
 from answerkey.server.views.tables import (
@@ -105,7 +105,7 @@ class CompareView(TableView, frozen=True, kw_only=True):
     @property
     def sheet(self) -> Sheet | None:
         """Every figure of more than two runs, as `answerkey compare` shows them."""
-        return None if self.ranking is None else ranking_sheet(self.ranking)
+        return None if self.ranking is None else ranking_sheet(self.ranking, score_percent)
 
     @property
     def tone(self) -> str:

@@ -16,7 +16,7 @@ from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, 
 from answerkey.report.sheets import Sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
-from answerkey.report.wording import count
+from answerkey.report.wording import count, score_percent
 from answerkey.runs.fault_results import FaultGroup, fault_result
 from answerkey.runs.stored import run_warnings
 from answerkey.server.rendering import (
@@ -195,7 +195,7 @@ def load_faults(store: SqlStore, query: NoQuery, run: str) -> FaultsView:
         resilience=result.summary,
         tools=result.tools,
         kinds=result.kinds,
-        sheet=fault_sheet(result),
+        sheet=fault_sheet(result, score_percent),
     )
 
 
