@@ -113,6 +113,38 @@ def test_only_the_kind_of_fact_that_is_asked_for_is_expected(draft: Callable[...
         assert case.get("expected_keywords") == expected, question
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "result"),
+    [
+        (
+            "inspection of 9th street",
+            "Inspection Report 2024, 900 9th Street: two breaker panels were found.",
+            {"title": "Inspection Report 2024, 900 9th Street", "text": "Two breaker panels were found."},
+        ),
+        (
+            "who filed the taxes of 2023",
+            "The taxes of 2023 were filed on March 8, 2024.",
+            {"text": "The taxes of 2023 were filed on March 8, 2024."},
+        ),
+        (
+            "which files do we have",
+            "The files we have say that the fee is $450.",
+            {"text": "The files we have say that the fee is $450."},
+        ),
+        (
+            "who did the taxes",
+            "The taxes: $1,184.50 on May 3, 2023 and $1,184.90 on June 4, 2023, to Ann Lee.",
+            [{"party": "Ann Lee", "taxes": [1184.5, 1184.9], "paid": ["2023-05-03", "2023-06-04"]}],
+        ),
+    ],
+)
+def test_figures_that_do_not_answer_are_not_expected(
+    question: str, answer: str, result: object, draft: Callable[..., Any]
+) -> None:
+    [case] = draft(_row(question, answer, result))["drafts"]
+    assert "expected_keywords" not in case
+
+
 def test_holes_are_ranked_by_traffic_and_failures(draft: Callable[..., Any]) -> None:
     again = {"conversation_id": "c1"}
     document = draft(

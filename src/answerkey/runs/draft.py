@@ -70,16 +70,21 @@ _EVIDENCE_TEXT = 2_000
 _ANSWERS, _PASSAGE_ANSWERS = 0.6, 0.75
 # Where a link leads to a cell of a record, not into the text of a passage.
 _CELL_NAME = re.compile(r"\.(?!text$|content$|passage$|snippet$|body$|excerpt$)[A-Za-z_]\w*$|\]$")
+# A figure or date in the title of a document tells it from others.
+_TITLE = re.compile(r"\.(?:title|heading|file_?name)$")
 # What kind of fact a question asks for: by its words, and what these are looked for in.
 _ASKED_FOR = (
     (re.compile(r"\b(?:when|what date|on which|which (?:date|day))\b", re.IGNORECASE), {"date"}),
     (re.compile(r"\bhow (?:much|many|old|big|large|long|often|high)\b", re.IGNORECASE), {"figure"}),
-    (re.compile(r"\b(?:who|whose|whom|which)\b", re.IGNORECASE), {"name", "id", "figure", "date"}),
+    (re.compile(r"\b(?:who|whose|whom)\b", re.IGNORECASE), {"name", "id"}),
+    (re.compile(r"\bwhich\b", re.IGNORECASE), {"name", "id", "figure", "date"}),
 )
 # Answered by yes, no, a list or a comparison: a figure of the reply alone is not the answer.
 _ASKS_MORE = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|show|list|compare)\b"
-    r"|.*(?:%|\b(?:percent(?:age)?|share|ratio|versus|vs|compared?|all|each|every|per|more|less|higher|lower|change[ds]?|most|least|highest|lowest|not|without|except)\b)",
+    r"|.*(?:%|\bwhich (?:ones|\w+s (?:are|were|do|did|have))\b"
+    r"|\b(?:percent(?:age)?|share|ratio|versus|vs|compared?|all|each|every|per|more|less|higher|lower|change[ds]?)\b"
+    r"|\b(?:most|least|highest|lowest|not|without|except)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 # How similar a question is to an earlier one of its conversation, if the user asked it again.
@@ -593,8 +598,13 @@ def _expected_links(real: RealQuestion, links: Sequence[Link]) -> list[Link]:
         needed = _ANSWERS if all(_CELL_NAME.search(link.where) for link in facts) else _PASSAGE_ANSWERS
         if share > max(best[0], needed):
             best = share, facts
-    facts = _asked_facts(list({link.text: link for link in best[1]}.values()), real.text, words)
-    return facts if len(facts) <= _MOST_EXPECTATIONS else []
+    stated = list({link.text: link for link in best[1]}.values())
+    facts = _asked_facts(stated, real.text, words)
+    # Among several figures and dates, a name is one detail of many.
+    listed = stated if all(link.kind == "name" for link in facts) else facts
+    if len(listed) > _MOST_EXPECTATIONS:
+        return []
+    return [link for link in facts if link.kind == "name" or not _TITLE.search(link.where)]
 
 
 def _is_about(
