@@ -575,3 +575,34 @@ def test_the_chatbots_base_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     assert upstreams.find("/unknown/x") is None
     with pytest.raises(ConfigError, match="upstreams: files"):
         Upstreams({"files": "ftp://x"})
+
+
+@pytest.mark.parametrize("field", ["messages", "instructions", "system", "systemInstruction"])
+async def test_hashes_of_the_system_prompt_and_of_the_tools_that_are_offered(field: str) -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("find", "pay")]
+
+    async def hashes(prompt: str, tools: list[Any], questions: int = 1) -> tuple[str | None, str | None]:
+        def work(post: Post, question: str) -> None:
+            said = [{"role": "user", "content": question}]
+            more = {"tools": tools}
+            text = prompt.format(question)
+            if field == "messages":
+                said.insert(0, {"role": "system", "content": text})
+            else:
+                more[field] = [{"text": text}]
+            post("/openai/v1/chat/completions", {"messages": said, **more})
+
+        bot = Bot(work)
+        await bot.asked(*(ask_for(f"Question {number}?", number) for number in range(1, questions + 1)))
+        return bot.target.prompt_hash, bot.target.tools_hash
+
+    prompt, offered = await hashes("Be brief.", tools)
+    assert prompt
+    assert offered
+    assert await hashes("Be brief.", tools[::-1], 2) == (prompt, offered)
+    longer, same = await hashes("Be long.", tools)
+    assert longer not in (None, prompt)
+    assert same == offered
+    assert (await hashes("Be brief.", tools[:1]))[1] not in (None, offered)
+    # A prompt that is another one for each question says nothing of the version.
+    assert await hashes("Today: {}", [], 8) == (None, None)

@@ -1,6 +1,7 @@
 """Where a difference comes from: planted changes of known stage, noise, missing evidence."""
 
 import json
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from answerkey.model.run import Run
 from answerkey.model.truth import TruthSettings
 from answerkey.model.why import Cause, Group, cause_lines
 from answerkey.runs.causes import causes
+from answerkey.store import open_store
 from runs.planted_bot import PlantedBot, golden_set, make_database
+from runs.scripted_model import serve_scripted
+from runs.test_fault_wire_formats import free_port
 
 REPEAT = 5
 
@@ -248,3 +252,38 @@ def test_lost_points_add_up() -> None:
     lines = cause_lines(groups, 24.08)
     assert round(sum(float(line.split()[0]) for line in lines), 1) == 24.1
     assert all(" of 24.1 lost" in line for line in lines)
+
+
+def test_changes_of_prompt_and_tools_are_seen_behind_the_proxy(tmp_path: Path) -> None:
+    port = free_port()
+
+    def run_with(prompt: str, *tools: str) -> Run:
+        offered = [{"type": "function", "function": {"name": name}} for name in tools]
+
+        def bot(question: str) -> str:
+            messages = [{"role": "system", "content": prompt}, {"role": "user", "content": question}]
+            body = json.dumps({"messages": messages, "tools": offered}).encode()
+            address = f"http://127.0.0.1:{port}/openai/v1/chat/completions"
+            with urllib.request.urlopen(urllib.request.Request(address, body)) as answer:
+                answer.read()
+            return "It is 7."
+
+        with serve_scripted() as (address, _):
+            return ak.evaluate(
+                [{"question": "How many?", "expected_keywords": ["7"]}],
+                bot,
+                proxy=port,
+                upstreams={"openai": address},
+                store=str(tmp_path / "runs.db"),
+            )
+
+    first, second, third = run_with("Count.", "find"), run_with("Count well.", "find"), run_with("Count.")
+    facts = {fact.name: (fact.base, fact.candidate) for fact in ak.why(first, second).facts}
+    assert facts["prompt"][0] != facts["prompt"][1]
+    assert facts["tool schemas"][0] == facts["tool schemas"][1] != "unknown"
+    # The stored run says so, too.
+    with open_store(str(tmp_path / "runs.db")) as store:
+        assert store.find_run(first.info.id).target_version == first.info.target_version
+    facts = {fact.name: (fact.base, fact.candidate) for fact in ak.why(first, third).facts}
+    assert facts["prompt"][0] == facts["prompt"][1] != "unknown"
+    assert facts["tool schemas"][0] != facts["tool schemas"][1]

@@ -100,6 +100,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...] = ()
     # Ids of model calls whose outcome it saw.
     known: frozenset[str] = frozenset()
+    # Hashes of the system prompt and of the tools in the request that began the conversation; None: not seen.
+    first_request: tuple[str | None, str | None] | None = None
 
     @property
     def complete(self) -> bool:

@@ -5,9 +5,10 @@ no provider is set.
 """
 
 import asyncio
+import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import AsyncExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _SDK = "opentelemetry.sdk.trace"
+# Different system prompts, or lists of tools, of a chatbot; with more, they are written for each question.
+_MOST_HASHES = 5
 
 
 class Collected:
@@ -227,6 +230,15 @@ class Observers:
         return [book for book in (self.spans, self.exchanges) if book is not None]
 
 
+def _joint_hash(hashes: Set[str]) -> str | None:
+    """One hash for all; None if there is none, or if so many differ that they depend on the question."""
+    if len(hashes) <= 1:
+        return next(iter(hashes), None)
+    if len(hashes) > _MOST_HASHES:
+        return None
+    return hashlib.blake2b(" ".join(sorted(hashes)).encode(), digest_size=5).hexdigest()
+
+
 class ObservedTarget(TargetWrapper):
     """A chatbot whose calls are seen from outside, by observers that it may share with others."""
 
@@ -234,6 +246,19 @@ class ObservedTarget(TargetWrapper):
         super().__init__(target)
         self._observers = observers
         self._open = AsyncExitStack()
+        # Hashes of the system prompts and of the lists of tools with which questions began.
+        self._prompts: set[str] = set()
+        self._tools: set[str] = set()
+
+    @property
+    def prompt_hash(self) -> str | None:  # type: ignore[override]  # read only, like every forwarded member
+        """Identifies its instructions, if it says so itself or requests to models were seen."""
+        return self.target.prompt_hash or _joint_hash(self._prompts)
+
+    @property
+    def tools_hash(self) -> str | None:  # type: ignore[override]
+        """Identifies the tools that it offers to its model."""
+        return self.target.tools_hash or _joint_hash(self._tools)
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -274,6 +299,9 @@ class ObservedTarget(TargetWrapper):
             fault = self._observers.fault_record(ask)
         finally:
             seen = self._observers.close_question(ask)
+        for prompt, tools in (one.first_request for one in seen if one.first_request is not None):
+            self._prompts.update([prompt] if prompt else [])
+            self._tools.update([tools] if tools else [])
         joined = admit_reply(join_observations(reply, seen))
         return joined if fault is None else msgspec.structs.replace(joined, fault=fault)
 

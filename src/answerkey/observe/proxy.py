@@ -1,6 +1,7 @@
 """The recording proxy: forwards requests to model APIs and MCP servers, and reads the messages and calls in them."""
 
 import asyncio
+import hashlib
 import os
 import re
 import time
@@ -48,6 +49,8 @@ _MODEL_PATHS = re.compile(
 
 # Fields of a request that offer tools.
 _TOOL_OFFERS = ("tools", "functions", "toolConfig", "mcp_servers")
+# Fields of a request with a system prompt, beside its messages.
+_SYSTEM_PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
 _NO_TOOLS_OFFERED = "calls that an agent writes as text (no request offered tools to the model)"
 # Attempts that timed out and are remembered.
 _MOST_TIMED_OUT = 200
@@ -65,6 +68,9 @@ class ModelRequest(NamedTuple):
     offers_tools: bool
     # Whether nothing of the assistant is in it: it begins a conversation.
     is_start: bool
+    # Hashes of the system prompt and of the tools that it offers, if it begins a conversation and has them.
+    prompt_hash: str | None = None
+    tools_hash: str | None = None
 
 
 class McpCall(NamedTuple):
@@ -110,12 +116,27 @@ def read_request(path: str, body: bytes) -> ModelRequest | McpCall | Literal["un
     last = max((place for place, one in enumerate(messages) if one.role == "user" and one.text), default=0)
     ids = [part.call.id for message in messages[last:] for part in message.parts if part.call is not None]
     previous = as_str(given.get("previous_response_id"))
+    is_start = previous is None and all(message.role in ("system", "user") for message in messages)
+    offers = [given[name] for name in _TOOL_OFFERS if given.get(name)]
+    prompts = [given[name] for name in _SYSTEM_PROMPTS if given.get(name)]
+    prompts += [message.text for message in messages if message.role == "system"]
     return ModelRequest(
         messages,
         frozenset(one for one in (*ids, previous) if one),
-        offers_tools=any(given.get(name) for name in _TOOL_OFFERS),
-        is_start=previous is None and all(message.role in ("system", "user") for message in messages),
+        offers_tools=bool(offers),
+        is_start=is_start,
+        prompt_hash=_hash_of(prompts) if is_start else None,
+        tools_hash=_hash_of(offers) if is_start else None,
     )
+
+
+def _hash_of(parts: Sequence[Any]) -> str | None:
+    """A short hash of what a request has; None: nothing. The order of tools says nothing."""
+    if not parts:
+        return None
+    listed = [one for part in parts for one in (part if isinstance(part, list) else [part])]
+    encoded = sorted(msgspec.json.encode(one, order="deterministic") for one in listed)
+    return hashlib.blake2b(b"\n".join(encoded), digest_size=5).hexdigest()
 
 
 def _mcp_call(payload: dict[str, Any]) -> McpCall | Literal["unread"]:
@@ -527,6 +548,8 @@ class ExchangeBook:
                     Message("assistant", tuple(Part("call", None, call) for call in exchange.calls))
                 )
                 usage = usage if exchange.usage is None else add_usage(usage, exchange.usage)
+        requests = (one.request for one in in_order)
+        first = next((one for one in requests if isinstance(one, ModelRequest) and one.is_start), None)
         served = [call for one in in_order if isinstance(one.request, McpCall) for call in one.calls]
         if in_order and not messages:
             gaps.append(Gap("the calls of models, of which none passed the proxy"))
@@ -538,6 +561,7 @@ class ExchangeBook:
             unable="" if offered else _NO_TOOLS_OFFERED,
             gaps=tuple(gaps),
             known=frozenset(identity for exchange in in_order for identity in exchange.ids),
+            first_request=(first.prompt_hash, first.tools_hash) if first is not None else None,
         )
 
     def warnings(self) -> list[str]:

@@ -21,6 +21,7 @@ from answerkey.errors import (
     StoreError,
     StoreFullError,
 )
+from answerkey.model.options import TargetVersion
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
@@ -447,6 +448,7 @@ class _Session:
             judge=None if judging is None else judging.record(),
             finished_at=_now(),
             stopped=reason,
+            target_version=_with_seen_hashes(arm.info.target_version, arm.target),
         )
         results: Sequence[Trial] | None = recorder.results()
         if results is None:
@@ -459,6 +461,15 @@ class _Session:
 
 
 # Results and summaries
+
+
+def _with_seen_hashes(version: TargetVersion, target: BaseTarget) -> TargetVersion:
+    """The version with the hashes that only requests to models show."""
+    return msgspec.structs.replace(
+        version,
+        prompt_hash=version.prompt_hash or target.prompt_hash,
+        tools_hash=version.tools_hash or target.tools_hash,
+    )
 
 
 def store_results(
