@@ -231,7 +231,7 @@ class Observers:
 
 
 def _joint_hash(hashes: Set[str]) -> str | None:
-    """One hash for all; None if there is none, or if so many differ that they depend on the question."""
+    """One hash for all; None if there is none, or if there are too many: they depend on the question."""
     if len(hashes) <= 1:
         return next(iter(hashes), None)
     if len(hashes) > _MOST_HASHES:

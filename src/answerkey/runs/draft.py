@@ -70,7 +70,7 @@ _EVIDENCE_TEXT = 2_000
 _ANSWERS, _PASSAGE_ANSWERS = 0.6, 0.75
 # Where a link leads to a cell of a record, not into the text of a passage.
 _CELL_NAME = re.compile(r"\.(?!text$|content$|passage$|snippet$|body$|excerpt$)[A-Za-z_]\w*$|\]$")
-# A figure or date in the title of a document tells it from others.
+# A figure or date in the title of a document identifies the document.
 _TITLE = re.compile(r"\.(?:title|heading|file_?name)$")
 # What kind of fact a question asks for: by its words, and what these are looked for in.
 _ASKED_FOR = (
