@@ -35,6 +35,28 @@ def test_the_same_configuration_error_everywhere_is_exit_3(
     assert command("show", "latest", "--json").document == done.document
 
 
+def test_a_sign_in_page_or_a_redirect_everywhere_is_exit_3(
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
+) -> None:
+    def page(body: dict[str, Any]) -> web.Response:
+        text = f"<!DOCTYPE html><html><head><title>Sign in for {body['question']}</title></head></html>"
+        return web.Response(text=text, content_type="text/html")
+
+    def redirect(body: dict[str, Any]) -> web.Response:
+        return web.Response(status=302, headers={"Location": "/login"})
+
+    golden = write_rows("g.jsonl", *ROWS)
+    for handler, said in (
+        (page, "a web page (text/html), titled 'Sign in for Q"),
+        (redirect, "redirected to /login"),
+    ):
+        done = command("run", golden, "--target", chatbot(handler).url, "--json")
+        assert done.code == 3
+        assert done.document["summary"]["harness"] == {"configuration": 4}
+        assert said in done.err
+        assert "check that the target's address is the API's, and its headers or login" in done.err
+
+
 def test_one_that_is_refused_among_others_is_the_chatbots(
     command: Any, chatbot: Callable[..., Any], write_rows: Any
 ) -> None:

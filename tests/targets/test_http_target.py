@@ -185,6 +185,35 @@ def test_an_error_status_is_a_failure_with_the_bodys_reason() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "is_answer"),
+    [
+        ("<!DOCTYPE html>\n<html lang=en><head><title>Sign\n in</title></head><body>…</body></html>", False),
+        ("\ufeff<!-- proxy --><html><body><h1>Sign in</h1></body></html>", False),
+        ("<html><title>Sign &#105;n</title><p>Please log in", False),
+        ("The rent is <b>900</b>.", True),
+        ("<p>The rent is 900.</p>", True),
+        ("<html> is the first element; <head> and <body> follow.", True),
+        ("<!DOCTYPE html> is the first line of a page such as <html></html>.", True),
+        ("```html\n<!DOCTYPE html><html><head><title>Sign in</title></head></html>\n```", True),
+    ],
+)
+def test_a_web_page_is_not_an_answer_but_text_with_its_type_is(body: str, is_answer: bool) -> None:
+    async def chat(request: web.Request) -> web.Response:
+        return web.Response(text=body, content_type="text/html")
+
+    (reply,) = ask_server(chat)
+    if is_answer:
+        assert (reply.text, reply.failure) == (body, None)
+    else:
+        assert reply.text is None
+        assert reply.failure is not None
+        assert (reply.failure.kind, reply.failure.message) == (
+            "http",
+            "HTTP 200: a web page (text/html), titled 'Sign in', not an answer",
+        )
+
+
 @pytest.mark.parametrize(("status", "kind"), [(429, "rate_limit"), (503, "http")])
 def test_429_and_503_are_for_the_engine_to_retry(status: int, kind: str) -> None:
     async def busy(request: web.Request) -> web.Response:

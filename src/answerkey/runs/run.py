@@ -511,13 +511,14 @@ def store_summary(
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), results=results)
 
 
-# Statuses that point at credentials, address, method or body of the request.
-_STATUS = re.compile(r"HTTP (401|403|404|405|422)\b")
+# Statuses that point at credentials, address, method or body of the request; a redirect or a web page may be a sign-in.
+_STATUS = re.compile(r"HTTP (30[12378]|401|403|404|405|422|2\d\d: a web page)\b")
 # A program that ends before it reads a question: its file, an interpreter or a module is missing, or it cannot be executed.
 _NOT_STARTED = re.compile(
     r"the program ended with exit code (?:(?:2|126|127)\b|\d+: .*"
     r"(?:ModuleNotFoundError|ImportError|SyntaxError|IndentationError|Cannot find module|can't open file))"
 )
+_SIGN_IN = "check that the target's address is the API's, and its headers or login"
 _REMEDIES = {
     "401": "check the headers or the login of the target",
     "403": "check the permissions of the target's credentials",
@@ -562,7 +563,7 @@ def configuration_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] 
         )
     if first_kind == first.message:
         return f"no question could be asked: {first.message}; check the target's cmd", "configuration"
-    return f"every reply was {first.message}; {_REMEDIES[first_kind]}", "configuration"
+    return f"every reply was {first.message}; {_REMEDIES.get(first_kind, _SIGN_IN)}", "configuration"
 
 
 def _configuration_kind(failure: Failure) -> str | None:

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import html
 import json
 import re
 import time
@@ -62,6 +63,13 @@ _MEGABYTE = 1024 * 1024
 # A tag ends before the next begins, so that a page of unclosed ones is read in one pass.
 _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = re.compile(r"<(/?)(?:script|style)\b", re.IGNORECASE)
+# A whole document, not an answer that has markup or is about it: the first tag is followed by another.
+_PAGE = re.compile(
+    r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--(?s:.)*?-->\s*)*"
+    r"(?:<!doctype\s+html[^<>]*>\s*<|<html(?:\s[^<>]*)?>\s*<(?:head|body|title|meta|link|script|style|!--))",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(r"<(title|h1)\b[^<>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -372,7 +380,18 @@ def _from_body(
             if is_json:
                 wrong = failure_message(f"the reply is not valid JSON: {error}")
                 return Reply(text=clean_text(text) or None, failure=Failure("malformed", wrong))
+    if response.content_type in ("text/html", "application/xhtml+xml") and _PAGE.match(text):
+        return Reply(failure=_page_failure(response, text))
     return Reply(text=clean_text(text), evidence=Evidence())
+
+
+def _page_failure(response: Response, page: str) -> Failure:
+    """The failure of a sign-in page, a single-page application or a proxy's page in place of an answer."""
+    title = _TITLE.search(page)
+    words = html.unescape(_without_tags(title[2])) if title else ""
+    named = f", titled {failure_message(words, 100)!r}" if words.strip() else ""
+    message = f"HTTP {response.status}: a web page ({response.content_type}){named}, not an answer"
+    return Failure("http", failure_message(message))
 
 
 async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping | None = None) -> Reply:
