@@ -537,6 +537,62 @@ def test_output_items_of_openais_platform_become_replies(tmp_path: Path) -> None
     assert any("the data of a run in 'f-1'" in note for note in found.notes)
 
 
+def test_output_items_take_the_place_of_the_runs_data_with_their_own_prompt_calls_and_tokens(
+    tmp_path: Path,
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    sent = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "The rent, in euros?"}]
+    item = {
+        "object": "eval.run.output_item",
+        "datasource_item": ITEMS[0],
+        "results": [],
+        "sample": {
+            "input": sent,
+            "output": [{"role": "assistant", "content": "900", "tool_calls": [call]}],
+            "finish_reason": "stop",
+            "usage": {"prompt_tokens": 20, "completion_tokens": 10},
+        },
+    }
+    rows, found = from_openai(
+        tmp_path, eval=EVAL, run=RUN, items={"object": "list", "data": [item], "has_more": True}
+    )
+    assert found.kind == "replies"
+    (row,) = rows
+    assert (row["question"], row["answer"]) == ("The rent, in euros?", "900")
+    assert row["tool_calls"] == [call]
+    assert row["usage"] == {"prompt_tokens": 20, "completion_tokens": 10}
+    for lost in ("(has_more)", "a row of the data that has no output item", "the developer message"):
+        assert any(lost in note for note in found.notes), lost
+
+
+def test_criteria_that_look_at_more_or_less_than_the_reply_are_listed_not_accused(tmp_path: Path) -> None:
+    check = {"type": "string_check", "operation": "eq", "reference": "{{item.amount}}"}
+    similar = {"type": "text_similarity", "evaluation_metric": "bleu", "reference": "{{item.amount}}"}
+    rubric = {
+        "type": "score_model",
+        "model": "gpt-4o",
+        "input": [{"role": "user", "content": "{{item.no}}?"}],
+    }
+    criteria = [
+        {**check, "name": "before", "input": "Answer: {{sample.output_text}}"},
+        {**check, "name": "json", "input": "{{sample.output_json.amount}}"},
+        {**check, "name": "lacks", "input": "{{ sample.output_text }}", "reference": "{{item.no}}"},
+        {**similar, "name": "similar", "input": "{{item.unit}}"},
+        {**rubric, "name": "rubric"},
+    ]
+    rows, found = from_openai(tmp_path, eval={"object": "eval", "testing_criteria": criteria}, run=RUN)
+    for row in rows:
+        assert row.keys().isdisjoint({"checks", "expected_keywords", "reference_answer"})
+    for lost in (
+        "'before', whose input is more than the reply",
+        "'json', which does not look at the reply",
+        "'lacks', whose reference {{item.no}} the item lacks",
+        "'similar', which does not look at the reply",
+        "'rubric', whose prompt has {{item.no}}, which the item lacks",
+    ):
+        assert any(lost in note for note in found.notes), lost
+
+
 def test_an_eval_without_data_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="criteria or a run without its data"):
         from_openai(tmp_path, eval=EVAL)

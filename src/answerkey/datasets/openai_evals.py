@@ -3,6 +3,7 @@
 An eval has the criteria, a run the prompt and often the data, output items the replies. Any of them may be given, in any order.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_
 __all__ = ["import_openai_evals"]
 
 _OUTPUT = "sample.output_text"
+_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+_ONLY_OUTPUT = re.compile(r"\s*\{\{\s*sample\.output_text\s*\}\}\s*")
 # The reply, in a judge's prompt.
 _THE_REPLY = "the reply"
 
@@ -30,6 +33,8 @@ class _Export(msgspec.Struct):
     # The messages of the run's prompt.
     template: list[JsonObject] = []
     rows: list[tuple[RowPosition, JsonObject]] = []
+    # Output items in the form of data rows.
+    replies: list[tuple[RowPosition, JsonObject]] = []
     has_platform: bool = False
 
 
@@ -38,15 +43,20 @@ def import_openai_evals(paths: Sequence[Path], fields: Mapping[str, str] | None 
     losses = Losses()
     export = _Export()
     for path in paths:
-        for position, document in _documents(path):
+        for position, document in _documents(path, losses):
             losses.position = position
             _sort(document, position, export, losses)
+    if export.replies:
+        _drop_answered(export, losses)
     if export.has_platform and not export.rows:
         raise InputError(
             'has the criteria or a run without its data; give the file with the rows ({"item": …}) or the output items too',
             path=paths[0],
         )
-    rows = [(position, _with_question(row, export.template, fields)) for position, row in export.rows]
+    rows = []
+    for position, row in export.rows:
+        losses.position = position
+        rows.append((position, _with_question(row, export.template, fields, losses)))
     cases: list[tuple[RowPosition, JsonObject]] = []
     read = OPENAI_EVALS.cases(rows, losses, fields)
     for (position, case), (_, row) in zip(read, export.rows, strict=True):
@@ -61,7 +71,7 @@ def import_openai_evals(paths: Sequence[Path], fields: Mapping[str, str] | None 
     return check_cases(cases, losses, "openai-evals")
 
 
-def _documents(path: Path) -> Iterator[tuple[RowPosition, JsonObject]]:
+def _documents(path: Path, losses: Losses) -> Iterator[tuple[RowPosition, JsonObject]]:
     """The objects of a file: of a JSON document, of a list in it, or of its lines."""
     try:
         value = decode_json(path.read_bytes()) if path.suffix == ".json" else None
@@ -73,6 +83,9 @@ def _documents(path: Path) -> Iterator[tuple[RowPosition, JsonObject]]:
     listed = as_dicts(value.get("data")) if value.get("object") == "list" else [value]
     for number, document in enumerate(listed, start=1):
         yield row_position(path, None, number), document
+    if value.get("has_more"):
+        losses.position = row_position(path, None, len(listed))
+        losses.add("the further pages of the list (has_more): export them too")
 
 
 def _is_platform(document: JsonObject) -> bool:
@@ -89,9 +102,19 @@ def _sort(document: JsonObject, position: RowPosition, export: _Export, losses: 
         export.has_platform = True
         _add_run(as_dict(document["data_source"]), position, export, losses)
     elif "datasource_item" in document:
-        export.rows.append((position, _output_item(document)))
+        export.replies.append((position, _output_item(document)))
     else:
         export.rows.append((position, document))
+
+
+def _drop_answered(export: _Export, losses: Losses) -> None:
+    """Take the output items instead of the data that they answer; data without one is listed."""
+    answered = [row["item"] for _, row in export.replies]
+    for position, row in export.rows:
+        if row.get("item") not in answered:
+            losses.position = position
+            losses.add("a row of the data that has no output item")
+    export.rows = export.replies
 
 
 def _add_run(source: JsonObject, position: RowPosition, export: _Export, losses: Losses) -> None:
@@ -111,7 +134,8 @@ def _add_run(source: JsonObject, position: RowPosition, export: _Export, losses:
 def _output_item(document: JsonObject) -> JsonObject:
     """An item with its reply, in the form of a data row."""
     sample = as_dict(document.get("sample"))
-    said = [as_str(message.get("content")) for message in as_dicts(sample.get("output"))]
+    output = as_dicts(sample.get("output"))
+    said = [as_str(message.get("content")) for message in output]
     results: list[Json] = [
         {name: result.get(name) for name in ("name", "passed", "score")}
         for result in as_dicts(document.get("results"))
@@ -120,8 +144,14 @@ def _output_item(document: JsonObject) -> JsonObject:
         "item": document["datasource_item"],
         "sample": {
             "output_text": next((text for text in reversed(said) if text), None),
+            "output_tools": [*(call for message in output for call in as_dicts(message.get("tool_calls")))],
             "error": _error(sample),
+            "usage": sample.get("usage"),
+            "finish_reason": sample.get("finish_reason"),
+            # The prompt that was sent.
+            "input": sample.get("input"),
         },
+        "openai_evals_model": sample.get("model"),
         "openai_evals_results": results,
     }
     return row
@@ -133,13 +163,22 @@ def _error(sample: JsonObject) -> str | None:
 
 
 def _with_question(
-    row: JsonObject, template: list[JsonObject], fields: Mapping[str, str] | None
+    row: JsonObject, template: list[JsonObject], fields: Mapping[str, str] | None, losses: Losses
 ) -> JsonObject:
-    """The row with the user's words of the run's prompt as its input."""
-    asked = [message for message in template if message.get("role") == "user"]
+    """The row with the user's words of its prompt, or of the run's, as its input."""
+    sent = as_dicts(as_dict(row.get("sample")).get("input"))
+    prompt = sent or template
+    asked = [message for message in prompt if message.get("role") == "user"]
     if not asked or "question" in (fields or {}) or not isinstance(row.get("item"), dict):
         return row
-    words = _filled(_text(asked[-1].get("content")), as_dict(row["item"]))
+    others = {as_str(message.get("role")) or "?" for message in prompt if message is not asked[-1]}
+    for role in sorted(others):
+        losses.add(f"the {role} message of the prompt: give it to the chatbot")
+    words = _text(asked[-1].get("content"))
+    if not sent:
+        words, unfilled = _filled(words, as_dict(row["item"]))
+        if unfilled:
+            losses.add(f"{unfilled} in the prompt, which the item lacks")
     return {**row, "input": words} if words.strip() else row
 
 
@@ -150,9 +189,11 @@ def _text(content: Json) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def _filled(text: str, item: JsonObject) -> str:
+def _filled(text: str, item: JsonObject) -> tuple[str, str]:
+    """The text with the item's values, and the first variable that has none, or the empty text."""
     filled: str = fill_variables(text, {"item": item, "sample": {"output_text": _THE_REPLY}})
-    return filled
+    unfilled = next((found for found in _VARIABLE.findall(text) if found in filled), "")
+    return filled, unfilled
 
 
 # Criteria.
@@ -169,9 +210,11 @@ def _add_criterion(criterion: JsonObject, item: JsonObject, case: JsonObject, lo
 
 def _string_check(criterion: JsonObject, item: JsonObject, case: JsonObject) -> str | None:
     operation = criterion.get("operation")
-    if _OUTPUT not in _text(criterion.get("input")):
-        return "which does not look at the reply"
-    reference = _filled(_text(criterion.get("reference")), item)
+    if problem := _problem_of_input(criterion):
+        return problem
+    reference, unfilled = _filled(_text(criterion.get("reference")), item)
+    if unfilled:
+        return f"whose reference {unfilled} the item lacks"
     if operation == "eq":
         _append(case, "checks", {"equals": reference})
         case.setdefault("reference_answer", reference)
@@ -182,16 +225,32 @@ def _string_check(criterion: JsonObject, item: JsonObject, case: JsonObject) -> 
     return None
 
 
+def _problem_of_input(criterion: JsonObject) -> str | None:
+    """Why the input of a criterion is not the reply; None if it is."""
+    text = _text(criterion.get("input"))
+    if _ONLY_OUTPUT.fullmatch(text):
+        return None
+    return "whose input is more than the reply" if _OUTPUT in text else "which does not look at the reply"
+
+
 def _text_similarity(criterion: JsonObject, item: JsonObject, case: JsonObject) -> str | None:
-    reference = _filled(_text(criterion.get("reference")), item)
+    reference, unfilled = _filled(_text(criterion.get("reference")), item)
+    metric = f"its metric {criterion.get('evaluation_metric')!r} and threshold"
+    if problem := _problem_of_input(criterion):
+        return problem
+    if unfilled:
+        return f"whose reference {unfilled} the item lacks"
     if case.setdefault("reference_answer", reference) != reference:
-        return "a second reference answer"
-    return f"its metric {criterion.get('evaluation_metric')!r} and threshold: it is the reference answer"
+        return f"a second reference answer, {metric}"
+    return f"{metric}: it is the reference answer"
 
 
 def _model(criterion: JsonObject, item: JsonObject, case: JsonObject) -> str | None:
     messages = as_dicts(criterion.get("input"))
-    wording = "\n".join(filter(None, (_filled(_text(message.get("content")), item) for message in messages)))
+    template = "\n".join(filter(None, (_text(message.get("content")) for message in messages)))
+    wording, unfilled = _filled(template, item)
+    if unfilled:
+        return f"whose prompt has {unfilled}, which the item lacks"
     passing = [str(label) for label in criterion.get("passing_labels") or ()]  # type: ignore[union-attr]
     if passing:
         wording += f"\nIt passes if the label is {' or '.join(passing)}."
@@ -199,7 +258,8 @@ def _model(criterion: JsonObject, item: JsonObject, case: JsonObject) -> str | N
         return "which has no prompt"
     named = {"name": criterion["name"]} if criterion.get("name") else {}
     _append(case, "checks", {"rubric": wording.strip(), **named})
-    return "its scale and threshold: the judge grades the rubric" if criterion.get("range") else None
+    settings = "labels" if criterion.get("type") == "label_model" else "scale, threshold"
+    return f"its {settings} and model {criterion.get('model')!r}: the judge grades the rubric"
 
 
 def _append(case: JsonObject, field: str, value: Json) -> None:
