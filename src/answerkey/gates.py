@@ -239,11 +239,15 @@ RUN_NAMES = frozenset(
         *(f"grades.{letter}" for letter in GRADES),
     )
 )
+# Of the verdicts of real users in the store, as in `feedback stats`.
+FEEDBACK_NAMES = ("satisfaction", "satisfaction.low", "satisfaction.high")
 # Of a judge: `judge.reliable`, `judge.cost`, `judge.agreement.accuracy`.
 _JUDGE_NAMES = frozenset(f"judge.{name}" for name in JudgeRecord.__struct_fields__)
 
 # Gates that allow a run to be incomplete.
 _ALLOWING = frozenset(("coverage", "judge.reliable", "judge.unscored"))
+# Gates that no reply of the run decides.
+_INDEPENDENT = _ALLOWING | {*FEEDBACK_NAMES}
 # Numbers that are derived from the score.
 _OF_THE_SCORE = frozenset(
     (
@@ -280,7 +284,12 @@ def check_gates(gates: Iterable[str], scores: Iterable[str], *, baseline: str | 
     """
     parsed = [parse_gate(gate) for gate in gates]
     named = set(scores)
-    known = {*RUN_NAMES, *named, *(f"{part}.{name}" for part in ("components", "metrics") for name in named)}
+    known = {
+        *RUN_NAMES,
+        *FEEDBACK_NAMES,
+        *named,
+        *(f"{part}.{name}" for part in ("components", "metrics") for name in named),
+    }
     for gate in parsed:
         if gate.needs_comparison:
             if baseline is None:
@@ -289,7 +298,7 @@ def check_gates(gates: Iterable[str], scores: Iterable[str], *, baseline: str | 
             remedy = _REMEDIES.get(gate.name.rpartition(".")[2])
             if remedy is not None:
                 raise UsageError(f"gate {gate.text!r}: {remedy}")
-            raise _unknown_name(gate, gate.name, RUN_NAMES | named)
+            raise _unknown_name(gate, gate.name, {*RUN_NAMES, *FEEDBACK_NAMES, *named})
     if baseline is not None and not any(gate.needs_comparison for gate in parsed):
         parsed.append(parse_gate("no regression"))
     return parsed
@@ -454,7 +463,7 @@ def evaluate_gates(
 
 def _with_objection(gate: Gate, result: GateResult, subject: GateSubject, allowed: Set[str]) -> GateResult:
     """Fail a gate whose number cannot be relied on, and say why; also for a number that is missing."""
-    if gate.name in _ALLOWING or (not result.passed and result.value is not None):
+    if gate.name in _INDEPENDENT or (not result.passed and result.value is not None):
         return result
     objection = _objection(gate, subject, allowed)
     return result if objection is None else GateResult(result.gate, False, result.value, objection)
@@ -521,7 +530,10 @@ def _result(gate: Gate, subject: GateSubject) -> GateResult:
     if gate.kind is None:
         number = _number(gate, subject.numbers)
         passed = _passes(gate, number)
-        return GateResult(gate.text, passed, _shown_value(gate, number), _reply_note(gate, subject, passed))
+        note = _reply_note(gate, subject, passed)
+        if gate.name in FEEDBACK_NAMES and number is None:
+            note = "the store has no feedback of users"
+        return GateResult(gate.text, passed, _shown_value(gate, number), note)
     if gate.kind == "question":
         parts = dict(subject.read_questions())
     else:
@@ -601,7 +613,7 @@ def _comparison_value(gate: Gate, comparison: Comparison | None) -> Any:
 def _number(gate: Gate, numbers: Numbers) -> float | None:
     """Return the number that a gate asks for; None: it has no value in this run."""
     if gate.name not in numbers:
-        if gate.name not in RUN_NAMES and not _is_judge_name(gate.name):
+        if gate.name not in {*RUN_NAMES, *FEEDBACK_NAMES} and not _is_judge_name(gate.name):
             raise _unknown_name(gate, gate.name, {*numbers, *_ALIASES})
         # Only errors that occurred are counted: "errors.timeout == 0" passes without any timeout.
         return 0 if gate.name.startswith("errors.") else None

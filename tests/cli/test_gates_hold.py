@@ -127,3 +127,24 @@ def test_without_its_baseline_a_run_keeps_its_other_gates(bot, command):
         ("difference >= 0", False),
     ]
     assert "cannot be evaluated any more" in document["gates"][1]["reason"]
+
+
+def test_satisfaction_is_a_gate_of_a_run_as_of_its_feedback(bot, command):
+    """The verdicts of users on stored replies decide it, whatever the run scores."""
+    gates = ("--gate", "satisfaction >= 0.6", "--gate", "satisfaction.low >= 0.5")
+    none = command("run", *bot, "--name", "first", *gates, "--json")
+    assert none.code == 1
+    assert [gate["reason"] for gate in none.document["gates"]] == ["the store has no feedback of users"] * 2
+    for question, verdict in (("a", "up"), ("b", "up"), ("c", "down")):
+        assert command("feedback", "add", "first", question, verdict).code == 0
+    stats = command("feedback", "stats", *gates, "--json").document["gates"]
+    ran = command("run", *bot, *gates, "--json").document["gates"]
+    assert [(gate["passed"], gate["value"]) for gate in ran] == [
+        (gate["passed"], gate["value"]) for gate in stats
+    ]
+    assert [gate["passed"] for gate in ran] == [True, False]
+    assert ran[0]["value"] == pytest.approx(2 / 3)
+    # Questions without a reply do not decide it.
+    assert command("run", *bot, "--gate", "satisfaction > 60%").code == 0
+    assert command("show", "first", "--json").document["gates"][0]["passed"]
+    assert "satisfaction" in command("run", *bot, "--gate", "satisfied > 0.6").err

@@ -168,16 +168,8 @@ def stats(
     from answerkey.store.production import feedback_stats
 
     figures = feedback_stats(store, queries=queries, criteria=FeedbackFilter(since=since, until=until))
-    interval = figures.satisfaction_interval
-    numbers = {
-        "satisfaction": figures.satisfaction,
-        "satisfaction.low": None if interval is None else interval.low,
-        "satisfaction.high": None if interval is None else interval.high,
-        "feedback": figures.feedback,
-        "feedback_rate": figures.feedback_rate,
-        "unmatched": figures.unmatched,
-    }
-    results = evaluate_gates([parse_gate(gate) for gate in gates], GateSubject(numbers=numbers))
+    subject = GateSubject(numbers=figures.gate_numbers)
+    results = evaluate_gates([parse_gate(gate) for gate in gates], subject)
     notify = load_settings().notify
     if notify.configured:
         from answerkey.report.notify import feedback_notice, send_notice

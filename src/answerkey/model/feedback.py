@@ -196,3 +196,16 @@ class FeedbackStats(msgspec.Struct, frozen=True, kw_only=True):
     days: tuple[DayFeedback, ...]
     themes: tuple[FeedbackTheme, ...]
     agreement: Agreement
+
+    @property
+    def gate_numbers(self) -> dict[str, float | None]:
+        """What gates can be about."""
+        interval = self.satisfaction_interval
+        return {
+            "satisfaction": self.satisfaction,
+            "satisfaction.low": None if interval is None else interval.low,
+            "satisfaction.high": None if interval is None else interval.high,
+            "feedback": self.feedback,
+            "feedback_rate": self.feedback_rate,
+            "unmatched": self.unmatched,
+        }

@@ -406,7 +406,7 @@ def score_replies(
             run = wait_for(scoring_log)
     if keep and opened is not None:
         run = store_log(run, opened, name, golden)
-    return _with_gates(run, context)
+    return _with_gates(run, context, opened if keep else None)
 
 
 # Measures of `score --qrels` when none is named.
@@ -529,12 +529,12 @@ async def _with_verdicts(
         from answerkey.runs.verdicts import with_earlier_runs
 
         run = with_earlier_runs(run, store)
-    return _with_gates(run, context)
+    return _with_gates(run, context, store)
 
 
-def _with_gates(run: Run, context: RunContext) -> Run:
+def _with_gates(run: Run, context: RunContext, store: "SqlStore | None") -> Run:
     if not context.gates:
         return run
     from answerkey.runs.verdicts import with_gates
 
-    return with_gates(run, context.gates)
+    return with_gates(run, context.gates, store)

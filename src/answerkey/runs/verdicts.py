@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from answerkey.errors import AnswerkeyError, UsageError
-from answerkey.gates import Gate, GateSubject, check_gates, evaluate_gates, parse_gate
+from answerkey.gates import FEEDBACK_NAMES, Gate, GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, QuestionChange
 from answerkey.model.question import Question
 from answerkey.model.reasons import reason
@@ -72,10 +72,10 @@ def decided(run: Run, store: "SqlStore") -> Run:
             warning = f"the baseline of this run {gone}"
             run = msgspec.structs.replace(run, warnings=(*run.warnings, warning))
     if not gone:
-        return with_gates(run, gates)
+        return with_gates(run, gates, store)
     # Without the baseline, the gates on it fail: a deleted run does not let them pass.
     decidable = [gate for gate in gates if not gate.needs_comparison]
-    results = iter(with_gates(run, decidable).gates)
+    results = iter(with_gates(run, decidable, store).gates)
     return msgspec.structs.replace(
         run,
         gates=tuple(
@@ -102,11 +102,21 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     return msgspec.structs.replace(run, earlier=earlier)
 
 
-def with_gates(run: Run, gates: Sequence[Gate]) -> Run:
-    """Return the run with the results of its gates."""
-    return msgspec.structs.replace(
-        run, gates=tuple(evaluate_gates(gates, GateSubject.of_run(run), unknown_fails=True))
-    )
+def with_gates(run: Run, gates: Sequence[Gate], store: "SqlStore | None" = None) -> Run:
+    """Return the run with the results of its gates; a store has the feedback of users."""
+    subject = _gate_subject(run, gates, store)
+    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, subject, unknown_fails=True)))
+
+
+def _gate_subject(run: Run, gates: Sequence[Gate], store: "SqlStore | None") -> GateSubject:
+    subject = GateSubject.of_run(run)
+    if store is None or not any(gate.name in FEEDBACK_NAMES for gate in gates):
+        return subject
+    from answerkey.store.production import feedback_stats  # few runs are judged by it
+
+    # A scorer may have the same name.
+    numbers = {**feedback_stats(store).gate_numbers, **subject.numbers}
+    return msgspec.structs.replace(subject, numbers=numbers)
 
 
 def check(run: Run, *conditions: str) -> GateResults:
@@ -124,7 +134,7 @@ def gates_of_stored(
     if not gates:
         return []
     run = msgspec.structs.replace(store.load_run(info), comparison=comparison)
-    return evaluate_gates(gates, GateSubject.of_run(run))
+    return evaluate_gates(gates, _gate_subject(run, gates, store))
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
