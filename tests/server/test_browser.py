@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
+import answerkey
+from answerkey.config import load_settings
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.model.feedback import Feedback
 from answerkey.model.tally import summarise
@@ -20,7 +23,7 @@ from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, new_id
 from store.filling import add_run, finished, golden, good_reply
 
-from .serving import serving
+from .serving import golden_file, serving
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -44,9 +47,18 @@ PAGES = {
     "split": "/replies?by=category",
     "seen review": "/review?run=aaaa1&blind=false",
     "production review": "/review?source=production",
-    "jobs": "/jobs",
     "missing": "/runs/nope",
     "sign-in": "/login",
+}
+
+# Pages of a server that may start runs and edit its golden set.
+ACTING_PAGES = {
+    "jobs": "/jobs",
+    "golden": "/golden?id=q1",
+    "new golden": "/golden?reply=prod-2",
+    "faults": "/runs/{faulted}/faults",
+    "faulted run": "/runs/{faulted}",
+    "home with faults": "/",
 }
 
 
@@ -112,6 +124,45 @@ def client(path):
         yield running
 
 
+@answerkey.fault_point("find")
+def find(name):
+    return {"value": name}
+
+
+def fragile_bot(question):
+    """Invents an answer if its tool fails."""
+    try:
+        found = find(question.split()[3])["value"]
+    except RuntimeError:
+        found = "99, as everybody knows"
+    return {"answer": f"It is fact{found}.", "tool_calls": [{"name": "find", "arguments": {"name": "x"}}]}
+
+
+@pytest.fixture(scope="module")
+def acting(tmp_path_factory):
+    """A server that may act, with the id of a run of faults and a job that failed."""
+    folder = tmp_path_factory.mktemp("acting")
+    path = str(folder / "s.db")
+    questions = golden_file(folder, golden(6))
+    # Nothing listens there.
+    (folder / "answerkey.toml").write_text(
+        'target = "mine"\nquestions = "golden.jsonl"\n[targets.mine]\nurl = "http://127.0.0.1:9/"\n'
+    )
+    kinds = ["error", "empty"]
+    faulted = answerkey.faults(
+        questions, target=fragile_bot, kinds=kinds, store=path, name="twins"
+    ).faulted.id
+    with serving(lambda: open_store(path), load_settings(folder), store_url=path, allow_run=True) as client:
+        reply = {"question": "Is it?", "answer": "Yes.", "response_id": "prod-2"}
+        assert client.post("/api/replies", {"replies": [reply]}).status == 201
+        kind = "application/x-www-form-urlencoded"
+        form = "action=run&target=mine&name=nightly"
+        assert client.post("/jobs", form, content_type=kind, origin=client.url).status == 303
+        while "data-refresh" in client.get("/jobs").text:
+            time.sleep(0.1)
+        yield client, {name: address.format(faulted=faulted) for name, address in ACTING_PAGES.items()}
+
+
 @pytest.fixture(scope="module")
 def chromium():
     flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
@@ -151,10 +202,42 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_accessible_and_no_wider_than_the_screen(chromium, client, name, mode):
+    check_accessible(chromium, client, PAGES[name], mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ACTING_PAGES)
+def test_pages_that_act_are_accessible_too(chromium, acting, name, mode):
+    client, addresses = acting
+    check_accessible(chromium, client, addresses[name], mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_an_edit_would_change_is_accessible(chromium, acting, mode):
+    client, addresses = acting
+
+    def attempt(page):
+        page.get_by_role("button", name="What would change?").click()
+        expect(page.locator("section", has_text="Patch")).to_contain_text(
+            "Nothing: the file has this question"
+        )
+        page.get_by_label("The question as JSON").fill('{"id": "q1", "question": "Is it?"}')
+        page.get_by_role("button", name="What would change?").click()
+        expect(page.get_by_label("Patch", exact=True).last).to_contain_text(
+            '+{"id": "q1", "question": "Is it?"}'
+        )
+
+    check_accessible(chromium, client, addresses["golden"], mode, attempt)
+
+
+def check_accessible(chromium, client, address, mode, act=None):
+    """No violation and nothing wider than the screen, after `act` on the page."""
     context = chromium.new_context(base_url=client.url, **MODES[mode])
     context.set_default_timeout(120_000)
     page = context.new_page()
-    page.goto(PAGES[name])
+    page.goto(address)
+    if act is not None:
+        act(page)
     found = Axe().run(page)
     too_wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     context.close()
@@ -176,6 +259,17 @@ def test_everything_can_be_read_without_javascript(chromium, client, name):
     page.goto(PAGES[name])
     expect(page.locator("h1")).to_be_visible()
     expect(page.locator("#find-run")).to_be_hidden()
+    context.close()
+
+
+@pytest.mark.parametrize("name", ACTING_PAGES)
+def test_pages_that_act_can_be_read_without_javascript(chromium, acting, name):
+    client, addresses = acting
+    context = chromium.new_context(base_url=client.url, java_script_enabled=False)
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    page.goto(addresses[name])
+    expect(page.locator("h1")).to_be_visible()
     context.close()
 
 

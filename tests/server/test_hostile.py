@@ -1,8 +1,12 @@
 import json
 import re
+import time
+from urllib.parse import urlencode
 
 import pytest
 
+import answerkey
+from answerkey.config import Settings
 from answerkey.model.feedback import Feedback
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
@@ -11,9 +15,11 @@ from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, new_id
 from store.filling import add_run
 
-from .serving import serving
+from .serving import golden_file, serving
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31mred\x1b]0;title\x07\u202egnp.exe\x00 javascript:alert(3)"
+# An argument of a command has no NUL.
+HOSTILE_TARGET = EVIL.replace("\x00", "")
 HUGE = "x" * 1_000_000
 MARKDOWN = "\n".join(
     (
@@ -99,6 +105,14 @@ def client(tmp_path_factory):
         yield running
 
 
+def check_inert(text):
+    assert not re.search(r"<script(?! src=\"/static/dashboard.js\")", text)
+    assert not re.search(r"<img (?!class=\"chart\"|src=\"/static/)", text)
+    assert not re.search(r"(href|src|action)=[\"']?\s*javascript:", text, re.IGNORECASE)
+    for sign in ("\x00", "\x1b", "\x07", "\u202e"):
+        assert sign not in text
+
+
 PAGES = [
     "/",
     "/runs/r1",
@@ -135,12 +149,7 @@ PAGES = [
 def test_hostile_text_is_inert_in_every_page(client, path):
     answer = client.get(path)
     assert answer.status in (200, 400, 404)
-    text = answer.text
-    assert not re.search(r"<script(?! src=\"/static/dashboard.js\")", text)
-    assert not re.search(r"<img (?!class=\"chart\"|src=\"/static/)", text)
-    assert not re.search(r"(href|src|action)=[\"']?\s*javascript:", text, re.IGNORECASE)
-    for sign in ("\x00", "\x1b", "\x07", "\u202e"):
-        assert sign not in text
+    check_inert(answer.text)
     # A line of a megabyte is cut, with a link to all of it.
     assert len(answer.body) < 200_000
 
@@ -178,3 +187,90 @@ def test_proposed_golden_cases_are_one_json_object_a_line(client):
     cases = [json.loads(line) for line in client.get("/feedback/golden.jsonl").body.split(b"\n") if line]
     assert len(cases) == 3
     assert "evil/<b>?&#1" in [case["id"] for case in cases]
+
+
+@answerkey.fault_point("query_database")
+def query_database(sql):
+    return {"value": EVIL}
+
+
+def evil_bot(question):
+    try:
+        value = query_database(EVIL)["value"]
+    except RuntimeError as error:
+        value = f"{EVIL} {error}"
+    return {"answer": value, "tool_calls": [{"name": "query_database", "arguments": {"sql": EVIL}}]}
+
+
+@pytest.fixture(scope="module")
+def acting(tmp_path_factory):
+    """A server that may act: hostile questions, a hostile target, a run of faults, and a job that failed."""
+    folder = tmp_path_factory.mktemp("acting")
+    path = str(folder / "s.db")
+    golden = golden_file(folder, hostile_set().questions)
+    small = [question for question in hostile_set().questions if question.id != "huge"]
+    result = answerkey.faults(
+        QuestionSet(name=EVIL, questions=tuple(small)),
+        target=evil_bot,
+        kinds=["error", "injection"],
+        store=path,
+        name=EVIL,
+    )
+    # Nothing listens there.
+    settings = Settings(
+        path=str(folder / "answerkey.toml"),
+        questions=golden,
+        target=HOSTILE_TARGET,
+        targets={HOSTILE_TARGET: {"url": "http://127.0.0.1:9/"}},
+    )
+    with serving(lambda: open_store(path), settings, store_url=path, allow_run=True) as running:
+        row = {"question": "Huge?", "answer": HUGE[:400_000], "response_id": "huge"}
+        assert running.post("/api/replies", {"replies": [row]}).status == 201
+        yield running, result.faulted.id
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/jobs",
+        "/golden?id=evil%2F%3Cb%3E%3F%26%231",
+        "/golden?id=huge",
+        "/golden?reply=huge",
+        "/golden?id=%3Cscript%3E",
+        "/golden?reply=%3Cscript%3E",
+        "/runs/{faulted}/faults",
+        "/runs/%3Cscript%3E/faults",
+        "/runs/{faulted}",
+        "/",
+    ],
+)
+def test_hostile_text_is_inert_where_one_acts(acting, path):
+    client, faulted = acting
+    answer = client.get(path.format(faulted=faulted))
+    assert answer.status in (200, 400, 404)
+    check_inert(answer.text)
+    assert len(answer.body) < 200_000
+    assert ("are edited in the file" in answer.text) == (path == "/golden?id=huge")
+
+
+def test_hostile_forms_are_answered_with_inert_text(acting):
+    client, _ = acting
+    kind = "application/x-www-form-urlencoded"
+
+    def post(path, **fields):
+        return client.post(path, urlencode(fields), content_type=kind, origin=client.url)
+
+    row = {"id": EVIL, "question": EVIL, "expected_keywords": [EVIL, ""]}
+    for text in (json.dumps(row), EVIL, json.dumps({EVIL: EVIL}), json.dumps(row)[:-1]):
+        page = post("/golden", action="try", text=text)
+        assert page.status == 200
+        check_inert(page.text)
+    assert post("/jobs", action="run", target="<script>").status == 400
+    check_inert(post("/jobs", action="run", target="<script>").text)
+    check_inert(post("/jobs", action="cancel", job="<script>").text)
+    check_inert(post("/jobs", action="run", target=EVIL).text)
+    assert post("/jobs", action="run", target=HOSTILE_TARGET, name=EVIL[:50]).status == 303
+    while "data-refresh" in (jobs := client.get("/jobs").text):
+        time.sleep(0.1)
+    check_inert(jobs)
+    assert "&lt;script&gt;" in jobs

@@ -1,15 +1,18 @@
 """Every address of the application, tried by everybody."""
 
 import itertools
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
+from answerkey.config import Settings
 from answerkey.server.app import create_app
 from answerkey.store import open_store
 from answerkey.store.users import ROLES, Users
-from store.filling import add_run
+from store.filling import add_run, golden
 
-from .serving import serving
+from .serving import golden_file, serving
 
 NAMES = {"run": "r1", "question": "q1", "reply": "prod-1", "name": "production"}
 # Who may, by method and address as the routes write it; what is missing here is for viewers to get and admins to do.
@@ -92,3 +95,47 @@ def test_a_method_that_no_address_knows_does_nothing(guarded, method):
     for role in ("viewer", "reviewer", "site"):
         answer = client.request(method, "/api/runs", authorization=f"Bearer {secrets[role]}")
         assert answer.status in (400, 403, 405)
+
+
+@pytest.mark.parametrize("role", ["nobody", "site", *ROLES])
+def test_only_admins_start_runs_and_save_golden_questions(tmp_path, role):
+    """Also on a server that may act, with forms that are valid."""
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        add_run(store, "r1", questions=golden(2))
+        secret = "" if role == "nobody" else Users(store).add("ann", role)
+    file = golden_file(tmp_path, golden(2))
+    before = Path(file).read_bytes()
+    # Nothing listens there.
+    settings = Settings(
+        path=str(tmp_path / "answerkey.toml"),
+        questions=file,
+        target="mine",
+        targets={"mine": {"url": "http://127.0.0.1:9/"}},
+    )
+    served = {"store_url": path, "allow_run": True, "require_token": True}
+    with serving(lambda: open_store(path), settings, **served) as client:
+        sent = {"authorization": f"Bearer {secret}"} if secret else {}
+
+        def post(address, **fields):
+            kind = "application/x-www-form-urlencoded"
+            return client.post(
+                address, urlencode(fields), content_type=kind, origin=client.url, **sent
+            ).status
+
+        page = client.get("/golden?id=q0", **sent).text
+        line, digest = (
+            page.partition(f'name="{name}" value="')[2].partition('"')[0] for name in ("line", "digest")
+        )
+        edit = {"text": '{"id": "q0", "question": "Edited?"}', "line": line or "1", "digest": digest}
+        rank = ROLES.index(role) if role in ROLES else -1
+        refused = 401 if role == "nobody" else 403
+        assert post("/golden", action="try", **edit) == (200 if rank >= ROLES.index("reviewer") else refused)
+        assert post("/golden", action="save", **edit) == (303 if role == "admin" else refused)
+        assert (Path(file).read_bytes() == before) == (role != "admin")
+        assert post("/jobs", action="run", target="mine") == (303 if role == "admin" else refused)
+        assert post("/jobs", action="cancel", job="x") == (404 if role == "admin" else refused)
+        jobs = client.get("/jobs", **sent).text
+        assert ("Start the run" in jobs) == (role == "admin")
+        assert ("Save to the file" in page) == (role == "admin")
+        assert ("<bdi>run mine" in jobs) == (role == "admin")

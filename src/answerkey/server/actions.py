@@ -15,7 +15,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
-from answerkey.server.golden_file import GoldenForm, GoldenLine, Trial
+from answerkey.server.golden_file import LONGEST, GoldenForm, GoldenLine, Trial
 from answerkey.server.intake import (
     FeedbackBatchReceipt,
     FeedbackReceipt,
@@ -310,6 +310,10 @@ def _show_golden(request: Request, body: None) -> Response:
         text = line.text or msgspec.json.encode(case).decode()
     else:
         raise UsageError("which question? give its id, or a production reply")
+    if len(text) > LONGEST:
+        raise UsageError(
+            f"this question has {len(text):,} characters; more than {LONGEST:,} are edited in the file"
+        )
     return _golden_page(request, line, text, exists=exists, saved=query.saved)
 
 

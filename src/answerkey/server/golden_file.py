@@ -24,6 +24,8 @@ from answerkey.store.questions import question_history
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.json_values import decode_strict_json
 
+# Characters of a question that can be edited in a browser.
+LONGEST = 200_000
 # Runs whose replies are scored again.
 _RUNS = 10
 _COMPUTED = ('"sql"', '"fact"', '"python"')
@@ -36,7 +38,7 @@ class ChangedFileError(UsageError):
 class GoldenForm(msgspec.Struct, frozen=True, kw_only=True):
     """An edited line; `line` and `digest` say which one, 0 for a new one."""
 
-    text: Annotated[str, msgspec.Meta(min_length=1, max_length=200_000)]
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     line: Annotated[int, msgspec.Meta(ge=0)] = 0
     digest: Annotated[str, msgspec.Meta(max_length=80)] = ""
     action: Literal["try", "save"] = "try"
