@@ -52,6 +52,13 @@ def test_csv_opens_in_a_spreadsheet(golden_run: Run, tmp_path: Path) -> None:
     assert json.loads(basis["components"])["response_quality"]["missing"] == ["depreciation"]
 
 
+def test_csv_shows_control_characters_as_signs(hostile_run: Run, tmp_path: Path) -> None:
+    write_report(hostile_run, tmp_path / "x.csv")
+    text = (tmp_path / "x.csv").read_text("utf-8-sig")
+    assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(text)
+    assert "␛[31mred␛]0;title␇ \\u202egnp.exe" in text
+
+
 def test_parquet_has_the_same_rows(golden_run: Run, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="the parquet extra is not installed")
     write_reports(golden_run, [tmp_path / "x.parquet", tmp_path / "x.jsonl"])

@@ -51,7 +51,8 @@ def test_hostile_text_stays_text(hostile_run: Run) -> None:
     root = read(hostile_run)
     text = "".join(root.itertext())
     assert "window.hacked" in text
-    assert "\x1b" not in text
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert "\\u202e" in text
     assert "\x00" not in text
 
 

@@ -18,7 +18,7 @@ from answerkey.report.wording import (
     score_percent,
 )
 from answerkey.text.dates import local_time
-from answerkey.text.normalise import for_csv, one_line, without_surrogates
+from answerkey.text.normalise import for_csv, for_terminal, one_line, without_surrogates
 
 Kind = Literal[
     "text",
@@ -136,7 +136,7 @@ def _csv_cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, tuple):
         value = ", ".join(value)
-    return for_csv(value) if isinstance(value, str) else value
+    return for_csv(for_terminal(value)) if isinstance(value, str) else value
 
 
 def _jsonl(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:

@@ -351,8 +351,8 @@ def for_terminal(text: str) -> str:
 
 
 def for_xml(text: str) -> str:
-    """Text with only the characters that XML 1.0 allows; escaping `<` and `&` is left to the XML writer."""
-    return re.sub(_NOT_XML, "", text)
+    """Text as for a terminal, with only the characters of XML 1.0; escaping `<` and `&` is left to the XML writer."""
+    return re.sub(_NOT_XML, "", for_terminal(text))
 
 
 def one_line(text: str, width: int) -> str:
