@@ -1,6 +1,7 @@
 """Runs started on the dashboard: real child processes, configured targets only, one after another."""
 
 import json
+import re
 import time
 from pathlib import Path
 from urllib.parse import urlencode
@@ -120,3 +121,54 @@ def test_what_fails_says_why(folder, monkeypatch):
         [job] = until(lambda: [one for one in queue.jobs if not one.active])
         assert job.state == "failed"
         assert "golden.jsonl" in job.problem
+
+
+FRAGILE = """
+import answerkey
+
+@answerkey.fault_point("look")
+def look():
+    return {"colour": "blue"}
+
+def bot(question):
+    try:
+        said = f"It is {look()['colour']}."
+    except RuntimeError:
+        said = "I could not look, so I cannot say."
+    return {"answer": said, "tool_calls": [{"name": "look", "arguments": {}}]}
+"""
+
+
+def test_a_run_of_faults_is_started_and_leads_to_its_outcomes(client, folder):
+    (folder / "bot.py").write_text(FRAGILE)
+    rows = [{"id": "q", "question": "First?", "expected_keywords": ["blue"], "expected_tools": ["look"]}]
+    (folder / "golden.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert post(client, action="faults", target="bot.py:bot", kind="error").status == 400
+    assert post(client, action="faults", target="mine", kind="no such").status == 400
+    assert newest(client) is None
+    assert post(client, action="faults", target="mine", kind="error", name="tools down").status == 303
+    page = until(lambda: "data-refresh" not in (text := client.get("/jobs").text) and text)
+    address = re.search(r'href="(/runs/[^"]+/faults)"><bdi>tools down [0-9a-f]{8}-faulted', page)
+    assert address is not None, page
+    assert "recovered or honest after 1 of 1 fault" in client.get(address[1]).text
+    assert client.get("/api" + address[1]).json["resilience"]["outcomes"]["honest"] == 1
+
+
+def test_an_interrupted_run_of_faults_is_resumed_as_such(client, folder):
+    assert post(client, action="faults", target="mine", kind="error").status == 303
+    until(lambda: progress(client)["done"] >= 1)
+    job = client.get("/jobs").text.partition('name="job" value="')[2].partition('"')[0]
+    assert post(client, action="cancel", job=job).status == 303
+    run = until(lambda: (one := newest(client)) and one["status"] == "interrupted" and one)
+    (folder / "go").touch()
+    assert post(client, action="resume", run=run["id"]).status == 303
+    until(lambda: "data-refresh" not in client.get("/jobs").text)
+    assert {row["info"]["status"] for row in client.get("/api/runs").json["rows"]} == {"complete"}
+
+
+def test_a_name_with_a_nul_does_not_stop_the_queue(client, folder):
+    (folder / "go").touch()
+    body = {"action": "run", "target": "mine", "name": "a\x00b"}
+    assert client.post("/jobs", body, origin=client.url).status == 303
+    until(lambda: (one := newest(client)) and one["status"] == "complete")
+    assert newest(client)["name"] == "ab"

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.fault import FAULT_KINDS
 from answerkey.model.feedback import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
@@ -360,7 +361,9 @@ def _jobs(request: Request) -> list[tuple[Job, RunInfo | None]]:
 
 def _show_jobs(request: Request, body: None) -> Response:
     targets = request.app.state.jobs.targets
-    return HTMLResponse(render("jobs.html.j2", request.scope, jobs=_jobs(request), targets=targets))
+    return HTMLResponse(
+        render("jobs.html.j2", request.scope, jobs=_jobs(request), targets=targets, kinds=FAULT_KINDS)
+    )
 
 
 def _change_jobs(request: Request, body: JobForm) -> Response:

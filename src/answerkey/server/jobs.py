@@ -18,6 +18,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.fault import FaultKind
 from answerkey.model.run import RunInfo
 from answerkey.store.database import now
 from answerkey.store.sql import RunFilter, RunTable, SqlStore
@@ -35,11 +36,14 @@ _TAG = "job-"
 class JobForm(msgspec.Struct, frozen=True, kw_only=True):
     """What to start or to cancel."""
 
-    action: Literal["run", "resume", "again", "align", "cancel"]
-    # run: a configured target.
+    action: Literal["run", "faults", "resume", "again", "align", "cancel"]
+    # run and faults: a configured target.
     target: Annotated[str, msgspec.Meta(max_length=200)] = ""
     name: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    # faults: the number of faults for each question.
     repeat: Annotated[int, msgspec.Meta(ge=1, le=20)] = 1
+    # faults: one kind only.
+    kind: FaultKind | Literal[""] = ""
     # resume and again: a run; again: one of its questions.
     run: Annotated[str, msgspec.Meta(max_length=200)] = ""
     question: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
@@ -99,7 +103,10 @@ class JobQueue:
         """The run of a job, once it has begun."""
         if job.run:
             return store.find_run(job.run)
-        rows, _ = RunTable(store).page(RunFilter(tag=f"{_TAG}{job.id}"), limit=1)
+        # Runs of faults have no tags: the job is in their names.
+        faulted = job.arguments[0] == "faults"
+        wanted = RunFilter(text=f"{job.id}-faulted") if faulted else RunFilter(tag=f"{_TAG}{job.id}")
+        rows, _ = RunTable(store).page(wanted, limit=1)
         return rows[0].info if rows else None
 
     def start(self, store: SqlStore, form: JobForm, author: str) -> Job:
@@ -108,8 +115,10 @@ class JobQueue:
         if form.action == "resume":
             info = store.find_run(form.run)
             self._check_target(info.target_spec or info.target)
-            words, arguments = f"resume {one_line(info.name, 60)}", ("resume", info.id)
-            return self._add(job_id, words, arguments, author, run=info.id)
+            words, link = f"resume {one_line(info.name, 60)}", info.experiment
+            # One of the two runs of a pass cannot go on alone.
+            command = ("resume",) if link is None else ("faults" if link.faults else "ab", "--resume")
+            return self._add(job_id, words, (*command, info.id), author, run=info.id)
         if form.action == "align":
             info = store.find_run(form.run)
             _check_rubric(form.rubric)
@@ -129,6 +138,21 @@ class JobQueue:
         self._check_target(target)
         if self._settings.questions is None:
             raise UsageError("no golden set is configured: set `questions` in answerkey.toml")
+        if form.action == "faults":
+            name = f"{form.name.strip() or 'faults'} {job_id}"
+            kinds = ("--kinds", form.kind) if form.kind else ()
+            words = f"faults of {one_line(target, 60)}"
+            arguments = (
+                "faults",
+                "--target",
+                target,
+                *kinds,
+                "--per-question",
+                str(form.repeat),
+                "--name",
+                name,
+            )
+            return self._add(job_id, words, arguments, author)
         named = ("--name", form.name) if form.name.strip() else ()
         arguments = ("run", "--target", target, *chosen, "--repeat", str(form.repeat), *named)
         return self._add(job_id, words, (*arguments, "--tag", f"{_TAG}{job_id}"), author)
@@ -163,7 +187,8 @@ class JobQueue:
         job = Job(
             id=job_id,
             words=words,
-            arguments=tuple(arguments),
+            # No argument of a command has a NUL.
+            arguments=tuple(argument.replace("\x00", "") for argument in arguments),
             author=author,
             created_at=now(),
             run=run,
