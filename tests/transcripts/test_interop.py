@@ -52,6 +52,31 @@ def test_a_packages_own_objects(name: str) -> None:
         assert (usage.input_tokens, usage.output_tokens) == (22, 14)
 
 
+@pytest.mark.parametrize(
+    "name", ["agent-framework-core-stream", "ai-full_stream", "mastra-full_stream", "langgraph-model_stream"]
+)
+def test_the_events_of_a_stream_as_a_json_list_are_read_like_the_stream(name: str) -> None:
+    recorded = RECORDED[name]
+    context = QuestionContext(recorded["question"])
+    check(reply_from_object(recorded["payload"], context=context), recorded["seen"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("autogen-agentchat-stream", "google-adk-events", "claude-agent-sdk-messages"),
+        *("langgraph-stream_updates", "langgraph-stream_values", "openai-agents-stream_events"),
+    ],
+)
+def test_an_agents_stream_that_ends_before_its_answer_does_not_show_all_calls(name: str) -> None:
+    recorded = RECORDED[name]
+    events = recorded["payload"]
+    reply = reply_from_object(Streamed(events[: len(events) * 2 // 3]))
+    assert reply.text is None
+    assert reply.tool_calls[0].name == "query_database"
+    assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
+
+
 @pytest.mark.parametrize("ending", ["eval", "json"])
 def test_whole_logs_of_inspect(ending: str) -> None:
     rows = [row for _, row in read_rows(FOLDER / f"inspect-ai.{ending}")]

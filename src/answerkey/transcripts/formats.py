@@ -649,6 +649,10 @@ def read_list(items: list[Json], context: QuestionContext) -> Reply | None:
 
 def streamed(reply: Reply, whole: bool) -> Reply:
     """A reply that came as a stream; `whole` if its end was seen."""
+    ran_tools = any(call.result is not None or call.error for call in reply.tool_calls)
+    if ran_tools and reply.evidence.kind == "transcript" and reply.text is None and reply.failure is None:
+        # An agent answers after its calls; many of their streams have no event at the end.
+        whole = False
     complete = whole and reply.evidence.completeness == "complete"
     return with_evidence(
         reply,

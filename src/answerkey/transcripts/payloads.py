@@ -36,7 +36,7 @@ from answerkey.transcripts.json_values import (
     type_in_words,
 )
 from answerkey.transcripts.messages import NO_CONTEXT, QuestionContext, with_evidence
-from answerkey.transcripts.streams import assemble_events, event_name, protocol_of
+from answerkey.transcripts.streams import are_stream_events, assemble_events, event_name, protocol_of
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
@@ -306,10 +306,11 @@ def _other(payload: object, context: QuestionContext) -> Reply:
 
 def _list(items: list[Json], context: QuestionContext) -> Reply:
     """A bare list: messages, parts, or the events of a stream."""
-    found = read_list(items, context)
+    streams = are_stream_events(items)
+    found = None if streams else read_list(items, context)
     if found is not None:
         return found
-    if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
+    if streams or any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
         payload, whole = assemble_events(items)
         return streamed(read_payload(payload, context), whole)
     if all(isinstance(item, dict) and "type" not in item for item in items):

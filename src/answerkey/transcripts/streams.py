@@ -333,6 +333,21 @@ def protocol_of(event: Json) -> str | None:
     return None
 
 
+# Types that only events of a stream have, not messages or their parts.
+_ONLY_STREAMED = frozenset(
+    words("start start-step step-start text-start text-delta text-end finish-step finish agent_response_update")
+)
+
+
+def are_stream_events(items: list[Json]) -> bool:
+    """Whether a list certainly is a recorded stream, although its events may look like messages."""
+    kinds = [as_str(as_dict(item).get("type")) or "" for item in items]
+    # A transcript may have whole messages of that class.
+    return not _ONLY_STREAMED.isdisjoint(kinds) or (
+        len(items) > 1 and all(kind.endswith("MessageChunk") for kind in kinds)
+    )
+
+
 SEVERAL_RESPONSES = "several responses"
 
 
