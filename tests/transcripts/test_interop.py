@@ -77,6 +77,16 @@ def test_an_agents_stream_that_ends_before_its_answer_does_not_show_all_calls(na
     assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
 
 
+@pytest.mark.parametrize("name", ["agent-framework-core-stream", "langgraph-stream_messages"])
+def test_a_stream_that_ends_within_the_answer_is_partial(name: str) -> None:
+    events = RECORDED[name]["payload"]
+    reply = reply_from_object(Streamed(events[: len(events) * 2 // 3]))
+    assert reply.text is not None
+    assert ANSWER.startswith(reply.text)
+    assert reply.text != ANSWER
+    assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
+
+
 @pytest.mark.parametrize("ending", ["eval", "json"])
 def test_whole_logs_of_inspect(ending: str) -> None:
     rows = [row for _, row in read_rows(FOLDER / f"inspect-ai.{ending}")]

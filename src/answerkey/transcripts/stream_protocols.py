@@ -379,10 +379,16 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     # The calls of messages that have come in chunks only.
     made: dict[Hashable, dict[str, JsonObject]] = {}
     begun = 0
+    # Whether the last chunk belongs to a message without an end, by LangChain's mark of the last chunk or the model's reason.
+    is_open = False
     for number, event in enumerate(events):
         for place, item in enumerate(map(unwrap_message, _event_messages(event))):
             identity, content = item.get("id"), item.get("content")
             is_chunk = str(item.get("type")).endswith("Chunk")
+            ends = item.get("chunk_position") == "last" or "finish_reason" in as_dict(
+                item.get("response_metadata")
+            )
+            is_open = is_chunk and "chunk_position" in item and not ends and (is_open or bool(content))
             # Chunks without an id are of one message until another kind of message comes.
             begun = begun if is_chunk else number + 1
             key: Hashable = (
@@ -411,7 +417,7 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     for key, called in made.items():
         message = messages.part(key)
         message["tool_calls"] = [*as_list(message.get("tool_calls")), *called.values()]
-    return {"messages": [*found]}, True
+    return {"messages": [*found]}, not is_open
 
 
 def _event_messages(event: Json) -> list[JsonObject]:
@@ -486,7 +492,10 @@ def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     messages: list[Json] = []
     document: JsonObject = {"type": "agent_response", "messages": messages}
     place, role = 0, None
+    # Of models that say why they end, whether the last message has ended.
+    is_open, says_why = False, False
     for event in events:
+        says_why = says_why or bool(event.get("finish_reason"))
         place, role = place + (event.get("role") != role), event.get("role")
         document["response_id"] = event.get("response_id") or document.get("response_id")
         for content in as_dicts(event.get("contents")):
@@ -495,6 +504,7 @@ def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
                 # The last one counts all steps.
                 document["usage_details"] = content.get("usage_details")
                 continue
+            is_open = True
             grown = {"text": "text", "function_call": "arguments"}.get(str(kind), "")
             key: Hashable = (place, str(kind), as_str(content.get("call_id")))
             known = len(parts)
@@ -502,8 +512,9 @@ def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             parts.grow(key, grown, content.get(grown))
             if len(parts) > known:
                 messages.append({"role": role, "contents": [part]})
+        is_open = is_open and not event.get("finish_reason")
     parts.finished()
-    return document, True
+    return document, not (is_open and says_why)
 
 
 def strands(events: list[JsonObject]) -> tuple[JsonObject, bool]:

@@ -335,7 +335,9 @@ def protocol_of(event: Json) -> str | None:
 
 # Types that only events of a stream have, not messages or their parts.
 _ONLY_STREAMED = frozenset(
-    words("start start-step step-start text-start text-delta text-end finish-step finish agent_response_update")
+    words(
+        "start start-step step-start text-start text-delta text-end finish-step finish agent_response_update"
+    )
 )
 
 
@@ -390,7 +392,8 @@ def assemble_events(
             last = as_dict(events[-1])
             # Each state of a graph, and the result at the end of AutoGen's, has all that came before.
             if looks_like_messages(last.get("messages")):
-                return last, True
+                closing = unwrap_message(as_dict(as_list(last["messages"])[-1]))
+                return last, not closing.get("tool_calls")
             return langgraph(events)
         if protocol == "messages" and any(map(_is_piece, events)):
             # A chatbot's own events, of which those on tools are called like parts of messages.
