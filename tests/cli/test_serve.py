@@ -49,6 +49,7 @@ def test_sites_get_keys(command, group, add):
         (("--public-url", "https://example.com/dash"), "cannot share a host name"),
         (("--trust-proxy", "nginx"), "use an address or a network"),
         (("--store", "mysql://localhost/x"), "unknown kind of database"),
+        (("--drafts", "missing.jsonl"), "answerkey draft LOG -o missing.jsonl"),
     ],
 )
 def test_mistakes_are_one_line(command, arguments, words):

@@ -116,3 +116,88 @@ def test_without_the_flag_nothing_is_written(tmp_path):
         assert post(client, action="save", text='{"id": "q0", "question": "Other?"}', **place).status == 403
         assert "Save to the file" not in client.get("/golden?id=q0").text
     assert file.read_text() == '{"id": "q0", "question": "?"}\n'
+
+
+DRAFTS = [
+    {
+        "id": "draft-1",
+        "question": "How much is the deposit of unit B?",
+        "expected_keywords": [{"number": 2450, "must": True}],
+        "evidence": {
+            "source": "log.jsonl:4",
+            "asked": 7,
+            "failures": 0,
+            "reply": "It is <b>$2,450</b>.",
+            "links": [{"text": "2,450", "where": "tool_calls[0].result[0].deposit", "found": "2450"}],
+        },
+        "warnings": [],
+    },
+    {
+        "id": "draft-2",
+        "question": "What is fact 0 of the property file, please?",
+        "evidence": {"source": "log.jsonl:5", "asked": 1, "failures": 1},
+        "warnings": ["no expectations: the reply was disliked"],
+    },
+]
+
+
+@pytest.fixture
+def with_drafts(tmp_path):
+    path, file, drafts = str(tmp_path / "s.db"), tmp_path / "golden.jsonl", tmp_path / "drafts.jsonl"
+    file.write_bytes("".join(LINES).encode())
+    drafts.write_text("".join(json.dumps(one) + "\n" for one in DRAFTS))
+    more = {"questions": str(file), "drafts": str(drafts)}
+
+    def left():
+        return [json.loads(line)["id"] for line in drafts.read_text().splitlines()]
+
+    return path, file, left, more
+
+
+def test_a_person_accepts_or_rejects_drafts(with_drafts):
+    path, file, left, more = with_drafts
+    with serving(lambda: open_store(path, create=True), Settings(), allow_run=True, **more) as client:
+        listed = client.get("/golden").text
+        assert "How much is the deposit of unit B?" in listed
+        assert "no expectations: the reply was disliked" in listed
+        page = client.get("/golden?draft=draft-1").text
+        assert "Asked 7 times" in page
+        assert "It is &lt;b&gt;$2,450" in page
+        assert "tool_calls[0].result[0].deposit" in page
+        tried = post(client, action="try", text='{"question": "How?"}', draft="draft-1").text
+        assert "Asked 7 times" in tried
+        assert "What lint says" in tried
+        row = {name: DRAFTS[0][name] for name in ("id", "question", "expected_keywords")} | {
+            "category": "rent"
+        }
+        assert post(client, action="save", text=json.dumps(row), draft="draft-1").status == 303
+        saved = json.loads(file.read_text("utf-8").split("\n")[-2])
+        assert {name: saved[name] for name in row} == row
+        assert "evidence" not in saved
+        assert saved["provenance"]["source"] == "log.jsonl:4"
+        assert saved["provenance"]["accepted_by"]
+        assert left() == ["draft-2"]
+        # Nearly the same as q0.
+        near = post(
+            client,
+            action="save",
+            text=json.dumps({"id": "n", "question": DRAFTS[1]["question"]}),
+            draft="draft-2",
+        )
+        assert "early the same as case" in near.text
+        assert left() == ["draft-2"]
+        assert post(client, action="reject", text="-", draft="draft-2").status == 303
+        assert left() == []
+        assert "No draft is left" in client.get("/golden").text
+        assert client.get("/golden?draft=draft-2").status == 404
+    assert file.read_bytes().startswith("".join(LINES).encode()), "the other lines stay as they were"
+
+
+def test_drafts_change_only_where_saving_is_allowed(with_drafts):
+    path, file, left, more = with_drafts
+    before = file.read_bytes()
+    with serving(lambda: open_store(path, create=True), Settings(), **more) as client:
+        for action in ("save", "reject"):
+            answer = post(client, action=action, text=json.dumps({"question": "How?"}), draft="draft-1")
+            assert answer.status == 403
+    assert (left(), file.read_bytes()) == (["draft-1", "draft-2"], before)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     multiple=True,
 )
 @flag("--allow-run", "Let admins start runs of configured targets and save golden questions.", is_flag=True)
+@flag("--drafts FILE", "Drafts of `answerkey draft` to accept or reject at /golden.", type=FILE)
 @flag("--require-token", "Require sign-in on loopback too.", is_flag=True)
 @store_flag
 def serve(
@@ -57,6 +58,7 @@ def serve(
     public_url: str | None,
     trust_proxy: tuple[str, ...],
     allow_run: bool,
+    drafts: Path | None,
     require_token: bool,
     store: str | None,
 ) -> None:
@@ -75,6 +77,10 @@ def serve(
         raise MissingExtraError("the dashboard", "server") from None
     from answerkey.store.users import Users
 
+    if drafts is not None and not (drafts.is_file() and drafts.suffix == ".jsonl"):
+        raise UsageError(
+            f"--drafts {drafts}: no such .jsonl file; write it with: answerkey draft LOG -o {drafts.stem}.jsonl"
+        )
     settings = load_settings()
     served = server_settings(
         settings.server,
@@ -85,6 +91,7 @@ def serve(
         public_url=public_url,
         trust_proxy=trust_proxy,
         allow_run=allow_run,
+        drafts=None if drafts is None else str(drafts.resolve()),
         require_token=require_token,
     )
     opener = partial(opened_store, store, create=True)

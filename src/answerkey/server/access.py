@@ -237,6 +237,7 @@ class Gatekeeper:
             foreign=foreign,
             needs_token=self._settings.needs_token,
             allow_run=self._settings.allow_run,
+            has_drafts=self._settings.drafts is not None,
             edits_golden=scope["app"].state.golden.editable if "app" in scope else False,
         )
 

@@ -284,10 +284,11 @@ def _make_golden_case(request: Request, body: CaseForm) -> Response:
 
 
 class _GoldenQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which question to edit: of the file by its id, or a new one from a production reply."""
+    """Which question to edit: of the file by its id, or a new one from a production reply or a draft."""
 
     id: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
     reply: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+    draft: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
     saved: bool = False
 
 
@@ -309,6 +310,11 @@ def _show_golden(request: Request, body: None) -> Response:
         case = golden_case(_store(request), query.reply, form)
         line = known or GoldenLine(0, "", "")
         text = line.text or msgspec.json.encode(case).decode()
+    elif query.draft is not None:
+        text = msgspec.json.format(msgspec.json.encode(golden.draft(query.draft).row), indent=2).decode()
+        return _golden_page(request, GoldenLine(0, "", ""), text, draft=query.draft)
+    elif request.app.state.settings.drafts is not None:
+        return HTMLResponse(render("drafts.html.j2", request.scope, drafts=golden.drafts()))
     else:
         raise UsageError("which question? give its id, or a production reply")
     if len(text) > LONGEST:
@@ -326,6 +332,7 @@ def _golden_page(
     trial: Trial | None = None,
     exists: bool = False,
     saved: bool = False,
+    draft: str = "",
 ) -> Response:
     path = request.app.state.golden.path
     page = render(
@@ -336,6 +343,7 @@ def _golden_page(
         trial=trial,
         exists=exists,
         saved=saved,
+        draft=request.app.state.golden.draft(draft) if draft else None,
         file="" if path is None else path.name,
     )
     return HTMLResponse(page)
@@ -345,12 +353,24 @@ def _change_golden(request: Request, body: GoldenForm) -> Response:
     golden = request.app.state.golden
     if body.action == "try":
         trial = golden.attempt(_store(request), body)
-        return _golden_page(request, GoldenLine(body.line, "", body.digest), body.text, trial=trial)
+        return _golden_page(
+            request, GoldenLine(body.line, "", body.digest), body.text, trial=trial, draft=body.draft
+        )
     who = request.scope["state"]["who"]
     if not request.app.state.settings.allow_run or who.role != "admin":
         message = "only admins of a server that was started with --allow-run may save to the golden set"
         return refuse(request.scope, 403, "not_allowed", message)
-    question = golden.save(body)
+    if body.action == "reject":
+        golden.reject(body.draft)
+        return RedirectResponse("/golden", status_code=303)
+    try:
+        question = golden.accept(body, who.name) if body.draft else golden.save(body)
+    except UsageError as error:
+        if not body.draft:
+            raise
+        return _golden_page(
+            request, GoldenLine(0, "", ""), body.text, trial=Trial(problem=str(error)), draft=body.draft
+        )
     return RedirectResponse("/golden?" + urlencode({"id": question.id, "saved": "true"}), status_code=303)
 
 

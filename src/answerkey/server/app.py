@@ -428,7 +428,7 @@ def create_app(
     app.state.settings = served
     grading = ProductionGrading(configured or Settings(), served.questions)
     app.state.grading = grading
-    app.state.golden = GoldenFile(configured or Settings(), served.questions)
+    app.state.golden = GoldenFile(configured or Settings(), served.questions, served.drafts)
     app.state.jobs = JobQueue(configured or Settings(), store_url)
     app.state.nightly = Nightly(served, app.state.jobs)
     app.state.alerts = ProductionAlerts((configured or Settings()).notify, served.public_origin or "")

@@ -7,7 +7,7 @@ from difflib import unified_diff
 from io import StringIO
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -16,13 +16,16 @@ from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.golden.lint import Finding, lint_questions
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import JsonObject
 from answerkey.model.scorecard import mean_score
 from answerkey.report.files import atomic_file
+from answerkey.runs.context import golden_set
 from answerkey.runs.production import same_question
 from answerkey.scorers.grader import make_grader
 from answerkey.store.questions import question_history
 from answerkey.store.sql import SqlStore
-from answerkey.transcripts.json_values import decode_strict_json
+from answerkey.transcripts.json_values import as_list, decode_strict_json
+from answerkey.transcripts.row_files import read_rows
 
 # Characters of a question that can be edited in a browser.
 LONGEST = 200_000
@@ -41,7 +44,9 @@ class GoldenForm(msgspec.Struct, frozen=True, kw_only=True):
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     line: Annotated[int, msgspec.Meta(ge=0)] = 0
     digest: Annotated[str, msgspec.Meta(max_length=80)] = ""
-    action: Literal["try", "save"] = "try"
+    # The id of the draft that it was, and is in the file of drafts until it is saved or rejected.
+    draft: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    action: Literal["try", "save", "reject"] = "try"
 
 
 class GoldenLine(msgspec.Struct, frozen=True):
@@ -50,6 +55,41 @@ class GoldenLine(msgspec.Struct, frozen=True):
     number: int
     text: str
     digest: str
+
+
+class DraftEvidence(msgspec.Struct, frozen=True):
+    """Where a draft comes from."""
+
+    source: str = ""
+    asked: int = 1
+    reply: str = ""
+    links: tuple[dict[str, Any], ...] = ()
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A case of `answerkey draft`."""
+
+    id: str
+    # Its line in the file.
+    given: JsonObject
+    # What the golden set would get.
+    row: JsonObject
+    wording: str
+    evidence: DraftEvidence
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def read(cls, given: JsonObject) -> "Draft":
+        """A line of the file, whatever a person changed in it."""
+        row = {name: value for name, value in given.items() if name not in ("evidence", "warnings")}
+        try:
+            evidence = msgspec.convert(given.get("evidence") or {}, DraftEvidence)
+            warnings = msgspec.convert(given.get("warnings") or (), tuple[str, ...])
+        except msgspec.ValidationError as error:
+            raise UsageError(f"draft {row.get('id')!r}: {error}") from None
+        turns = [one for one in as_list(row.get("turns")) if isinstance(one, dict)] or [row]
+        wording = " → ".join(str(turn.get("question", "")) for turn in turns)
+        return cls(str(row.get("id", "")), given, row, wording, evidence, warnings)
 
 
 class Rescored(msgspec.Struct, frozen=True):
@@ -75,11 +115,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 class GoldenFile:
     """The configured golden set, where it is a JSON Lines file."""
 
-    def __init__(self, settings: Settings, questions: str | None) -> None:
+    def __init__(self, settings: Settings, questions: str | None, drafts: str | None = None) -> None:
         self._settings = settings
+        self._drafts: Path | None = None if drafts is None else settings.folder / drafts
         named = questions or settings.questions
         self.path: Path | None = None if named is None else settings.folder / named
-        self._lock = Lock()
+        self._lock, self._draft_lock = Lock(), Lock()
 
     @property
     def editable(self) -> bool:
@@ -148,6 +189,51 @@ class GoldenFile:
             with atomic_file(self._existing()) as file:
                 file.write("".join(lines).encode())
         return question
+
+    def drafts(self) -> list[Draft]:
+        """The drafts that wait for a person."""
+        return [Draft.read(row) for row in self._draft_rows()]
+
+    def _draft_rows(self) -> list[JsonObject]:
+        if self._drafts is None:
+            raise UsageError("no drafts: start the server with `answerkey serve --drafts FILE`")
+        # Without any draft left, the file is empty.
+        is_empty = self._drafts.is_file() and not self._drafts.stat().st_size
+        return [] if is_empty else [row for _, row in read_rows(self._drafts)]
+
+    def draft(self, identity: str) -> Draft:
+        """A draft by its id; raises UnknownNameError if it was accepted or rejected."""
+        found = next((one for one in self.drafts() if one.id == identity), None)
+        if found is None:
+            raise UnknownNameError(
+                f"no draft with the id {identity[:120]!r}; it may have been accepted or rejected"
+            )
+        return found
+
+    def accept(self, form: GoldenForm, author: str) -> Question:
+        """Add an edited draft to the golden set with its provenance; refuses near-misses of existing cases."""
+        from answerkey.runs.draft import accepted_case  # few servers have drafts
+
+        with self._draft_lock:
+            draft = self.draft(form.draft)
+            self._parse(form.text)
+            row = {**json.loads(form.text), "evidence": draft.given.get("evidence")}
+            accepted = accepted_case(row, golden_set(self._existing(), self._settings), author)
+            question = self.save(GoldenForm(text=json.dumps(accepted, ensure_ascii=False)))
+            self._remove_draft(form.draft)
+        return question
+
+    def reject(self, identity: str) -> None:
+        """Remove a draft."""
+        with self._draft_lock:
+            self.draft(identity)
+            self._remove_draft(identity)
+
+    def _remove_draft(self, identity: str) -> None:
+        rest = [one.given for one in self.drafts() if one.id != identity]
+        assert self._drafts is not None  # it was read
+        with atomic_file(self._drafts) as file:
+            file.writelines(msgspec.json.encode(row) + b"\n" for row in rest)
 
     @property
     def _name(self) -> str:

@@ -419,6 +419,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             link=_Linker(path, query),
             zone=zone_name(),
             allow_run=bool(state.get("allow_run")),
+            has_drafts=bool(state.get("has_drafts")),
             edits_golden=bool(state.get("edits_golden")),
             # For examples that can be copied.
             address=state.get("address", "http://127.0.0.1:8765"),

@@ -83,6 +83,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     port: int = 8765
     # The golden set that production replies are graded by; default: the configuration's `questions`.
     questions: str | None = None
+    # A file of `answerkey draft`, whose cases a person accepts or rejects.
+    drafts: str | None = None
     # Delete production replies with their feedback after this many days; None: never.
     production_days: float | None = None
     # Further host names of the server, matched exactly.
