@@ -61,7 +61,7 @@ class DraftEvidence(msgspec.Struct, frozen=True):
     """Where a draft comes from."""
 
     source: str = ""
-    asked: int = 1
+    times: int = msgspec.field(default=1, name="asked")
     reply: str = ""
     links: tuple[dict[str, Any], ...] = ()
 
@@ -71,7 +71,7 @@ class Draft(msgspec.Struct, frozen=True):
 
     id: str
     # Its line in the file.
-    given: JsonObject
+    document: JsonObject
     # What the golden set would get.
     row: JsonObject
     wording: str
@@ -79,17 +79,17 @@ class Draft(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
     @classmethod
-    def read(cls, given: JsonObject) -> "Draft":
+    def read(cls, document: JsonObject) -> "Draft":
         """A line of the file, whatever a person changed in it."""
-        row = {name: value for name, value in given.items() if name not in ("evidence", "warnings")}
+        row = {name: value for name, value in document.items() if name not in ("evidence", "warnings")}
         try:
-            evidence = msgspec.convert(given.get("evidence") or {}, DraftEvidence)
-            warnings = msgspec.convert(given.get("warnings") or (), tuple[str, ...])
+            evidence = msgspec.convert(document.get("evidence") or {}, DraftEvidence)
+            warnings = msgspec.convert(document.get("warnings") or (), tuple[str, ...])
         except msgspec.ValidationError as error:
             raise UsageError(f"draft {row.get('id')!r}: {error}") from None
         turns = [one for one in as_list(row.get("turns")) if isinstance(one, dict)] or [row]
         wording = " → ".join(str(turn.get("question", "")) for turn in turns)
-        return cls(str(row.get("id", "")), given, row, wording, evidence, warnings)
+        return cls(str(row.get("id", "")), document, row, wording, evidence, warnings)
 
 
 class Rescored(msgspec.Struct, frozen=True):
@@ -217,7 +217,7 @@ class GoldenFile:
         with self._draft_lock:
             draft = self.draft(form.draft)
             self._parse(form.text)
-            row = {**json.loads(form.text), "evidence": draft.given.get("evidence")}
+            row = {**json.loads(form.text), "evidence": draft.document.get("evidence")}
             accepted = accepted_case(row, golden_set(self._existing(), self._settings), author)
             question = self.save(GoldenForm(text=json.dumps(accepted, ensure_ascii=False)))
             self._remove_draft(form.draft)
@@ -230,7 +230,7 @@ class GoldenFile:
             self._remove_draft(identity)
 
     def _remove_draft(self, identity: str) -> None:
-        rest = [one.given for one in self.drafts() if one.id != identity]
+        rest = [one.document for one in self.drafts() if one.id != identity]
         assert self._drafts is not None  # it was read
         with atomic_file(self._drafts) as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in rest)
