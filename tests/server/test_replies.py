@@ -127,6 +127,9 @@ def test_what_else_is_sent_is_shown_filtered_and_split_by(client):
         assert ids(client, "text=WRONG+figure") == ["m2"], "what users wrote is searched too"
         assert sorted(ids(client, "metadata=persona%3D%3Cb%3Etenant")) == ["m1", "m2"]
         assert ids(client, "metadata=persona%3Dten") == []
+        for address in ("/replies", "/api/replies", "/replies.csv", "/review?source=production"):
+            answer = client.get(f"{address}{'&' if '?' in address else '?'}metadata=persona")
+            assert (answer.status, "a name and a value" in answer.text) == (400, True), address
         split = client.get("/api/replies?conversation=talk&by=metadata.persona").json["figures"]
         assert [(group["value"], group["replies"]) for group in split["groups"]] == [
             ("<b>tenant", 2),

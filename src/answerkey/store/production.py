@@ -200,6 +200,11 @@ class ProductionFilter(TableFilter, frozen=True, kw_only=True):
     until: Day | None = None
     sort: ShortText = "-created_at"
 
+    def __post_init__(self) -> None:
+        if self.metadata and "=" not in self.metadata:
+            name = self.metadata[:60]
+            raise ValueError(f"metadata {name!r}: write a name and a value, e.g. {name}=tenant")
+
 
 class ProductionFacets(msgspec.Struct, frozen=True, kw_only=True):
     """The values that replies of some days can be filtered by, with their numbers."""
