@@ -161,6 +161,14 @@ def test_holes_are_ranked_by_traffic_and_failures(draft: Callable[..., Any]) -> 
     assert document["holes"][0]["failures"] == 2
 
 
+def test_greetings_are_asked_and_are_no_holes(draft: Callable[..., Any]) -> None:
+    greetings = ("hi", "Hello there!", "thanks a lot", "Guten Morgen", "ok, thank you very much")
+    document = draft(*(_row(text, "You are welcome.") for text in (*greetings, f"Hey, {DEPOSIT}", "help")))
+    assert [hole["examples"] for hole in document["holes"]] == [[f"Hey, {DEPOSIT}"], ["help"]]
+    assert len(document["drafts"]) == 2
+    assert document["coverage"]["questions"] == 7
+
+
 def test_an_observed_query_becomes_a_computed_expectation(draft: Callable[..., Any]) -> None:
     with sqlite3.connect("books.db") as books:
         books.execute("CREATE TABLE units (deposit INTEGER)")

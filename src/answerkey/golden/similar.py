@@ -73,6 +73,11 @@ _LETTER_MARK = "#"
 _FILLERS = frozenset(
     files("answerkey.golden").joinpath("words", "question_fillers.txt").read_text("utf-8").split()
 )
+# Greetings and thanks, and what people say beside them.
+_GREETINGS, _BESIDE = (
+    frozenset(line.split())
+    for line in files("answerkey.golden").joinpath("words", "greetings.txt").read_text("utf-8").splitlines()
+)
 # Scripts that do not part words by spaces are read by pairs of characters.
 _UNPARTED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 
@@ -87,6 +92,16 @@ def question_words(text: str) -> tuple[str, ...]:
         elif word not in FUNCTION_WORDS and word not in _FILLERS:
             words.append(stem(word))
     return tuple(dict.fromkeys(words or folded_words(text[:2000])))[:_MAX_WORDS]
+
+
+def is_greeting(text: str) -> bool:
+    """Whether a text only greets or thanks.
+
+    >>> is_greeting("Hi there!"), is_greeting("hi, what is the rent?"), is_greeting("how are you")
+    (True, False, False)
+    """
+    words = set(folded_words(text[:200]))
+    return bool(words & _GREETINGS) and words <= _GREETINGS | _BESIDE
 
 
 def question_facts(words: Iterable[str]) -> frozenset[str]:

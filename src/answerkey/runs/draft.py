@@ -28,6 +28,7 @@ from answerkey.golden.similar import (
     SimilarTexts,
     coverage_of,
     group_texts,
+    is_greeting,
     nearest_case,
     question_facts,
     question_words,
@@ -308,7 +309,8 @@ def draft_cases(real: Iterable[RealQuestion], golden: QuestionSet, settings: Set
     coverage = coverage_of((entry.similarity, entry.count) for entry in entries)
     if coverage is None:
         raise UsageError("the sources have no questions")
-    missing = [entry for entry in entries if entry.similarity < LIKELY]
+    # A greeting was asked, but no golden case comes from it.
+    missing = [one for one in entries if one.similarity < LIKELY and not is_greeting(one.real.text)]
     groups = [[missing[index] for index in group] for group in group_texts([one.words for one in missing])]
     drafter = _Drafter(traffic, settings)
     try:
