@@ -78,3 +78,15 @@ def test_questions_of_one_group_count_once() -> None:
     ]
     values = np.where(np.arange(100) < 30, -0.5, 0.0)
     assert find_slices(made, values) == ()
+
+
+def test_a_slice_is_found_once() -> None:
+    """Removing one slice moves the mean of the others, which must not be named again with what is left."""
+    categories = ("property", "tax", "documents")
+    questions = [
+        Question(id=f"q{n}", question=f"What is fact {n}?", category=categories[n % 3]) for n in range(60)
+    ]
+    values = np.array([(1.0, 0.4, 0.0)[n % 3] for n in range(60)])
+    found = [tuple(one.where.items()) for one in find_slices(questions, values)]
+    assert (("category", "documents"),) in found
+    assert len(set(found)) == len(found)

@@ -142,6 +142,7 @@ def _worse_slices(values: Floats, families: Sequence[list[_Slice]]) -> Iterator[
     not hide one of a single field.
     """
     rest = values.copy()
+    found: set[int] = set()
     slices = [one for family in families for one in family]
     indices = [members for _, members in slices]
     starts = np.cumsum([0, *map(len, families)]).tolist()
@@ -161,7 +162,10 @@ def _worse_slices(values: Floats, families: Sequence[list[_Slice]]) -> Iterator[
         difference = float(rest[members].mean() - np.delete(rest, members).mean())
         if p_value > ALPHA or difference > -_LEAST:
             return
-        yield slices[index], round(difference, 9), round(p_value, 6)
+        # Removing another slice moves the mean, so that a slice may be found again: it is one finding.
+        if index not in found:
+            yield slices[index], round(difference, 9), round(p_value, 6)
+        found.add(index)
         rest[members] -= difference
 
 
