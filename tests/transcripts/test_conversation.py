@@ -266,3 +266,62 @@ def test_a_transcript_proves_that_no_tool_was_called_only_if_it_would_show_a_cal
 ) -> None:
     reply = reply_from_payload({"messages": messages})
     assert reply.evidence.tools_observed is observed
+
+
+ASKED, SAID = "How much is the rent?", "The rent is 900."
+PLAIN = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": SAID}]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"history": PLAIN},
+        {"chat_history": PLAIN, "tools_used": []},
+        {"data": {"history": PLAIN}},
+        {"data": {"answer": SAID}, "tools_used": []},
+        {"conversation": [{"sender": "user", "text": ASKED}, {"sender": "bot", "text": SAID}]},
+        {"messages": [{"from": "customer", "content": ASKED}, {"from": "agent", "content": SAID}]},
+        {"generated_text": SAID},
+        [{"generated_text": SAID}],
+        {"answer": SAID, "history": [{"role": "assistant", "content": "Hello!"}]},
+    ],
+)
+def test_transcripts_and_texts_under_everyday_names(payload: Any) -> None:
+    reply = reply_from_payload(payload, context=QuestionContext(ASKED))
+    assert (reply.text, reply.failure, reply.tool_calls) == (SAID, None, ())
+    assert reply.evidence.tools_observed == ("tools_used" in payload)
+
+
+@pytest.mark.parametrize(
+    ("payload", "fails"),
+    [
+        ({"success": False, "message": "Session expired"}, True),
+        ({"ok": False, "message": "Session expired", "code": 7}, True),
+        ({"success": True, "message": SAID}, False),
+        ({"success": False, "answer": SAID, "message": "partial"}, False),
+        ({"message": SAID}, False),
+    ],
+)
+def test_a_body_that_says_that_it_failed_is_a_failure(payload: Any, fails: bool) -> None:
+    reply = reply_from_payload(payload, context=QuestionContext(ASKED))
+    if fails:
+        assert reply.text is None
+        assert reply.failure is not None
+        assert reply.failure.message == "Session expired"
+    else:
+        assert (reply.text, reply.failure) == (SAID, None)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"history": [{"role": "user", "content": ASKED}]},
+        {"messages": [{"from": "Ann", "text": ASKED}, {"from": "Bob", "text": SAID}]},
+        {"verdict": SAID, "tools_used": []},
+    ],
+)
+def test_a_reply_whose_text_is_nowhere_says_what_it_has(payload: Any) -> None:
+    reply = reply_from_payload(payload, context=QuestionContext(ASKED))
+    assert reply.text is None
+    assert reply.failure is not None
+    assert f"(it has: {', '.join(payload)})" in reply.failure.message

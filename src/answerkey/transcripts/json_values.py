@@ -115,7 +115,7 @@ def read_duration(value: object) -> float | None:
 
 TEXT_NAMES = (
     *("answer", "response", "text", "output", "message", "content", "reply"),
-    *("output_text", "final_answer"),
+    *("output_text", "final_answer", "generated_text"),
 )
 # A payload with none of these names can only be in a format if its text field is not text.
 FORMAT_MARKS = frozenset(
@@ -142,6 +142,7 @@ FORMAT_MARKS = frozenset(
         *("final_response", "finalResponse", "intermediate_data", "intermediateData"),
     }
 )
+_PART_TEXTS = ("text", "output_text", "generated_text")
 # Parts of these types are not shown to the user.
 _UNSPOKEN = frozenset(
     {
@@ -215,7 +216,7 @@ def _parts(items: list[Json]) -> list[str] | None:
         if not isinstance(item, dict):
             return None
         kind = item.get("type")
-        said = item.get("text", item.get("output_text"))
+        said = next((item[name] for name in _PART_TEXTS if name in item), None)
         if isinstance(said, str) and kind not in _UNSPOKEN and item.get("thought") is not True:
             texts.append(safe_text(said))
         elif isinstance(said, dict) and isinstance(value := said.get("value"), str):

@@ -177,6 +177,18 @@ def looks_like_messages(items: object) -> bool:
     return known > 0
 
 
+def with_roles(items: Json) -> list[Json]:
+    """Plain messages that name their speaker by another word than `role`; empty if they are not that."""
+    messages = as_dicts(items)
+    if not messages or len(messages) < len(as_list(items)):
+        return []
+    for name in ("sender", "from", "author", "speaker"):
+        roles = [_ROLES.get(str(item.get(name)).lower()) for item in messages]
+        if all(roles) and all(type(item.get("text", item.get("content"))) is str for item in messages):
+            return [{**item, "role": role} for item, role in zip(messages, roles, strict=True)]
+    return []
+
+
 def is_message(item: JsonObject) -> bool:
     """Whether an object is a message, or an item of the Responses API that is equivalent to one."""
     if type(item.get("role")) is str:

@@ -20,7 +20,7 @@ from answerkey.transcripts.failures import (
     read_failure,
 )
 from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
-from answerkey.transcripts.formats import read_document, read_list, streamed
+from answerkey.transcripts.formats import read_document, read_list, read_transcript, streamed
 from answerkey.transcripts.json_values import (
     FORMAT_MARKS,
     TEXT_NAMES,
@@ -35,7 +35,13 @@ from answerkey.transcripts.json_values import (
     spoken_text,
     type_in_words,
 )
-from answerkey.transcripts.messages import NO_CONTEXT, QuestionContext, with_evidence
+from answerkey.transcripts.messages import (
+    NO_CONTEXT,
+    QuestionContext,
+    looks_like_messages,
+    with_evidence,
+    with_roles,
+)
 from answerkey.transcripts.streams import are_stream_events, assemble_events, event_name, protocol_of
 
 if TYPE_CHECKING:
@@ -62,6 +68,8 @@ _OWN_NAMES = frozenset(
 )
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
+# Where a transcript may be then.
+_TRANSCRIPTS = ("messages", "history", "chat_history", "conversation", "transcript")
 # Every name at the top of a payload that is looked at.
 NAMES_READ = _OWN_NAMES.union(
     TEXT_NAMES, FORMAT_MARKS, _WRAPPERS, _USAGES, {"toolCalls", "replies", "turns", "tools"}
@@ -100,6 +108,8 @@ def read_named(
             given = payload[name]
             if given is None or type(given) is str:
                 text = given
+                if name == "message" and given and _says_it_failed(payload):
+                    text, odd = None, read_failure(given)
             elif base is _NOTHING:
                 return _unusual(payload, name, context, depth)
             else:
@@ -113,8 +123,11 @@ def read_named(
     sources_observed, sources = told_sources is not None, told_sources or ()
 
     if base is _NOTHING:
-        if not (has_text or failure or tools_observed or sources_observed):
-            return _without_text(payload, context, depth)
+        observed = tools_observed or sources_observed
+        if not (has_text or failure) and not (observed and context.recorded):
+            found = _without_text(payload, context, depth)
+            # Calls and sources may be beside a text that is elsewhere.
+            return read_named(payload, context, depth, found) if observed else found
         evidence = EVIDENCE[tools_observed, sources_observed]
     else:
         evidence = base.evidence
@@ -153,6 +166,11 @@ def read_named(
         finish=base.finish,
         reasoning=base.reasoning,
     )
+
+
+def _says_it_failed(payload: JsonObject) -> bool:
+    """Whether a body with a message is an error's: `{"success": false, "message": …}` without data."""
+    return (payload.get("success") is False or payload.get("ok") is False) and not payload.get("data")
 
 
 def _calls(payload: JsonObject) -> tuple[tuple[ToolCall, ...], bool]:
@@ -247,7 +265,7 @@ def _unusual(payload: JsonObject, name: str, context: QuestionContext, depth: in
 
 def _without_text(payload: JsonObject, context: QuestionContext, depth: int) -> Reply:
     """None of the usual names: a format, a reply inside a wrapper, or nothing that can be read."""
-    found = read_document(payload, context)
+    found = read_document(payload, context) or _other_transcript(payload, context)
     if found is not None:
         return found
     if depth < _DEEPEST:
@@ -264,6 +282,17 @@ def _without_text(payload: JsonObject, context: QuestionContext, depth: int) -> 
     return Reply(
         failure=Failure("malformed", failure_message(message)), timings=_timings(payload, _NOTHING.timings)
     )
+
+
+def _other_transcript(payload: JsonObject, context: QuestionContext) -> Reply | None:
+    """A transcript under another name or with other words for the speaker, if it has the answer."""
+    for name in _TRANSCRIPTS:
+        items = payload.get(name)
+        messages = items if looks_like_messages(items) else with_roles(items)
+        reply = read_transcript(messages, context) if messages else None
+        if reply is not None and reply.text is not None:
+            return reply
+    return None
 
 
 # Neither the configured expression nor the usual names find a text.
