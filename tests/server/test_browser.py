@@ -420,6 +420,56 @@ def test_no_column_is_off_the_edge(page, name):
         assert max(hidden) <= 1, (kind, hidden)
 
 
+def test_columns_are_hidden_shown_and_put_in_order(page):
+    page.goto("/runs/aaaa1?result=lost")
+    page.locator("summary", has_text="Columns").click()
+    menu = page.locator("form.ticks")
+    for title in ("Category", "Tools", "Quality", "No errors", "Why points were lost"):
+        menu.get_by_label(title, exact=True).uncheck()
+    menu.get_by_label("Reply", exact=True).check()
+    # By keyboard too; the button keeps the focus.
+    menu.get_by_role("button", name="Move Question to the left").focus()
+    press(page, "Enter")
+    menu.get_by_role("button", name="Move Question to the left").click()
+    menu.get_by_role("button", name="Move Grade to the right").click()
+    menu.get_by_role("button", name="Show these columns").click()
+    page.wait_for_url("**columns=question**")
+    heads = page.locator(".work-table th")
+    shown = ["Question", "Grade", "Score", "Time", "Reply"]
+    expect(heads).to_have_text(shown)
+    assert "result=lost" in page.url
+    # The order stays while one sorts, in the file, and in the menu.
+    heads.get_by_text("Time").click()
+    page.wait_for_url("**latency_ms**")
+    expect(heads).to_have_text(shown)
+    page.locator("summary", has_text="Columns").click()
+    expect(page.locator("form.ticks label").first).to_have_text("Question")
+    page.locator("summary", has_text="Export").click()
+    with page.expect_download() as loading:
+        page.get_by_role("link", name="CSV").click()
+    header = Path(loading.value.path()).read_text("utf-8-sig").splitlines()[0]
+    assert header == "id,question,grade,score,latency_ms,reply"
+
+
+def test_the_menu_of_columns_is_accessible_and_works_without_javascript(chromium, client):
+    for script in (True, False):
+        context = chromium.new_context(base_url=client.url, java_script_enabled=script)
+        context.set_default_timeout(120_000)
+        page = context.new_page()
+        page.goto("/runs/aaaa1?columns=score&columns=question")
+        expect(page.locator(".work-table th")).to_have_text(["Score", "Question"])
+        page.locator("summary", has_text="Columns").click()
+        if script:
+            assert Axe().run(page).response["violations"] == []
+        else:
+            expect(page.locator("[data-move]").first).to_be_hidden()
+        page.get_by_label("Id", exact=True).check()
+        page.get_by_role("button", name="Show these columns").click()
+        page.wait_for_url("**columns=id**")
+        expect(page.locator(".work-table th")).to_have_text(["Score", "Question", "Id"])
+        context.close()
+
+
 def test_reasons_are_not_cut(page):
     page.goto("/runs/aaaa1?result=lost")
     cut = page.locator("td.c-why > *").evaluate_all(

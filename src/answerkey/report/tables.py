@@ -104,6 +104,14 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     # Sort key; with a minus, largest first.
     sort: str
 
+    @property
+    def menu(self) -> tuple[Column, ...]:
+        """All columns to choose from; those that are shown come first if the reader put them in another order."""
+        usual = [column for column in self.offered if column in self.columns]
+        if usual == list(self.columns):
+            return self.offered
+        return (*self.columns, *(column for column in self.offered if column not in self.columns))
+
 
 def cell_text(value: Any, kind: str) -> str:
     """A value as shown on a page."""

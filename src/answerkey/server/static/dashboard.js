@@ -228,6 +228,18 @@
     });
   }
 
+  // The order of the columns in the menu is that of the table; the address remembers it.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-move]");
+    if (!button) return;
+    const row = button.closest(".row");
+    const other = button.dataset.move === "1" ? row.nextElementSibling : row.previousElementSibling;
+    if (!other || !other.matches(".row")) return;
+    if (button.dataset.move === "1") other.after(row);
+    else other.before(row);
+    button.focus();
+  });
+
   // Addresses without empty parameters are easier to read and to share.
   for (const form of document.querySelectorAll("form[method=get]")) {
     form.addEventListener("submit", () => {

@@ -50,15 +50,18 @@ class TableLayout(msgspec.Struct, Generic[AnyRow], frozen=True, kw_only=True):
     cell: Callable[[AnyRow, str], Any]
 
     def columns(self, query: TableFilter) -> tuple[Column, ...]:
-        """The chosen columns, and those that rows are filtered and sorted by, in the order of all columns."""
-        known = {column.name for column in self.offered}
+        """The chosen columns in their order, and those that rows are filtered and sorted by; without a choice, as offered."""
+        known = {column.name: column for column in self.offered}
         unknown = [name for name in query.columns if name not in known]
         if unknown:
             raise UsageError(f"there is no column {unknown[0][:60]!r}")
         if len(query.columns) > _MAX_COLUMNS:
             raise UsageError(f"columns: at most {_MAX_COLUMNS} can be shown")
         self._check_shares(query)
-        shown = {*(query.columns or self.default), *query.value_names}
+        if query.columns:
+            used = [name for name in known if name in query.value_names]
+            return tuple(known[name] for name in dict.fromkeys((*query.columns, *used)))
+        shown = {*self.default, *query.value_names}
         return tuple(column for column in self.offered if column.name in shown)
 
     def _check_shares(self, query: TableFilter) -> None:
