@@ -5,7 +5,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from answerkey.config import Settings
+from answerkey.cli.main import run_command
+from answerkey.config import Settings, load_settings
 from answerkey.store import open_store
 from store.filling import add_run, golden
 
@@ -201,3 +202,31 @@ def test_drafts_change_only_where_saving_is_allowed(with_drafts):
             answer = post(client, action=action, text=json.dumps({"question": "How?"}), draft="draft-1")
             assert answer.status == 403
     assert (left(), file.read_bytes()) == (["draft-1", "draft-2"], before)
+
+
+def test_computed_values_are_shown_as_the_newest_run_computed_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facts.json").write_text('{"colour": "teal", "size": 4.5}')
+    (tmp_path / "bot.py").write_text('def bot(question):\n    return {"answer": "It is teal, 4.50 m."}\n')
+    row = {"id": "q0", "question": "Which?", "expected_keywords": [{"fact": "colour"}, {"fact": "size"}]}
+    (tmp_path / "golden.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "answerkey.toml").write_text(
+        'questions = "golden.jsonl"\ntarget = "bot.py:bot"\n[truth.facts]\ndocument = "facts.json"\n'
+    )
+    assert run_command(["run", "--store", "s.db", "--name", "night"]) == 0
+    path = str(tmp_path / "s.db")
+
+    def shown(client, **changed):
+        page = post(client, action="try", text=json.dumps(row | changed), line="1").text
+        return page.partition("Computed from the data</h2>")[2].partition("</table>")[0]
+
+    with serving(lambda: open_store(path), load_settings(), allow_run=True) as client:
+        whole = shown(client)
+        assert "<b><bdi>teal</bdi></b>" in whole
+        assert "<b><bdi>4.50</bdi></b>" in whole
+        assert whole.count("<bdi>night</bdi>") == 2
+        # Another expression has no value yet, and none is looked up for a browser.
+        edited = shown(client, expected_keywords=[{"fact": "colour"}, {"fact": "weight"}])
+        assert "<b><bdi>teal</bdi></b>" in edited
+        assert edited.count("not computed yet") == 1
+        assert shown(client, expected_keywords=["teal"]) == ""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from io import StringIO
 from pathlib import Path
@@ -15,6 +15,7 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.golden.lint import Finding, lint_questions
+from answerkey.model.expectation import ComputedExpectation
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.model.scorecard import mean_score
@@ -101,12 +102,23 @@ class Rescored(msgspec.Struct, frozen=True):
     after: float | None
 
 
+class KnownValue(msgspec.Struct, frozen=True):
+    """The value that the newest run computed for an expectation, if it has computed just this one."""
+
+    expression: str
+    value: str | None
+    run_id: str = ""
+    run_name: str = ""
+
+
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What an edit would do."""
 
     problem: str = ""
     findings: tuple[Finding, ...] = ()
     rescored: tuple[Rescored, ...] = ()
+    # What is computed from the data.
+    truth: tuple[KnownValue, ...] = ()
     # Why nothing was scored again.
     note: str = ""
     diff: str = ""
@@ -162,6 +174,7 @@ class GoldenFile:
         computed = any(sign in form.text for sign in _COMPUTED)
         return Trial(
             findings=tuple(findings),
+            truth=tuple(_known_values(store, question)),
             rescored=() if computed else tuple(self._rescore(store, question)),
             note="Computed expectations are evaluated by the next run, not here." if computed else "",
             diff="".join(diff),
@@ -279,6 +292,22 @@ class GoldenFile:
             totals = [grader.grade(question, trial.replies).total for trial in trials]
             found.append(Rescored(point.run_id, point.run_name, point.score, mean_score(totals)))
         return found
+
+
+def _known_values(store: SqlStore, question: Question) -> Iterator[KnownValue]:
+    """What is computed for a question, with the newest run's values: nothing is queried or called from a browser."""
+    expected = [one for turn in question.asks for one in turn.expected_keywords]
+    computed = [one.described for one in expected if isinstance(one, ComputedExpectation)]
+    newest = next(iter(question_history(store, question.id, limit=1)), None) if computed else None
+    known = {}
+    if newest is not None:
+        [first, *_] = store.results_of(store.find_run(newest.run_id), question.id)
+        known = first.question.computed_values
+    for expression in computed:
+        if newest is None or expression not in known:
+            yield KnownValue(expression, None)
+        else:
+            yield KnownValue(expression, ", ".join(known[expression]), newest.run_id, newest.run_name)
 
 
 def _one_line(text: str) -> str:
