@@ -670,3 +670,16 @@ def test_down_voted_questions_download_with_one_click(page):
     with page.expect_download() as loading:
         page.get_by_role("link", name="Download golden cases").click()
     assert loading.value.suggested_filename == "golden-from-feedback.jsonl"
+
+
+def test_on_a_phone_the_menu_shows_where_one_is(chromium, acting):
+    client, _ = acting
+    context = chromium.new_context(
+        base_url=client.url, viewport={"width": 390, "height": 844}, is_mobile=True
+    )
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    page.goto("/jobs")
+    expect(page.locator("nav [aria-current]")).to_have_text("Start")
+    expect(page.locator("nav [aria-current]")).to_be_in_viewport(ratio=0.99)
+    context.close()

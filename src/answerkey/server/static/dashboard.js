@@ -21,6 +21,10 @@
 
   for (const element of document.querySelectorAll(".needs-js")) element.hidden = false;
 
+  // On a phone the menu scrolls: the page one is on is visible.
+  const current = one("header nav [aria-current]");
+  if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.offsetLeft;
+
   // Another page of the dashboard, to take a part of it.
   const load = async (address) => {
     const answer = await fetch(address);
