@@ -230,7 +230,8 @@ def test_without_tools_the_missing_words_are_the_cause(command: Any, write_rows:
     ("status", "body", "words"),
     [
         (500, "boom", "the chatbot answered with HTTP 500"),
-        (302, "", "the chatbot answered with HTTP 302"),
+        # A redirect of every reply is a wrong address, and not scored.
+        (409, "", "the chatbot answered with HTTP 409"),
         (200, "", "there was no reply"),
         (200, "{", "the reply was malformed"),
     ],
