@@ -45,7 +45,8 @@ warm_up(app)
 before = set(sys.modules)
 store = app.state.holder.get()
 for page in PAGES:
-    if page.path.startswith("/replies/") or page.path.endswith("/faults"):
+    # Pages of what this store lacks: replies, faults, a judge.
+    if page.path.startswith("/replies/") or page.path.endswith(("/faults", "/judge")):
         continue
     query = CompareQuery(run=("r0", "r1"), show="different") if page.query is CompareQuery else page.query()
     page.load(store, query, **{{name: {{"run": "r0", "question": "q1"}}[name] for name in page.path_names}})
