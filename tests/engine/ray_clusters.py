@@ -12,6 +12,8 @@ from typing import NamedTuple
 import psutil
 
 RAY = Path(sys.executable).with_name("ray")
+# Whether the machine has a token must not decide what is tested.
+OPEN = {"RAY_AUTH_MODE": "disabled"}
 
 
 class Cluster(NamedTuple):
@@ -52,7 +54,7 @@ def end_node(pid: int) -> None:
 
 def _start(folder: Path, *arguments: str) -> "subprocess.Popen[bytes]":
     log = (folder / "nodes.log").open("ab")
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(folder)}
+    environment = {**os.environ, **OPEN, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(folder)}
     command = [str(RAY), "start", *arguments]
     return subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
 
@@ -74,6 +76,7 @@ def _wait_for_nodes(address: str, count: int, head: "subprocess.Popen[bytes]") -
     """Until the cluster has so many nodes; a head that ends is a cluster that will not come."""
     waiting = subprocess.Popen(
         [sys.executable, "-c", WAIT, address, str(count)],
+        env={**os.environ, **OPEN},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import platform
+import secrets
 import socket
 import sys
 import time
@@ -49,16 +50,26 @@ def connect(address: str | None) -> Any:
         if address is None:
             _start_local(ray, quiet)
             return ray
+        # A cluster that wants a token refuses a client without one as if nothing were there.
+        token = "" if "RAY_AUTH_MODE" in os.environ else "; if it asks for a token, set RAY_AUTH_MODE=token"
         raise UsageError(
-            f"there is no Ray cluster at {address} ({error_line(error)}); start one with `ray start --head`, or leave "
+            f"there is no Ray cluster at {address} ({error_line(error)}){token}; start one with `ray start --head`, or leave "
             "the address out to use this machine"
         ) from None
     _check_nodes(ray)
     return ray
 
 
+def _has_token() -> bool:
+    names = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+    return any(map(os.environ.get, names)) or (Path.home() / ".ray" / "auth_token").exists()
+
+
 def _start_local(ray: Any, quiet: dict[str, Any]) -> None:
     """Start a cluster of this machine, which ends with this process."""
+    if not _has_token():
+        # Otherwise Ray would store one in the home folder, and later clusters of the user would ask for it.
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     sys.stderr.write(
         f"no Ray cluster is running here: starting a local one with {cores} CPUs, which ends with this command\n"
