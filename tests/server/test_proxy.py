@@ -59,7 +59,10 @@ def test_sign_in_filter_compare_review_and_sign_out(page, deployed):
     page.goto(f"{public}/runs/aaaa1")
     page.get_by_label("Search").fill("fact 4 ")
     page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url("**/runs/aaaa1?*text=fact*")
     expect(page.locator("[data-row]")).to_have_count(1)
+    # The row is there before the script that opens and closes menus.
+    page.wait_for_load_state("load")
     page.locator("summary", has_text="Export").click()
     with page.expect_download() as loading:
         page.get_by_role("link", name="CSV").click()

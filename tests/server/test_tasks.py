@@ -238,6 +238,8 @@ def test_reviews_by_keyboard(visit):
     visit.open("/review?run=n29")
     for done in range(3):
         expect(visit.page.locator("main")).to_contain_text(f"{done} done")
+        # The text is there before the script that listens to keys.
+        visit.page.wait_for_load_state("load")
         visit.page.keyboard.press("t" if done % 2 else "d")
     expect(visit.page.locator("main")).to_contain_text("3 done")
 

@@ -98,9 +98,15 @@ def test_a_model_has_its_name_and_the_hashes_of_its_prompt_and_tools() -> None:
     assert target_labels("a", tables).tags == ("canary",)
 
 
-@pytest.mark.parametrize("wrong", [{"version": 3}, {"tags": "x"}])
-def test_wrong_labels_are_named(wrong: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match=r"\[targets\.bot\] Expected"):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"version": 3}, r"\[targets\.bot\] version: must be text, not a whole number"),
+        ({"tags": "x"}, r"\[targets\.bot\] tags: must be a list, not text"),
+    ],
+)
+def test_wrong_labels_are_named(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         target_labels("bot", {"bot": {"demo": "", **wrong}})  # type: ignore[dict-item]
     with pytest.raises(UsageError, match=r"\[targets\.bot\] version '': use up to 60 printable"):
         target_labels("bot", {"bot": {"version": ""}})
