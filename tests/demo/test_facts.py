@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from answerkey_demo import open_chatbot
 
 
@@ -46,8 +48,13 @@ def test_a_removed_document_is_not_on_record_any_more(data: Path) -> None:
     assert "House Rules" not in bot.ask_sync("What documents do we have?")["answer"]
 
 
-def test_a_row_changed_in_the_built_database_shows_at_once(data: Path) -> None:
+def test_a_row_changed_in_the_built_database_shows_at_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not the database that other tests read: it is built from the same data.
+    monkeypatch.setenv("ANSWERKEY_CACHE_DIR", str(tmp_path / "own cache"))
     bot = open_chatbot(data=data)
+    assert bot.knowledge.database.is_relative_to(tmp_path)
     assert "$430,000" in bot.ask_sync("What did we pay for 900 S 9th St?")["answer"]
     with sqlite3.connect(bot.knowledge.database) as db:
         db.execute("UPDATE properties SET purchase_price = 431000 WHERE id = 'P1'")
