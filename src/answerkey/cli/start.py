@@ -29,6 +29,7 @@ from answerkey.config import DEFAULT_STORE, Settings, load_settings
 from answerkey.errors import AnswerkeyError, MissingExtraError, TargetUnreachableError, UsageError
 
 if TYPE_CHECKING:
+    from answerkey.runs.setup import AskResult
     from answerkey_demo import Chatbot
 
 
@@ -120,7 +121,6 @@ def init(flags: InitFlags) -> None:
       answerkey init --target http://localhost:8000/chat --login http://localhost:8000/login --login-body '{"key": "${KEY}"}'
       answerkey init --target bot.py:answer --no-run
     """
-    from answerkey.model.reply import SYSTEM_ERRORS
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
@@ -161,14 +161,7 @@ def init(flags: InitFlags) -> None:
         )
     first = probe.answered[0]
     print_asked(first, make_console())
-    if first.misconfigured is not None:
-        raise TargetUnreachableError(f"{first.misconfigured} (no file was written{_REMEDY})")
-    failure = first.reply.failure
-    if failure is not None and failure.kind in SYSTEM_ERRORS:
-        more = "; --timeout allows it more time" if failure.kind == "timeout" else ""
-        raise TargetUnreachableError(
-            f"the chatbot did not answer: {failure.message} (no file was written; run init again once it answers{more})"
-        )
+    _refuse_without_answer(first)
     source = installed_from() if flags.install is None else flags.install
     if settings is None:
         files = starter_files(probe, source)
@@ -182,6 +175,20 @@ def init(flags: InitFlags) -> None:
         progress = progress_for_terminal()
         conclude(lambda: evaluate(settings=load_settings(), name="first", progress=progress))
     click.echo(_NEXT if source else f"{_NEXT}\n{_CI_NEXT}")
+
+
+def _refuse_without_answer(first: "AskResult") -> None:
+    """Files that are written for a chatbot that does not answer would be wrong."""
+    from answerkey.model.reply import SYSTEM_ERRORS
+
+    if first.misconfigured is not None:
+        raise TargetUnreachableError(f"{first.misconfigured} (no file was written{_REMEDY})")
+    failure = first.reply.failure
+    if failure is not None and failure.kind in SYSTEM_ERRORS:
+        more = "; --timeout allows it more time" if failure.kind == "timeout" else ""
+        raise TargetUnreachableError(
+            f"the chatbot did not answer: {failure.message} (no file was written; run init again once it answers{more})"
+        )
 
 
 def _complete_config(path: Path, settings: Settings) -> None:
