@@ -17,7 +17,7 @@ import numpy as np
 from fit_smart import Row
 
 from answerkey.match.keywords import find_keywords
-from answerkey.model.expectation import Alternatives
+from answerkey.model.question import Alternatives
 from answerkey.text.normalise import folded_text, folded_words
 
 __all__ = ["table"]
@@ -27,7 +27,7 @@ NOT_FITTED = {"ordinary replies": "keywords_ordinary_*"}
 _OLD = """
 import json, sys
 from answerkey.match.keywords import find_keywords
-from answerkey.model.expectation import Alternatives
+from answerkey.model.question import Alternatives
 for line in sys.stdin:
     question, options, answer = json.loads(line)
     print(int(find_keywords([Alternatives(tuple(options))], answer, "smart", question=question)[0].found))

@@ -21,8 +21,8 @@ from answerkey.model.options import (
     Scoring,
     ToolSettings,
 )
+from answerkey.model.question import RowFunction, TruthSettings, WorldCondition
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
-from answerkey.model.truth import RowFunction, TruthSettings, WorldCondition
 from answerkey.plugins import RegistryLayer, scorers
 
 DEFAULT_STORE = ".answerkey/answerkey.db"

@@ -21,8 +21,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from answerkey.model.fault import FAULT_HEADER, FAULT_KINDS, Fault, FaultRecord
-from answerkey.model.planting import ERROR_TEXTS, Planted, plant
+from answerkey.model.fault import ERROR_TEXTS, FAULT_HEADER, FAULT_KINDS, Fault, FaultRecord, Planted, plant
 from answerkey.model.reply import ToolCall
 
 __all__ = ["FaultScope", "InjectedError", "fault_point", "fault_scope"]

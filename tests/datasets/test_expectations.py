@@ -8,7 +8,7 @@ import pytest
 
 from answerkey.datasets.expectations import EXPECTATION_SCHEMA, expectation_value, parse_expectation
 from answerkey.datasets.golden_sets import parse_question, question_row
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     Alternatives,
     ComputedExpectation,
     DateExpectation,

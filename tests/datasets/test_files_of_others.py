@@ -14,7 +14,7 @@ import pytest
 
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import InputError
-from answerkey.model.expectation import describe_expectation
+from answerkey.model.question import describe_expectation
 
 TABLE = [
     ["Question", "Keywords", "Tools"],

@@ -6,8 +6,13 @@ import pytest
 
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError
-from answerkey.model.expectation import Alternatives, NumberExpectation, PatternExpectation
-from answerkey.model.question import ExpectedTool, QuestionSet
+from answerkey.model.question import (
+    Alternatives,
+    ExpectedTool,
+    NumberExpectation,
+    PatternExpectation,
+    QuestionSet,
+)
 
 ROW = {
     "id": "basis",

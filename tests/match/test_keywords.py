@@ -3,7 +3,7 @@
 import pytest
 
 from answerkey.match.keywords import MatchMode, check_pattern, find_keywords
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     Alternatives,
     ComputedExpectation,
     DateExpectation,

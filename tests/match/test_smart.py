@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.match.keywords import ReplyText, find_keywords
 from answerkey.match.smart import Reply, SmartKeyword, prepare_question
-from answerkey.model.expectation import Alternatives, NumberExpectation
+from answerkey.model.question import Alternatives, NumberExpectation
 
 ROOT = Path(__file__).resolve().parents[2]
 

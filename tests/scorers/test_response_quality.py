@@ -3,8 +3,7 @@
 import pytest
 
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.model.expectation import Alternatives, ComputedExpectation, NumberExpectation
-from answerkey.model.question import Question
+from answerkey.model.question import Alternatives, ComputedExpectation, NumberExpectation, Question
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Reply
 from answerkey.scorers.components import ResponseQuality

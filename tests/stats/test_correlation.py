@@ -2,7 +2,7 @@ import numpy
 import pytest
 from scipy import stats
 
-from answerkey.stats.agreement import correlate
+from answerkey.stats.raters import correlate
 
 
 def test_equals_scipys_pearson_with_its_interval():

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import special, stats
 
-from answerkey.stats.distributions import (
+from answerkey.stats.intervals import (
     beta_cdf,
     binomial_cdf,
     binomial_pmf,

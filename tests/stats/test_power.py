@@ -5,7 +5,7 @@ import pytest
 from statsmodels.stats.power import TTestPower
 
 from answerkey.stats.paired import clear_sign, paired_difference, verdict_of
-from answerkey.stats.power import Pilot, split_variance, units_for_same
+from answerkey.stats.sign_flip import Pilot, split_variance, units_for_same
 
 
 def test_dense_differences_have_the_power_of_the_t_test() -> None:

@@ -14,7 +14,7 @@ import answerkey
 from answerkey.config import Settings, load_settings
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.match.keywords import find_keywords
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     DateExpectation,
     Expectation,
     NumberExpectation,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import TruthError
-from answerkey.model.truth import TruthSettings
+from answerkey.model.question import TruthSettings
 from answerkey.truth.sources import TruthSource, open_source
 from store.postgres_server import PostgresServer
 

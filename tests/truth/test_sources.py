@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from answerkey.errors import ConfigError, TruthError
-from answerkey.model.truth import TruthSettings
+from answerkey.model.question import TruthSettings
 from answerkey.truth.sources import TruthSource, open_source
 
 

@@ -38,7 +38,7 @@ from answerkey.match.smart import (
     limit_other_name,
     prepare_question,
 )
-from answerkey.model.expectation import Alternatives
+from answerkey.model.question import Alternatives
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED_FOLDS = Path(__file__).with_name("smart_held_out.json.gz")

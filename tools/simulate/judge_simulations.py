@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from simulated_shares import format_share
 
-from answerkey.stats.corrected_means import (
+from answerkey.stats.raters import (
     JudgedSample,
     prediction_powered_difference,
     prediction_powered_mean,

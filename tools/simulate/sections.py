@@ -19,11 +19,9 @@ from repeats import repeats_section
 from simulated_shares import format_share
 
 import answerkey
-from answerkey.stats.distributions import t_quantile
-from answerkey.stats.intervals import mean_interval
+from answerkey.stats.intervals import mean_interval, t_quantile
 from answerkey.stats.paired import paired_difference, unit_sums, verdict_of
-from answerkey.stats.power import Pilot
-from answerkey.stats.sign_flip import rows_at_most_zero
+from answerkey.stats.sign_flip import Pilot, rows_at_most_zero
 
 Source = np.random.Generator
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import unit_sums
-from answerkey.stats.power import Pilot, VarianceSplit, split_variance, units_for_same
+from answerkey.stats.sign_flip import Pilot, VarianceSplit, split_variance, units_for_same
 
 # Assumed standard deviation of question scores if there is no run.
 GUESSED_DEVIATION = 0.3

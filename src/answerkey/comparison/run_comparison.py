@@ -21,9 +21,8 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import lowest_score, round_score
 from answerkey.protocols import Direction
-from answerkey.stats.distributions import t_quantile
 from answerkey.stats.durations import percentiles
-from answerkey.stats.intervals import dominant_unit
+from answerkey.stats.intervals import dominant_unit, t_quantile
 from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
 from answerkey.stats.sequential import SequentialResult
 

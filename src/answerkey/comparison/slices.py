@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from answerkey.model.question import UNCATEGORISED, Question, group_of
 from answerkey.model.why import WorseSlice
-from answerkey.stats.distributions import normal_cdf
-from answerkey.text.language import detect_language
+from answerkey.stats.intervals import normal_cdf
+from answerkey.text.normalise import detect_language
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeGuard, get_args
 
 import msgspec
 
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     Alternatives,
     ComputedExpectation,
     DateExpectation,

@@ -22,24 +22,23 @@ from answerkey.datasets.expectations import (
     parse_expectation,
 )
 from answerkey.errors import InputError, InputErrors
-from answerkey.model.expectation import Expectation
 from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import (
     CHECK_KINDS,
     GROUP_FIELDS,
     UNCATEGORISED,
     Check,
+    Expectation,
     ExpectedTool,
     Question,
     QuestionSet,
+    RowFunction,
     question_id,
 )
 from answerkey.model.reply import Json, JsonObject
-from answerkey.model.truth import RowFunction
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.differences import schema_problem
-from answerkey.text.language import LANGUAGES
-from answerkey.text.normalise import check_pattern
+from answerkey.text.normalise import LANGUAGES, check_pattern
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
 from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
 

@@ -21,16 +21,16 @@ from answerkey.datasets.conversion import (
     single_arguments,
 )
 from answerkey.errors import InputError, UsageError
-from answerkey.model.expectation import (
+from answerkey.model.judgement import read_check_rubric
+from answerkey.model.question import (
     Alternatives,
     Expectation,
     NumberExpectation,
     PatternExpectation,
+    Question,
     expected_options,
     expected_text,
 )
-from answerkey.model.judgement import read_check_rubric
-from answerkey.model.question import Question
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, decode_json, json_text

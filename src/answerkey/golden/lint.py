@@ -12,19 +12,22 @@ import msgspec
 from answerkey.errors import InputError
 from answerkey.golden.facts import answer_shape
 from answerkey.match.keywords import find_keywords
-from answerkey.model.expectation import (
+from answerkey.model.question import (
+    UNCATEGORISED,
     Alternatives,
     ComputedExpectation,
     DateExpectation,
     Expectation,
     NumberExpectation,
     PatternExpectation,
+    Question,
+    QuestionSet,
     describe_expectation,
     expected_options,
     expected_text,
     is_essential,
+    question_id,
 )
-from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
 from answerkey.text.normalise import one_line
 from answerkey.text.numbers import parse_number
 

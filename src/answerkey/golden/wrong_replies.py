@@ -28,18 +28,19 @@ import msgspec
 from answerkey.evidence.records import Evidence, EvidenceValue, Words, content_words, gather_evidence
 from answerkey.golden.facts import EVERY_KIND, MAX_CHARACTERS, Fact, answer_shape, facts_of
 from answerkey.golden.similar import SimilarTexts, question_words
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     Alternatives,
     ComputedExpectation,
     DateExpectation,
     Expectation,
     NumberExpectation,
     PatternExpectation,
+    Question,
+    QuestionSet,
     RangeExpectation,
     TextExpectation,
     describe_expectation,
 )
-from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence as Observation
 from answerkey.model.reply import Reply, ToolCall
 

@@ -19,15 +19,6 @@ from answerkey.model.feedback import Feedback, read_value
 from answerkey.model.judgement import AgreementChange, LabelAgreement, RubricVersion
 from answerkey.model.question import group_of
 from answerkey.model.scorecard import Trial, passes, round_score
-from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa, correlate
-from answerkey.stats.corrected_means import (
-    Corrected,
-    JudgedSample,
-    labels_needed,
-    prediction_powered_difference,
-    prediction_powered_mean,
-    rogan_gladen_rate,
-)
 from answerkey.stats.intervals import (
     Interval,
     mcnemar_p_value,
@@ -36,6 +27,18 @@ from answerkey.stats.intervals import (
     wilson_interval,
 )
 from answerkey.stats.paired import Verdict, paired_difference, verdict_of
+from answerkey.stats.raters import (
+    Confusion,
+    Corrected,
+    JudgedSample,
+    Kappa,
+    cohen_kappa,
+    correlate,
+    labels_needed,
+    prediction_powered_difference,
+    prediction_powered_mean,
+    rogan_gladen_rate,
+)
 from answerkey.transcripts.row_files import read_rows
 
 # Fields of a row that may hold the label.

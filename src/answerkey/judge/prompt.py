@@ -23,9 +23,8 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import ConfigError, explain_validation
-from answerkey.model.expectation import describe_expectation
 from answerkey.model.judgement import GradedExample, RubricRecord, Scale, grades_of, read_check_rubric
-from answerkey.model.question import Question
+from answerkey.model.question import Question, describe_expectation
 from answerkey.model.reply import Reply
 
 # The criterion of the rubric of a golden question's check.

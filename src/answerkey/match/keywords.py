@@ -14,7 +14,7 @@ from itertools import chain, repeat
 
 import msgspec
 
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     ComputedExpectation,
     DateExpectation,
     Expectation,

@@ -20,7 +20,7 @@ from rapidfuzz.distance import JaroWinkler
 from rapidfuzz.process import extractOne
 
 from answerkey.match.keywords import EMPTY, Match, Probability, ReplyText
-from answerkey.model.expectation import Expectation, expected_options, expected_text
+from answerkey.model.question import Expectation, expected_options, expected_text
 from answerkey.text.dates import Date, find_dates, find_short_dates, is_same_date, parse_date
 from answerkey.text.normalise import (
     FUNCTION_WORDS,

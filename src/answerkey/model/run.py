@@ -13,10 +13,10 @@ from answerkey.model.comparison import Comparison, Confirmation
 from answerkey.model.fault import FaultSettings
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.options import Options, TargetVersion
+from answerkey.model.question import RunTruth
 from answerkey.model.run_document import run_document
 from answerkey.model.scorecard import Trial, shown_score
 from answerkey.model.summary import Latency, Summary
-from answerkey.model.truth import RunTruth
 from answerkey.stats.intervals import Interval
 
 

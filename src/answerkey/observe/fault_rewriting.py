@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from answerkey.model.fault import Fault, FaultRecord
-from answerkey.model.planting import Planted, decoded, plant
+from answerkey.model.fault import Fault, FaultRecord, Planted, decoded, plant
 from answerkey.observe.merging import same_tool
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_strict_json
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.expectation import describe_expectation
-from answerkey.model.question import Question
+from answerkey.model.question import Question, describe_expectation
 from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.model.scorecard import RowOrigin, Score, Scorecard, Trial

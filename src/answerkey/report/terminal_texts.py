@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from answerkey.judge.pairwise import PairBias, Pairwise, Preference
     from answerkey.runs.experiment import Experiment
     from answerkey.runs.setup import AskResult
-    from answerkey.stats.agreement import Confusion
-    from answerkey.stats.corrected_means import Corrected
+    from answerkey.stats.raters import Confusion, Corrected
 
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}

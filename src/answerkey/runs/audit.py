@@ -27,17 +27,19 @@ from answerkey.golden.wrong_replies import (
     baseline_reply,
     wrong_replies,
 )
-from answerkey.model.expectation import (
+from answerkey.model.options import Scoring
+from answerkey.model.question import (
     ComputedExpectation,
     DateExpectation,
     Expectation,
     NumberExpectation,
+    Question,
+    QuestionSet,
     TextExpectation,
     describe_expectation,
+    group_of,
     is_essential,
 )
-from answerkey.model.options import Scoring
-from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.reasons import details
 from answerkey.model.reply import JsonObject, Reply
 from answerkey.model.run import GateResult, Run

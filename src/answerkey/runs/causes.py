@@ -14,14 +14,15 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from answerkey.match.keywords import find_keywords, is_number
-from answerkey.model.expectation import (
+from answerkey.model.question import (
+    UNCATEGORISED,
     DateExpectation,
     Expectation,
     PatternExpectation,
+    Question,
     describe_expectation,
     expected_options,
 )
-from answerkey.model.question import UNCATEGORISED, Question
 from answerkey.model.reply import Failure, Reply, ToolCall, result_digest
 from answerkey.model.run import Run
 from answerkey.model.scorecard import (

@@ -16,8 +16,7 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import LoadedQuestions, load_questions, parse_question
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, price_of
-from answerkey.model.question import Question, QuestionSet
-from answerkey.model.truth import RunTruth
+from answerkey.model.question import Question, QuestionSet, RunTruth
 from answerkey.plugins import ScorerRegistry, engines, load_object
 from answerkey.protocols import BaseEngine, BaseTarget, Direction, adapt_engine
 from answerkey.runs.progress import NO_PROGRESS, Progress

@@ -16,9 +16,21 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.fault import FAULT_KINDS, OTHER_DATA, Fault, FaultKind, FaultRecord, FaultSettings
+from answerkey.model.fault import (
+    ERROR_TEXTS,
+    FAULT_KINDS,
+    OTHER_DATA,
+    WORDINGS,
+    Fault,
+    FaultKind,
+    FaultRecord,
+    FaultSettings,
+    decoded,
+    plant,
+    shape,
+    stale,
+)
 from answerkey.model.options import Options
-from answerkey.model.planting import ERROR_TEXTS, WORDINGS, decoded, plant, shape, stale
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.model.run import ExperimentLink, Run, RunInfo

@@ -41,7 +41,7 @@ from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.runs.log_rows import RowReader
 from answerkey.runs.recorder import store_executor
-from answerkey.stats.corrected_means import Corrected
+from answerkey.stats.raters import Corrected
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, SqlJudgements
 from answerkey.store.sql import SqlStore

@@ -6,9 +6,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.errors import TruthError
-from answerkey.model.expectation import ComputedExpectation
-from answerkey.model.question import QuestionSet
-from answerkey.model.truth import RunTruth
+from answerkey.model.question import ComputedExpectation, QuestionSet, RunTruth
 
 if TYPE_CHECKING:
     from answerkey.truth.resolve import Resolved

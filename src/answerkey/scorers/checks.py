@@ -15,8 +15,7 @@ from answerkey.plugins import ScorerRegistry, load_python, scorers
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.own import OwnScorer, make_scorer
 from answerkey.text.differences import misfit
-from answerkey.text.language import detect_language
-from answerkey.text.normalise import compile_pattern, one_line
+from answerkey.text.normalise import compile_pattern, detect_language, one_line
 
 # A value from 0 to 1 (None: unknown) and the reason in words.
 Outcome = tuple[float | None, str]

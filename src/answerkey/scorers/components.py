@@ -12,9 +12,15 @@ import msgspec
 from answerkey.detect.detector import DetectedFailure, detect_failure
 from answerkey.detect.forms import shortened
 from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords, is_number
-from answerkey.model.expectation import ComputedExpectation, Expectation, describe_expectation, is_essential
 from answerkey.model.options import DEFAULT_ERRORS, ErrorSettings, ToolMode, error_pattern
-from answerkey.model.question import ExpectedTool, Question
+from answerkey.model.question import (
+    ComputedExpectation,
+    Expectation,
+    ExpectedTool,
+    Question,
+    describe_expectation,
+    is_essential,
+)
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.scorecard import (
     ErrorFacts,

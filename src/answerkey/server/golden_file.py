@@ -15,8 +15,7 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.golden.lint import Finding, lint_questions
-from answerkey.model.expectation import ComputedExpectation
-from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question import ComputedExpectation, Question, QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.model.scorecard import mean_score
 from answerkey.report.files import atomic_file

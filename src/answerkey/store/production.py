@@ -19,8 +19,8 @@ from answerkey.model.feedback import (
     ProductionReply,
 )
 from answerkey.model.scorecard import PASS_MARK, lowest_score
-from answerkey.stats.agreement import correlate
 from answerkey.stats.intervals import Interval, UnitMoments, to_fixed_point
+from answerkey.stats.raters import correlate
 from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, any_of, in_list, sql
 from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore
 from answerkey.store.run_rows import fold, storable, tools_text

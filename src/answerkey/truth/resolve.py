@@ -12,18 +12,24 @@ from typing import Any, NamedTuple
 import msgspec
 
 from answerkey.errors import ConfigError, TruthError
-from answerkey.model.expectation import (
+from answerkey.model.question import (
     ROUNDING,
     Alternatives,
     ComputedExpectation,
+    ComputedKey,
     DateExpectation,
     Expectation,
     NumberExpectation,
+    Question,
+    QuestionSet,
+    RunTruth,
     SingleExpectation,
     TextExpectation,
+    TruthSettings,
+    TruthValue,
+    WorldCheck,
+    WorldCondition,
 )
-from answerkey.model.question import Question, QuestionSet
-from answerkey.model.truth import ComputedKey, RunTruth, TruthSettings, TruthValue, WorldCheck, WorldCondition
 from answerkey.plugins import load_object
 from answerkey.truth.sources import TruthSource, open_source
 

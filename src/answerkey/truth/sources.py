@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from answerkey.errors import ConfigError, MissingExtraError, TruthError, UsageError
-from answerkey.model.truth import TruthSettings, TruthValue
+from answerkey.model.question import TruthSettings, TruthValue
 from answerkey.plugins import load_python
 from answerkey.transcripts.databases import (
     SEVERAL_STATEMENTS,

@@ -16,8 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.question import QuestionSet
-from answerkey.model.truth import TruthSettings
+from answerkey.model.question import QuestionSet, TruthSettings
 from answerkey.truth.resolve import Resolved, resolve
 
 # What a figure becomes: so far off that no usual tolerance accepts it, and no multiple of the old one.

@@ -19,8 +19,8 @@ from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.server.views.replies import ReplyView, find_production_reply, load_reply
 from answerkey.server.views.runs import RunQuery
 from answerkey.server.views.tables import NoQuery, table_of_run
-from answerkey.stats.agreement import Confusion, cohen_kappa, krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
+from answerkey.stats.raters import Confusion, cohen_kappa, krippendorff_alpha
 from answerkey.store.feedback import FeedbackStore, Order, ReviewItem, ReviewQueue, review_production
 from answerkey.store.production import ProductionFilter, ProductionQueue
 from answerkey.store.questions import HistoryPoint, question_history
