@@ -30,7 +30,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.context import golden_set
 from answerkey.runs.draft import Drafts, RealQuestion, Traffic, draft_cases
-from answerkey.runs.truth import with_truth
+from answerkey.runs.key import with_truth
 from answerkey.scorers.grader import make_grader
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from answerkey import plugins
-from answerkey.scorers.own import OwnScorer
+from answerkey.scorers.user_scorers import OwnScorer
 
 # A shell starts background jobs with SIGINT ignored, which commands that the tests interrupt would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from answerkey.runs.judging import calibrate
     from answerkey.runs.verdicts import check
     from answerkey.runs.why import why
-    from answerkey.scorers.own import scorer
+    from answerkey.scorers.user_scorers import scorer
 
 __version__ = "0.2.0.dev0"
 

@@ -316,7 +316,7 @@ scorers: Registry[Any] = Registry(
     "scorer",
     {
         "abstention": "answerkey.scorers.components:Abstention",
-        "checks": "answerkey.scorers.checks:Checks",
+        "checks": "answerkey.scorers.user_scorers:Checks",
         "error_handling": "answerkey.scorers.components:ErrorHandling",
         "groundedness": "answerkey.scorers.groundedness:Groundedness",
         "links": "answerkey.scorers.groundedness:LinksIntoEvidence",

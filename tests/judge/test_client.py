@@ -2,10 +2,10 @@ import time
 
 import pytest
 
+from answerkey.config import Secrets
 from answerkey.errors import ConfigError
 from answerkey.judge.client import JudgeClient, PanelMember
 from answerkey.model.options import JudgeSettings, Price
-from answerkey.targets.secrets import Secrets
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all, judge_one
 

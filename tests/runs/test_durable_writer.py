@@ -13,7 +13,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer, replay_journal
+from answerkey.runs.recorder import DurableWriter, StoreRetry, open_writer, replay_journal
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
 from answerkey.store.ownership import claim_run

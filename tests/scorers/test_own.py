@@ -10,7 +10,7 @@ import answerkey as ak
 from answerkey.config import load_settings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.scorers.grader import configured_scorers, make_grader
-from answerkey.scorers.own import make_scorer
+from answerkey.scorers.user_scorers import make_scorer
 
 QUESTION = ak.Question(id="q", question="?")
 WEIGHTS = {"tool_usage": 0.4, "response_quality": 0.3, "error_handling": 0.2}

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from answerkey.config import Secrets
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
 from answerkey.targets.command_target import CommandSettings, CommandTarget
-from answerkey.targets.secrets import Secrets
 
 from .asking import ask, ask_all, is_gone
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from answerkey.config import Secrets
 from answerkey.targets.http_target import _without_tags
-from answerkey.targets.secrets import Secrets
 
 from .test_http_target import ask_server
 

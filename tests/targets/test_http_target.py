@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from answerkey.config import Secrets
 from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.http_target import HttpSettings, HttpTarget
-from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.payloads import ReplyMapping
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from answerkey.config import Secrets
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Failure, Reply, Source, ToolCall
-from answerkey.targets.secrets import Secrets
 
 ENVIRONMENT = {"KEY": "k3y/with+signs", "LONGER": "k3y/with+signs-and-more", "SHORT": "ab", "NAME": "acme"}
 

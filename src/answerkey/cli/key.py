@@ -122,8 +122,8 @@ def audit(
     from answerkey.report.wording import count
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set
+    from answerkey.runs.key import with_truth
     from answerkey.runs.stored import recorded_trials
-    from answerkey.runs.truth import with_truth
 
     settings = load_settings()
     chosen, _ = with_truth(golden_set(questions, settings), settings)
@@ -183,7 +183,7 @@ def truth(questions: Path | None, twin: Path | None) -> Answer:
         return _twin(questions, twin)
     from answerkey.report.key_text import print_truth
     from answerkey.runs.context import golden_set
-    from answerkey.runs.truth import compute_truth, truth_document
+    from answerkey.runs.key import compute_truth, truth_document
 
     settings = load_settings()
     resolved = compute_truth(golden_set(questions, settings), settings)
@@ -259,7 +259,7 @@ def draft(
     from answerkey.report.why_text import draft_sheet
     from answerkey.runs.context import golden_set
     from answerkey.runs.draft import QuestionSources, draft_cases
-    from answerkey.runs.truth import with_truth
+    from answerkey.runs.key import with_truth
     from answerkey.transcripts.files import database_url
 
     _check_rows_output(output, [path for path in sources if path.is_file()])

@@ -25,8 +25,8 @@ from zlib import crc32
 
 import msgspec
 
+from answerkey.evidence.mentions import EVERY_KIND, MAX_CHARACTERS, Fact, answer_shape, facts_of
 from answerkey.evidence.records import Evidence, EvidenceValue, Words, content_words, gather_evidence
-from answerkey.golden.facts import EVERY_KIND, MAX_CHARACTERS, Fact, answer_shape, facts_of
 from answerkey.golden.similar import SimilarTexts, question_words
 from answerkey.model.question import (
     Alternatives,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from answerkey.config import Secrets
 from answerkey.engine.local_engine import LONGEST_WAIT, RateLimiter, backoff
 from answerkey.errors import ConfigError
 from answerkey.judge.verdict import UnjudgedError
@@ -20,7 +21,6 @@ from answerkey.model.reply import Reply, Usage
 from answerkey.providers import KNOWN_APIS, AnswerToken, ModelApi, Prompt, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
 from answerkey.targets.http_session import is_refused, retry_after_seconds
-from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import as_dict
 

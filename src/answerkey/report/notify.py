@@ -13,13 +13,12 @@ from urllib.request import Request, urlopen
 
 import msgspec
 
-from answerkey.config import NoticeEvent, NotifySettings, SmtpSettings
+from answerkey.config import NoticeEvent, NotifySettings, Secrets, SmtpSettings
 from answerkey.errors import ConfigError
 from answerkey.model.feedback import FeedbackStats
 from answerkey.model.run import GateResult, Run
 from answerkey.model.why import cause_lines
 from answerkey.report.wording import comparison_headline, gate_words, percent, score_text
-from answerkey.targets.secrets import Secrets
 from answerkey.text.normalise import for_terminal, one_line
 
 _TIMEOUT_S = 10.0

@@ -34,9 +34,9 @@ from answerkey.runs.context import (
     make_options,
     select_questions,
 )
+from answerkey.runs.key import with_truth
 from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
-from answerkey.runs.truth import with_truth
 from answerkey.scorers.grader import make_grader
 from answerkey.transcripts.files import input_path
 from answerkey.transcripts.messages import QuestionContext

@@ -15,7 +15,7 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.datasets.expectations import expectation_value
-from answerkey.golden.facts import Fact, facts_of
+from answerkey.evidence.mentions import Fact, facts_of
 from answerkey.golden.wrong_replies import (
     APART,
     BOTS,
@@ -46,7 +46,7 @@ from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import Scorecard, Trial, round_score
 from answerkey.model.summary import KeyFloor, KeyQuality, KeyStrength
 from answerkey.runs.context import QuestionsLike, golden_set
-from answerkey.runs.truth import with_truth
+from answerkey.runs.key import with_truth
 from answerkey.scorers.grader import Grader, make_grader
 from answerkey.stats.intervals import mean_interval
 from answerkey.text.normalise import one_line

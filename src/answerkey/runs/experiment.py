@@ -24,7 +24,7 @@ from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.runs.context import RunContext
-from answerkey.runs.durable_writer import replay_journal
+from answerkey.runs.recorder import replay_journal
 from answerkey.runs.run import Arm, BudgetGuard, ask_arms, changed_inputs, new_run, reopen_run
 from answerkey.runs.stored import new_run_id, open_configured_store, resume_command
 from answerkey.runs.verdicts import with_wordings

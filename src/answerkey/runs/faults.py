@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from answerkey.config import settings_hash
 from answerkey.errors import UsageError
 from answerkey.model.fault import (
     ERROR_TEXTS,
@@ -37,14 +38,13 @@ from answerkey.model.run import ExperimentLink, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper
 from answerkey.runs.context import RunContext
-from answerkey.runs.durable_writer import replay_journal
 from answerkey.runs.fault_results import FaultResult, fault_result, outcome_of
+from answerkey.runs.recorder import replay_journal
 from answerkey.runs.run import Arm, BudgetGuard, ask_and_grade, ask_arms, changed_inputs, new_run, reopen_run
 from answerkey.runs.stored import new_run_id, open_configured_store, stored_trials
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
-from answerkey.targets.secrets import settings_hash
 
 CLEAN, FAULTED = 0, 1
 # Recorded results of one tool and shape that a wrong record is taken from, at most.

@@ -29,10 +29,17 @@ from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
 from answerkey.protocols import BaseTarget
 from answerkey.runs.context import RunContext
-from answerkey.runs.durable_writer import DurableWriter, StoreRetry, open_writer
-from answerkey.runs.key_quality import with_key_quality
+from answerkey.runs.key import with_key_quality
 from answerkey.runs.progress import RunningScore
-from answerkey.runs.recorder import MOST_IN_MEMORY, Recorder, open_judge, store_executor
+from answerkey.runs.recorder import (
+    MOST_IN_MEMORY,
+    DurableWriter,
+    Recorder,
+    StoreRetry,
+    open_judge,
+    open_writer,
+    store_executor,
+)
 from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stored_trials
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore

@@ -33,10 +33,9 @@ from answerkey.model.scorecard import (
 from answerkey.model.summary import Summary
 from answerkey.plugins import ScorerRegistry
 from answerkey.protocols import BaseScorer, Direction, Scorer
-from answerkey.scorers.checks import Checks
 from answerkey.scorers.components import Abstention, ErrorHandling, ResponseQuality
-from answerkey.scorers.own import make_scorer
 from answerkey.scorers.retrieval import CHUNK_PATTERN, Ranker
+from answerkey.scorers.user_scorers import Checks, make_scorer
 from answerkey.text.normalise import one_line
 
 

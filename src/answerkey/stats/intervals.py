@@ -8,7 +8,8 @@ drawn twice, so the unit farthest from the mean counts once more in the standard
 mean. docs/measurements/statistics.md has the simulated coverage.
 
 The distribution functions are plain Python: SciPy would cost 110 MB and one to two seconds of import; the tests compare every
-function with SciPy's."""
+function with SciPy's.
+"""
 
 import math
 from collections import Counter

@@ -5,7 +5,8 @@ Prediction-powered inference (PPI++, Angelopoulos, Duchi and Zrnic 2023) is unbi
 narrower interval. It is used for means, rates and the difference of two versions. Contributions are summed by unit (question
 or group), so that trials, and two versions' replies to one question, may be dependent. Rogan and Gladen's estimate inverts
 the judge's rate by its sensitivity and specificity, which may come from an earlier run; its interval is Lang and Reiczigel's
-(2014). All assume that the labelled items are a random sample."""
+(2014). All assume that the labelled items are a random sample.
+"""
 
 import math
 from collections.abc import Hashable, Sequence

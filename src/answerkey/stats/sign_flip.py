@@ -13,7 +13,8 @@ Power is simulated on pilot units. A simulated experiment draws units from the p
 mean is the assumed difference and as little else as possible changes (exponential tilting, Efron 1981): if all changes of the
 pilot go one way, so do these. With `both_ways`, as many units change, and by as much, as in the pilot, and the directions are
 drawn so that the mean is the assumed difference. Two units are added to the pilot: one that gains a component, so that a pilot
-with few changes does not rule out large ones, and one without a change, for a pilot in which every unit changed."""
+with few changes does not rule out large ones, and one without a change, for a pilot in which every unit changed.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

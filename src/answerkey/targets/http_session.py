@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from answerkey.config import Secrets
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import RetryableError
@@ -22,7 +23,6 @@ from answerkey.targets.http_client import (
     make_tls,
     read_endpoint,
 )
-from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_values import decode_json, read_number, too_large
 

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from answerkey.config import settings_hash
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.merging import child_environment
+from answerkey.observe.observed_target import child_environment
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.conversations import PerConversation
 from answerkey.targets.resolve import Stopwatch, read_settings
-from answerkey.targets.secrets import settings_hash
 from answerkey.text.normalise import clean_text
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import MOST_MEGABYTES

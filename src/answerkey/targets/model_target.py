@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from answerkey.config import Secrets, safe_url, settings_hash
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
@@ -36,7 +37,6 @@ from answerkey.targets.http_target import read_error
 from answerkey.targets.mcp_client import McpClient, McpError
 from answerkey.targets.python_target import WorkerThreads, load_callable
 from answerkey.targets.resolve import read_settings
-from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.fields import add_usage

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
+from answerkey.config import settings_hash
 from answerkey.errors import InputError
 from answerkey.model.reply import Failure, Json, Reply
 from answerkey.protocols import Ask, BaseTarget, TargetContext
 from answerkey.targets.resolve import read_settings
-from answerkey.targets.secrets import settings_hash
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.payloads import ReplyMapping
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
+from answerkey.config import safe_url, settings_hash
 from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, UsageError, explain_validation
 from answerkey.model.fault import Fault
 from answerkey.model.options import Price, TargetVersion, check_label, priced
 from answerkey.model.reply import Json, Reply, Timings
 from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
-from answerkey.targets.secrets import safe_url, settings_hash
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import note_raw, reply_from_exception, reply_from_object

@@ -1,15 +1,18 @@
-"""What the answer key of a run refuses, measured beside every score.
+"""The answer key of a run: its computed expectations and preconditions, and how many wrong replies it refuses.
 
-It says how much a grade is worth, and must cost little: a random sample of the questions, wrong replies made from the key
-alone, only the scorers of the standard, and once for a golden set under a scoring.
+Expectations are computed and preconditions checked before the first question. The strength says how much a grade is worth,
+and must cost little: a random sample of the questions, wrong replies made from the key alone, only the scorers of the standard,
+and once for a golden set under a scoring.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from answerkey.config import Settings
+from answerkey.errors import TruthError
 from answerkey.model.options import GroundedSettings, Scoring
-from answerkey.model.question import QuestionSet
+from answerkey.model.question import ComputedExpectation, QuestionSet, RunTruth
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.model.summary import KeyQuality, Summary
@@ -17,6 +20,45 @@ from answerkey.scorers.grader import make_grader
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
+    from answerkey.truth.resolve import Resolved
+
+
+def with_truth(questions: QuestionSet, settings: Settings) -> tuple[QuestionSet, RunTruth | None]:
+    """The questions with their computed values; None if nothing was computed or checked.
+
+    Raises TruthError with one line for each value that is missing and each precondition that does not hold.
+    """
+    is_computed = any(
+        True
+        for question in questions
+        for turn in question.turns or (question,)
+        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
+        if isinstance(expectation, ComputedExpectation)
+    )
+    if not settings.world and not is_computed:
+        return questions, None
+    # A run without truth does not load its sources.
+    resolved = compute_truth(questions, settings)
+    if resolved.problems:
+        raise TruthError("\n".join(resolved.problems))
+    return resolved.questions, resolved.truth
+
+
+def compute_truth(questions: QuestionSet, settings: Settings) -> "Resolved":
+    """Everything that can be computed and checked, with the problems."""
+    from answerkey.truth.resolve import resolve
+
+    return resolve(questions, settings.truth, tuple(settings.world), settings.folder)
+
+
+def truth_document(resolved: "Resolved") -> dict[str, Any]:
+    """The document of `truth --json`."""
+    return {
+        "world": msgspec.to_builtins(resolved.truth.world),
+        "keys": msgspec.to_builtins(resolved.keys),
+        "problems": resolved.problems,
+    }
+
 
 # Questions that are tried; `audit` tries all.
 SAMPLE = 120
