@@ -50,7 +50,7 @@ _PROVIDERS = {
     "runs.judging": "calibrate",
     "runs.verdicts": "check",
     "runs.why": "why",
-    "scorers.own": "scorer",
+    "scorers.user_scorers": "scorer",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from answerkey.model.fault import Fault, FaultRecord, Planted, decoded, plant
-from answerkey.observe.observed_target import same_tool
+from answerkey.observe.merging import same_tool
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_strict_json
 
 # Seconds after which a tool that hangs answers 504: longer than most clients wait.

@@ -16,7 +16,7 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.fault import FaultRecord
 from answerkey.model.reply import Message, Part, Reply, ToolCall, Usage
-from answerkey.observe.observed_target import (
+from answerkey.observe.merging import (
     Gap,
     MalformedError,
     Observation,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from answerkey.errors import MissingExtraError
-from answerkey.observe.observed_target import (
+from answerkey.observe.merging import (
     Event,
     Export,
     Gap,

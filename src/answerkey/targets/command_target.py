@@ -21,7 +21,7 @@ import msgspec
 from answerkey.config import Secrets, settings_hash
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.observed_target import child_environment
+from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, BaseTarget, TargetContext
 from answerkey.targets.conversations import PerConversation, Template, encode_body, values_of
 from answerkey.targets.resolve import Stopwatch, read_settings

@@ -18,7 +18,7 @@ import msgspec
 from answerkey.config import settings_hash
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.observed_target import child_environment
+from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.conversations import PerConversation
