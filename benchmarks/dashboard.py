@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 import uvicorn
 
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.options import Scoring
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage

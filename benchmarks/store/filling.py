@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
 
-from answerkey.model.feedback import ProductionReply
+from answerkey.model.judgement import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
 from answerkey.store.database import sql

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from answerkey.model.options import JudgeSettings, Options, Price, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
-    from answerkey.model.run import Run
+    from answerkey.model.run import Run, Summary
     from answerkey.model.scorecard import Score, Scorecard, Trial
-    from answerkey.model.summary import Summary
     from answerkey.runs.api import ab, evaluate, evaluate_async, faults, rescore, resume, score, score_replies
     from answerkey.runs.audit import audit
     from answerkey.runs.experiment import Experiment
@@ -41,9 +40,8 @@ _PROVIDERS = {
     "model.options": "JudgeSettings Options Price Scoring",
     "model.question": "ExpectedTool Question QuestionSet",
     "model.reply": "Evidence Failure Reply Source Timings ToolCall Usage",
-    "model.run": "Run",
+    "model.run": "Run Summary",
     "model.scorecard": "Score Scorecard Trial",
-    "model.summary": "Summary",
     "runs.api": "ab evaluate evaluate_async faults rescore resume score score_replies",
     "runs.audit": "audit",
     "runs.experiment": "Experiment",

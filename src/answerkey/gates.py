@@ -30,9 +30,8 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question
 from answerkey.model.question_totals import QuestionSlices
 from answerkey.model.reply import ERROR_KINDS, Usage
-from answerkey.model.run import GateResult, Run
+from answerkey.model.run import GateResult, Latency, Run, Slice, Summary
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, round_down
-from answerkey.model.summary import Latency, Slice, Summary
 
 # Known names that an error lists, at most.
 _NAMES_SHOWN = 12

@@ -7,8 +7,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gates import GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import Comparison, Measure, QuestionChange, Side, Unpaired
 from answerkey.model.options import Scoring
-from answerkey.model.run import GateResult, Run
-from answerkey.model.summary import Latency, Slice, Summary
+from answerkey.model.run import GateResult, Latency, Run, Slice, Summary
 from answerkey.report.wording import gate_words
 from answerkey.scorers.grader import make_grader
 from answerkey.stats.intervals import Interval

@@ -16,7 +16,7 @@ from answerkey.judge.calibration import (
     change_between,
     labels_from_file,
 )
-from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.judgement import Feedback, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.report.wording import judge_line

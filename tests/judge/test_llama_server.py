@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.judge.llama_server import find_weights, local_settings
+from answerkey.judge.client import find_weights, local_settings
 from answerkey.judge.session import Judge
 from answerkey.model.options import JudgeSettings
 

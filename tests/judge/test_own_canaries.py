@@ -7,7 +7,7 @@ import pytest
 
 import answerkey
 from answerkey.golden.wrong_replies import Mutant
-from answerkey.judge.own_canaries import make_wrong_replies, padded, signed, sum_up
+from answerkey.judge.session import make_wrong_replies, padded, signed, sum_up
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run

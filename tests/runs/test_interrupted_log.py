@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreAwayError
-from answerkey.model.summary import Summary
+from answerkey.model.run import Summary
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block
 from answerkey.runs.log_rows import LogPlan

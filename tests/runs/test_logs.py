@@ -14,8 +14,7 @@ import pytest
 
 from answerkey.errors import InputError, InterruptedRunError
 from answerkey.model.options import Scoring
-from answerkey.model.run import LoggedResults, Run
-from answerkey.model.summary import Summary
+from answerkey.model.run import LoggedResults, Run, Summary
 from answerkey.model.tally import Tally, summarise
 from answerkey.report.files import write_report
 from answerkey.runs.api import score_replies

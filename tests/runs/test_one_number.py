@@ -15,7 +15,7 @@ import pytest
 import answerkey as ak
 from answerkey.config import load_settings
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.model.feedback import ProductionReply
+from answerkey.model.judgement import ProductionReply
 from answerkey.runs.api import rescore, score_replies
 from answerkey.runs.log_rows import RowReader
 from answerkey.runs.logs import LogScoring

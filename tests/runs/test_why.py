@@ -11,9 +11,9 @@ from aiohttp import web
 
 import answerkey as ak
 from answerkey.config import Settings
+from answerkey.model.comparison import Cause, Group, cause_lines
 from answerkey.model.question import TruthSettings
 from answerkey.model.run import Run
-from answerkey.model.why import Cause, Group, cause_lines
 from answerkey.runs.causes import causes
 from answerkey.store import open_store
 from runs.planted_bot import PlantedBot, golden_set, make_database

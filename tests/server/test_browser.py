@@ -16,7 +16,7 @@ from playwright.sync_api import expect, sync_playwright
 import answerkey
 from answerkey.config import load_settings
 from answerkey.datasets.golden_sets import read_questions
-from answerkey.model.feedback import Feedback
+from answerkey.model.judgement import Feedback
 from answerkey.model.tally import summarise
 from answerkey.store import open_store
 from answerkey.store.database import now

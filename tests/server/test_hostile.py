@@ -7,7 +7,7 @@ import pytest
 
 import answerkey
 from answerkey.config import Settings
-from answerkey.model.feedback import Feedback
+from answerkey.model.judgement import Feedback
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from answerkey.config import Settings
-from answerkey.model.feedback import ProductionReply
+from answerkey.model.judgement import ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.runs.production import ProductionGrading
 from answerkey.server.app import create_app

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from answerkey.config import load_settings
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.options import Scoring
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, Trial

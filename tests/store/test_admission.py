@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.model.feedback import ProductionReply
+from answerkey.model.judgement import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from answerkey.errors import UsageError
-from answerkey.model.feedback import Feedback
+from answerkey.model.judgement import Feedback
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore
 from answerkey.store.maintenance import back_up, check_store, copy_store

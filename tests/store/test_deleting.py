@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now

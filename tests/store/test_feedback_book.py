@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.errors import UsageError
-from answerkey.model.feedback import Feedback, ProductionReply, ReplyKey, read_value
+from answerkey.model.judgement import Feedback, ProductionReply, ReplyKey, read_value
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now

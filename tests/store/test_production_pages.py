@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from answerkey.model.feedback import ProductionReply
+from answerkey.model.judgement import ProductionReply
 from answerkey.model.reply import Reply, Timings
 from answerkey.store import open_store, production
 from answerkey.store.database import all_of, in_list, sql

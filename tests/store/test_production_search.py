@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.model.feedback import ProductionReply
+from answerkey.model.judgement import ProductionReply
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.store import open_store
 from answerkey.store.database import Database

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.judgement import Feedback
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
 from answerkey.store import open_store

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from answerkey.errors import StoreError, UnknownNameError
-from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.judgement import Feedback, ReplyKey
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo

@@ -6,7 +6,7 @@ import numpy as np
 from simulated_shares import format_share
 
 from answerkey.golden.wrong_replies import Mutant
-from answerkey.judge.own_canaries import sum_up
+from answerkey.judge.session import sum_up
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 

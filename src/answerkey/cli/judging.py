@@ -29,7 +29,7 @@ from answerkey.config import load_settings
 from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
-    from answerkey.model.feedback import FeedbackStats
+    from answerkey.model.judgement import FeedbackStats
     from answerkey.store.sql import SqlStore
 
 
@@ -63,7 +63,7 @@ def add(
     Example:
       answerkey feedback add latest address down --comment "wrong street"
     """
-    from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
+    from answerkey.model.judgement import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
     from answerkey.store.feedback import FeedbackStore, new_id
     from answerkey.store.questions import find_reply_key
@@ -267,8 +267,8 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
       answerkey judge serve
       answerkey judge serve --model qwen2.5-7b-instruct.gguf --threads 8
     """
-    from answerkey.judge.llama_server import ADDRESS_PREFIX
-    from answerkey.judge.llama_server import serve as start
+    from answerkey.judge.client import ADDRESS_PREFIX
+    from answerkey.judge.client import serve as start
 
     _server, address = start(port=port, model=model, threads=threads)
     stop = threading.Event()

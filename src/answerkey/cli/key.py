@@ -195,7 +195,7 @@ def _twin(questions: Path | None, folder: Path) -> Answer:
     """Write a changed copy of the data, and golden.jsonl with the new values."""
     from answerkey.datasets.golden_sets import question_row
     from answerkey.runs.context import golden_set
-    from answerkey.truth.twin import make_twin
+    from answerkey.truth.resolve import make_twin
 
     if folder.exists():
         raise UsageError(f"--twin {folder}: exists already; name a new folder")

@@ -24,8 +24,7 @@ from answerkey.text.normalise import for_terminal, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from answerkey.model.run import RunInfo
-    from answerkey.model.summary import Summary
+    from answerkey.model.run import RunInfo, Summary
     from answerkey.store.feedback import ReviewItem, ReviewQueue
     from answerkey.store.sql import SqlStore
 

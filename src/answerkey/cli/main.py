@@ -61,7 +61,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Stress": {
         "faults": CommandEntry(
-            "answerkey.cli.stress:faults", "Break the chatbot's tools, and see what it makes of that."
+            "answerkey.cli.grade:faults", "Break the chatbot's tools, and see what it makes of that."
         ),
     },
     "Look": {
@@ -76,7 +76,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "judge": CommandEntry("answerkey.cli.judging:judge", "Calibrate and serve model judges."),
     },
     "Serve": {
-        "mcp": CommandEntry("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
+        "mcp": CommandEntry("answerkey.cli.serving:mcp", "Serve coding agents over MCP."),
         "users": CommandEntry("answerkey.cli.serving:users", "Manage dashboard users and keys of sites."),
         "store": CommandEntry("answerkey.cli.serving:store", "Check, back up and copy the store."),
     },

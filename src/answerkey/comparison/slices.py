@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from answerkey.model.comparison import WorseSlice
 from answerkey.model.question import UNCATEGORISED, Question, group_of
-from answerkey.model.why import WorseSlice
 from answerkey.stats.intervals import normal_cdf
 from answerkey.text.normalise import detect_language
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from answerkey.errors import InputError, UsageError
-from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
+from answerkey.model.judgement import COMMENT_LIMIT, Feedback, read_value
 from answerkey.model.reply import Json
 from answerkey.text.dates import read_moment
 from answerkey.transcripts.row_files import read_rows

@@ -15,8 +15,7 @@ import msgspec
 
 from answerkey.errors import InputError, UsageError
 from answerkey.judge.panel import JUDGE
-from answerkey.model.feedback import Feedback, read_value
-from answerkey.model.judgement import AgreementChange, LabelAgreement, RubricVersion
+from answerkey.model.judgement import AgreementChange, Feedback, LabelAgreement, RubricVersion, read_value
 from answerkey.model.question import group_of
 from answerkey.model.scorecard import Trial, passes, round_score
 from answerkey.stats.intervals import (

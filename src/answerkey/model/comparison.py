@@ -1,12 +1,352 @@
-"""Comparison: two runs paired by question — difference, interval, verdict, and what changed."""
+"""Comparison: two runs paired by question — difference, interval, verdict, and what changed and why.
 
+Lost and gained points come from stages, groups of one signature, and slices that are worse than the rest.
+"""
+
+from collections.abc import Sequence
+from math import floor
 from typing import Any, Literal
 
 import msgspec
 
 from answerkey.model.judgement import JudgeRecord
-from answerkey.model.why import Group
 from answerkey.stats.paired import Difference, Verdict
+
+# In the order in which they are looked at: the first that differs is the cause.
+Stage = Literal[
+    "key",
+    "truth",
+    "error",
+    "tools",
+    "arguments",
+    "tool_results",
+    "text",
+    "judge",
+    "noise",
+    "unobserved",
+]
+# What of a reply was missed.
+FactKind = Literal["", "number", "date", "text", "pattern", "declining", "answer", "forbidden", "score"]
+
+_MOST_FACTS = 4
+# What to switch on where a stage could not be seen.
+_OBSERVE = "return `tool_calls` with their results in the reply, or observe them with --proxy or --traces"
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why one reply lost points, in itself or against a better reply to the same question."""
+
+    stage: Stage
+    # The tool that was not called, or whose arguments or result the reply rests on.
+    tool: str = ""
+    # Tools that were called instead.
+    instead: tuple[str, ...] = ()
+    # Whether the tool must not be called.
+    unwanted: bool = False
+    # Kind of the error, and whether a tool had been called before it.
+    error: str = ""
+    after_tools: bool = False
+    # Of an HTTP error: its status.
+    status: str = ""
+    # Arguments that differ.
+    arguments: tuple[str, ...] = ()
+    # What the reply should say and does not, and of what kind that is.
+    facts: tuple[str, ...] = ()
+    kind: FactKind = ""
+    # What was not observed.
+    unseen: str = ""
+    # Whether there was a better reply to compare with.
+    compared: bool = False
+
+    @property
+    def signature(self) -> "Cause":
+        """The cause without what differs from question to question: the same for all questions of a group."""
+        return msgspec.structs.replace(
+            self,
+            # Which tool failed says more than what the chatbot made of it.
+            error="" if self.tool else self._error_family,
+            status="",
+            kind=self.kind if self.stage in ("text", "judge", "key", "truth") else "",
+            instead=(),
+            after_tools=False,
+            facts=(),
+        )
+
+    @property
+    def words(self) -> str:
+        """The cause in words, with what this reply misses.
+
+        >>> Cause(stage="text", facts=("3960",), kind="number", tool="books").words
+        'the reply does not say 3960, although books returned it'
+        """
+        listed = ", ".join(self.facts[:_MOST_FACTS]) + (" …" if len(self.facts) > _MOST_FACTS else "")
+        if self.stage == "text" and listed:
+            return f"the reply does not say {listed}" + (
+                f", although {self.tool} returned it" if self.tool else ""
+            )
+        words = self.signature.words_about("")
+        if self.stage == "error":
+            kind = self.error.replace("_", " ")
+            notes = ("" if self.status or kind in words else kind, "after tools had been called")
+            noted = ", ".join(filter(None, notes if self.after_tools else notes[:1]))
+            words += f" ({noted})" if noted else ""
+        if self.stage == "tools" and self.instead:
+            words += f"; {', '.join(self.instead)} was called"
+        if listed and self.stage in ("arguments", "tool_results"):
+            words += f" ({listed})"
+        elif listed and self.stage in ("key", "truth"):
+            words += f": {listed}"
+        return words
+
+    def words_about(self, category: str) -> str:
+        """A signature in words; `category` is that of most questions of its group, if they have one in common."""
+        tool = self.tool or "a tool"
+        about = f" for questions about {category.replace('_', ' ')}" if category else ""
+        match self.stage:
+            case "key":
+                return f"the expectations of the question were edited{about}"
+            case "truth":
+                return f"the value expected by the data changed{about}"
+            case "error":
+                return (f"{self.tool} failed" if self.tool else self.error) + about
+            case "tools":
+                called = "was called although it must not be" if self.unwanted else "was not called"
+                return f"{tool} {called}{about}"
+            case "arguments":
+                named = f" ({', '.join(self.arguments)})" if self.arguments else ""
+                return f"{tool} was called with other arguments{named}{about}, and its result lacks what was asked"
+            case "tool_results" if self.compared:
+                return f"{tool} returned something else for the same arguments{about}, which lacks what was asked"
+            case "tool_results":
+                return f"the result of {tool} lacks what was asked{about}"
+            case "text":
+                return f"{_TEXT_FAULTS[self.kind]}{about}{self._returned}"
+            case "judge":
+                return f"the judge or a scorer gave the same reply another score{about}"
+            case "noise":
+                return f"no cause: repeats of the same version differ as much{about}"
+            case "unobserved":
+                return f"{self.unseen} not observed{about}: {_OBSERVE}"
+
+    @property
+    def _error_family(self) -> str:
+        family = _ERROR_FAMILIES.get(self.error, self.error)
+        return f"the chatbot answered with HTTP {self.status}" if self.status else family
+
+    @property
+    def _returned(self) -> str:
+        if self.kind in ("declining", "answer", "forbidden", "score"):
+            return ""
+        return f", although {self.tool} returned it" if self.tool else ""
+
+
+# Kind of an error → what errors of this family have in common.
+_ERROR_FAMILIES = {
+    "connection": "the chatbot could not be reached",
+    "http": "the chatbot answered with an HTTP error",
+    "rate_limit": "the chatbot refused more requests (rate limit)",
+    **dict.fromkeys(("timeout", "memory", "exception"), "the chatbot crashed or timed out"),
+    "tool": "a tool failed",
+    **dict.fromkeys(("empty", "null"), "there was no reply"),
+    **dict.fromkeys(("error_text", "trace"), "the reply was an error message"),
+    "malformed": "the reply was malformed",
+    "truncated": "the reply broke off",
+}
+
+_TEXT_FAULTS: dict[FactKind, str] = {
+    "": "the reply does not say the answer",
+    "number": "the reply does not say the expected number",
+    "date": "the reply does not say the expected date",
+    "text": "the reply does not say the expected words",
+    "pattern": "the reply does not say the expected pattern",
+    "declining": "the reply does not decline although there is no answer",
+    "answer": "the reply does not say the reference answer",
+    "forbidden": "the reply says something forbidden",
+    "score": "the reply is another one, and another scorer took points off",
+}
+
+
+class PlainFact(msgspec.Struct, frozen=True):
+    """Something that both runs report, and whether it differs."""
+
+    name: str
+    base: str
+    candidate: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is another one in the candidate."""
+        return self.base != self.candidate
+
+
+class StagePoints(msgspec.Struct, frozen=True, kw_only=True):
+    """What one stage contributes to the difference of the score, in points of 100, with its interval over units."""
+
+    stage: Stage
+    questions: int
+    points: float
+    low: float
+    high: float
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions that lost points for the same reason."""
+
+    signature: Cause
+    # What the questions have in common: their category, if most are of one.
+    about: str
+    ids: tuple[str, ...]
+    # Points of the score that they cost (negative) or gained.
+    points: float
+    # One of them: its id, and the cause there.
+    example: str
+    because: str
+
+    @property
+    def words(self) -> str:
+        """In words, e.g. `query_database was not called for questions about payouts`."""
+        return self.signature.words_about(self.about)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The group as `why --json` prints it."""
+        return {
+            "signature": self.words,
+            "stage": self.signature.stage,
+            "facts": msgspec.to_builtins(self.signature),
+            "ids": list(self.ids),
+            "points": self.points,
+            "example": {"id": self.example, "because": self.because},
+        }
+
+
+class WorseSlice(msgspec.Struct, frozen=True, kw_only=True):
+    """Questions with a common field that are worse than the rest."""
+
+    # Field → value; one or two fields.
+    where: dict[str, str]
+    questions: int
+    # Mean of these minus mean of the rest, in score.
+    difference: float
+    # Corrected for all slices that were looked at.
+    p_value: float
+
+
+class CaseSide(msgspec.Struct, frozen=True, kw_only=True):
+    """What a version did with a question: its typical trial."""
+
+    score: float | None
+    trials: int
+    reply: str
+    error: str
+    # One for each call: name, arguments, and the digest of its result; null: not seen.
+    tool_calls: tuple["CallFacts", ...]
+
+
+class CallFacts(msgspec.Struct, frozen=True):
+    """A tool call, with its result as a digest."""
+
+    name: str
+    arguments: Any
+    result_digest: str | None
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A question whose score changed, and where the change comes from."""
+
+    id: str
+    category: str
+    stage: Stage
+    because: str
+    # Candidate minus base.
+    difference: float
+    base: CaseSide
+    candidate: CaseSide
+
+
+class Causes(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run lost points: groups with their costs, largest first, and slices worse than the rest."""
+
+    # Points of 100 that the score is below 1.
+    lost: float
+    # Questions that lost points.
+    questions: int
+    groups: tuple[Group, ...]
+    slices: tuple[WorseSlice, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `why RUN --json`."""
+        return {
+            "lost": self.lost,
+            "questions": self.questions,
+            "groups": [group.to_dict() for group in self.groups],
+            "slices": msgspec.to_builtins(self.slices),
+        }
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the difference of two runs comes from."""
+
+    facts: tuple[PlainFact, ...]
+    # As in `compare --json`.
+    difference: dict[str, Any]
+    stages: tuple[StagePoints, ...]
+    # Losses by cause, the largest first, then gains.
+    groups: tuple[Group, ...]
+    slices: tuple[WorseSlice, ...]
+    cases: tuple[Case, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def losses(self) -> tuple[Group, ...]:
+        """The groups that cost points, noise left out."""
+        return _losses(self.groups)
+
+    @property
+    def lost(self) -> float:
+        """All lost points, as a positive number."""
+        return -sum(group.points for group in self.groups if group.points < 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `why --json`."""
+        return {
+            "facts": [{**msgspec.structs.asdict(fact), "differs": fact.differs} for fact in self.facts],
+            "difference": self.difference,
+            "stages": msgspec.to_builtins(self.stages),
+            "groups": [group.to_dict() for group in self.groups],
+            "slices": msgspec.to_builtins(self.slices),
+            "cases": msgspec.to_builtins(self.cases),
+            "notes": list(self.notes),
+        }
+
+
+def _losses(groups: Sequence[Group]) -> tuple[Group, ...]:
+    return tuple(group for group in groups if group.points < 0 and group.signature.stage != "noise")
+
+
+def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str]:
+    """The largest causes of lost points, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about …`."""
+    losses = _losses(groups)
+    # One more cause takes no more room than saying that there is one.
+    listed = losses if len(losses) <= most + 1 else losses[:most]
+    words, costs = [group.words for group in listed], [-group.points for group in listed]
+    if others := losses[len(listed) :]:
+        words.append(f"{len(others)} other causes")
+        costs.append(-sum(group.points for group in others))
+    shown = zip(_rounded(costs), words, strict=True)
+    return [f"{cost:.1f} of {lost:.1f} lost points: {cause}" for cost, cause in shown]
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Values with one decimal whose sum is the rounded sum: those cut by most are rounded up.
+
+    >>> _rounded([8.05, 8.05, 7.95])
+    [8.1, 8.0, 7.9]
+    """
+    tenths = [floor(10 * value + 1e-6) for value in values]
+    by_remainder = sorted(range(len(values)), key=lambda index: tenths[index] - 10 * values[index])
+    for index in by_remainder[: round(10 * sum(values)) - sum(tenths)]:
+        tenths[index] += 1
+    return [count / 10 for count in tenths]
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from answerkey.model.question_totals import (
 )
 from answerkey.model.reasons import reason
 from answerkey.model.reply import Reply, Usage
+from answerkey.model.run import Cost, Latency, Slice, SlowQuestion, Summary, SuspectedReply
 from answerkey.model.scorecard import (
     PASS_MARK,
     Scorecard,
@@ -44,7 +45,6 @@ from answerkey.model.scorecard import (
     passes,
     round_score,
 )
-from answerkey.model.summary import Cost, Latency, Slice, SlowQuestion, Summary, SuspectedReply
 from answerkey.stats.durations import Durations
 from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean, to_fixed_point
 

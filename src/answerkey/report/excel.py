@@ -14,9 +14,8 @@ from xlsxwriter.exceptions import FileCreateError
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
-from answerkey.model.run import Run
+from answerkey.model.run import Latency, Run, Slice
 from answerkey.model.scorecard import letter_grade, round_score
-from answerkey.model.summary import Latency, Slice
 from answerkey.report.row_files import flat_columns, flat_row
 from answerkey.report.sheets import comparison_sheet, trend_table
 from answerkey.report.view import worst_first

@@ -14,8 +14,7 @@ from answerkey.comparison.columns import Columns, columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
-from answerkey.model.run import Run
-from answerkey.model.summary import Latency
+from answerkey.model.run import Latency, Run
 from answerkey.report.charts import Chart, trend_charts, trend_point
 from answerkey.report.detail import Limits
 from answerkey.report.files import atomic_file

@@ -10,10 +10,8 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from answerkey.model.comparison import Comparison
-from answerkey.model.run import GateResult, Run
-from answerkey.model.summary import Latency, Summary
-from answerkey.model.why import cause_lines
+from answerkey.model.comparison import Comparison, cause_lines
+from answerkey.model.run import GateResult, Latency, Run, Summary
 from answerkey.report.sheets import (
     changes_table,
     comparison_sheet,

@@ -15,9 +15,9 @@ import msgspec
 
 from answerkey.config import NoticeEvent, NotifySettings, Secrets, SmtpSettings
 from answerkey.errors import ConfigError
-from answerkey.model.feedback import FeedbackStats
+from answerkey.model.comparison import cause_lines
+from answerkey.model.judgement import FeedbackStats
 from answerkey.model.run import GateResult, Run
-from answerkey.model.why import cause_lines
 from answerkey.report.wording import comparison_headline, gate_words, percent, score_text
 from answerkey.text.normalise import for_terminal, one_line
 

@@ -10,9 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import Latency, Run, RunInfo, Slice, Summary
 from answerkey.model.scorecard import Trial, letter_grade
-from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
 from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.report.wording import (

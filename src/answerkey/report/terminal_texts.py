@@ -13,13 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from answerkey.model.comparison import Comparison, Measure, QuestionChange
+from answerkey.model.comparison import Comparison, Measure, QuestionChange, cause_lines
 from answerkey.model.judgement import JudgeRecord, LabelAgreement, RubricRecord, RubricVersion
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.model.why import cause_lines
 from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import add_row, emit, make_console, plain_table, print_trial
 from answerkey.report.wording import (

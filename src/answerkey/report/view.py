@@ -8,10 +8,21 @@ from typing import NamedTuple
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
+from answerkey.model.comparison import cause_lines
+from answerkey.model.run import (
+    BAD_ROW,
+    GateResult,
+    Latency,
+    LoggedResults,
+    QuestionFigures,
+    QuestionRow,
+    Run,
+    RunInfo,
+    Slice,
+    StreamedResults,
+    Summary,
+)
 from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
-from answerkey.model.summary import BAD_ROW, Latency, QuestionFigures, QuestionRow, Slice, Summary
-from answerkey.model.why import cause_lines
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
     count,

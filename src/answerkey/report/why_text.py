@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from answerkey.model.question import QuestionSet
-from answerkey.model.reply import JsonObject
-from answerkey.model.why import (
+from answerkey.model.comparison import (
     Case,
     Causes,
     Group,
@@ -15,6 +13,8 @@ from answerkey.model.why import (
     Why,
     WorseSlice,
 )
+from answerkey.model.question import QuestionSet
+from answerkey.model.reply import JsonObject
 from answerkey.report.sheets import Sheet, SheetTable
 from answerkey.report.wording import ScoreWords, count, first_names, p_text, percent, points_text, score_text
 from answerkey.text.normalise import one_line

@@ -42,9 +42,8 @@ from answerkey.model.question import (
 )
 from answerkey.model.reasons import details
 from answerkey.model.reply import JsonObject, Reply
-from answerkey.model.run import GateResult, Run
+from answerkey.model.run import GateResult, KeyFloor, KeyQuality, KeyStrength, Run
 from answerkey.model.scorecard import Scorecard, Trial, round_score
-from answerkey.model.summary import KeyFloor, KeyQuality, KeyStrength
 from answerkey.runs.context import QuestionsLike, golden_set
 from answerkey.runs.key import with_truth
 from answerkey.scorers.grader import Grader, make_grader

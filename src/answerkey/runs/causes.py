@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from answerkey.match.keywords import find_keywords, is_number
+from answerkey.model.comparison import Cause, Causes, FactKind, Group, Stage
 from answerkey.model.question import (
     UNCATEGORISED,
     DateExpectation,
@@ -33,7 +34,6 @@ from answerkey.model.scorecard import (
     mean_score,
     round_score,
 )
-from answerkey.model.why import Cause, Causes, FactKind, Group, Stage
 from answerkey.stats.intervals import FaultRates
 from answerkey.text.normalise import MatchMode
 

@@ -34,7 +34,7 @@ from answerkey.golden.similar import (
     question_words,
     years,
 )
-from answerkey.model.feedback import POSITIVE, read_value
+from answerkey.model.judgement import POSITIVE, read_value
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject, Link, Reply
 from answerkey.model.scorecard import Trial

@@ -13,9 +13,8 @@ from answerkey.config import Settings
 from answerkey.errors import TruthError
 from answerkey.model.options import GroundedSettings, Scoring
 from answerkey.model.question import ComputedExpectation, QuestionSet, RunTruth
-from answerkey.model.run import RunInfo
+from answerkey.model.run import KeyQuality, RunInfo, Summary
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
-from answerkey.model.summary import KeyQuality, Summary
 from answerkey.scorers.grader import make_grader
 
 if TYPE_CHECKING:

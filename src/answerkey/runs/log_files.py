@@ -15,7 +15,7 @@ from zlib import adler32, crc32
 import msgspec
 
 from answerkey.errors import BinaryFileError, InputError, UsageError
-from answerkey.model.summary import BAD_ROW
+from answerkey.model.run import BAD_ROW
 from answerkey.transcripts.files import (
     STANDARD_INPUT,
     database_url,

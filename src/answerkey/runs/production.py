@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.runs.context import golden_set
 from answerkey.runs.key import with_truth

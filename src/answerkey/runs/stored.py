@@ -12,9 +12,8 @@ from answerkey.errors import StoreMissingError, UnknownNameError, UsageError
 from answerkey.model.judgement import MIN_PANEL_AGREEMENT, JudgeRecord
 from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import BAD_ROW, Run, RunInfo, Summary
 from answerkey.model.scorecard import Trial, round_down, shown_score
-from answerkey.model.summary import BAD_ROW, Summary
 from answerkey.stats.intervals import dominant_unit
 from answerkey.store import open_store
 from answerkey.text.dates import local_time

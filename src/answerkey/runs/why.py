@@ -9,21 +9,21 @@ from answerkey.comparison.columns import Columns, columns_from_run
 from answerkey.comparison.run_comparison import Pairing, compare_runs, joint_units, pair
 from answerkey.comparison.slices import Floats, find_slices
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison
-from answerkey.model.question import Question
-from answerkey.model.reply import result_digest
-from answerkey.model.run import LoggedResults, Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import Trial, mean_score
-from answerkey.model.why import (
+from answerkey.model.comparison import (
     CallFacts,
     Case,
     CaseSide,
     Cause,
+    Comparison,
     PlainFact,
     Stage,
     StagePoints,
     Why,
 )
+from answerkey.model.question import Question
+from answerkey.model.reply import result_digest
+from answerkey.model.run import LoggedResults, Run, RunInfo, StreamedResults
+from answerkey.model.scorecard import Trial, mean_score
 from answerkey.runs.causes import Grouping, cause_of_change, slim_question
 from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference

@@ -15,6 +15,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reasons import details
 from answerkey.model.reply import HARNESS_PROBLEMS, ErrorKind, Failure, HarnessProblem, Reply
+from answerkey.model.run import Summary
 from answerkey.model.scorecard import (
     UNNUMBERED,
     ErrorFacts,
@@ -30,7 +31,6 @@ from answerkey.model.scorecard import (
     total,
     unscored_card,
 )
-from answerkey.model.summary import Summary
 from answerkey.plugins import ScorerRegistry
 from answerkey.protocols import BaseScorer, Direction, Scorer
 from answerkey.scorers.components import Abstention, ErrorHandling, ResponseQuality

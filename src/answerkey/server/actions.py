@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.fault import FAULT_KINDS
-from answerkey.model.feedback import Feedback
+from answerkey.model.judgement import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
 from answerkey.server.golden_file import LONGEST, GoldenForm, GoldenLine, Trial

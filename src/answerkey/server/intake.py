@@ -11,7 +11,7 @@ import msgspec
 from answerkey.datasets.feedback_files import Scale, plain_feedback
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UsageError
-from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
+from answerkey.model.judgement import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.observe.merging import Unread, join_observations
 from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver

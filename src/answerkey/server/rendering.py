@@ -21,10 +21,9 @@ from answerkey.comparison.columns import Columns, columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
 from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.errors import AnswerkeyError, UnknownNameError, UsageError
-from answerkey.model.comparison import Comparison
-from answerkey.model.feedback import FeedbackStats
+from answerkey.model.comparison import Causes, Comparison
+from answerkey.model.judgement import FeedbackStats
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.why import Causes
 from answerkey.report.markup import compact_css, make_environment, report_asset
 from answerkey.runs.causes import causes
 from answerkey.runs.stored import load_stored_run

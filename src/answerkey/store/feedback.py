@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ProductionReply, ReplyKey
-from answerkey.model.judgement import Answer, Spent
+from answerkey.model.judgement import (
+    POSITIVE,
+    Answer,
+    Feedback,
+    FeedbackSource,
+    ProductionReply,
+    ReplyKey,
+    Spent,
+)
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import highest_score, lowest_score

@@ -10,8 +10,7 @@ import msgspec
 
 from answerkey.errors import StoreError, UnknownNameError, UsageError
 from answerkey.model.question import Question
-from answerkey.model.run import RunInfo
-from answerkey.model.summary import Summary
+from answerkey.model.run import RunInfo, Summary
 from answerkey.store import open_store
 from answerkey.store.database import BATCH, Connection, Database, Row, in_list, sql
 from answerkey.store.production import add_up_all, recounted

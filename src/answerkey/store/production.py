@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.feedback import (
+from answerkey.model.judgement import (
     POSITIVE,
     Agreement,
     CategoryFeedback,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.feedback import POSITIVE
+from answerkey.model.judgement import POSITIVE
 from answerkey.stats.durations import percentiles
 from answerkey.stats.intervals import Interval, interval_of_moments, wilson_interval
 from answerkey.store.database import Sql, sql

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.feedback import ReplyKey
-from answerkey.model.run import RunInfo
+from answerkey.model.judgement import ReplyKey
+from answerkey.model.run import QuestionRow, RunInfo
 from answerkey.model.scorecard import (
     GRADE_BOUNDS,
     Scorecard,
@@ -20,7 +20,6 @@ from answerkey.model.scorecard import (
     passes,
     round_score,
 )
-from answerkey.model.summary import QuestionRow
 from answerkey.store.database import Connection, Database, Row, Sql, all_of, any_of, in_list, join_sql, sql
 from answerkey.store.run_rows import of_run, read_measures, read_run_info, unpack_values
 from answerkey.store.sql import SqlStore, read_result, select_results

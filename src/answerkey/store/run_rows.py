@@ -16,9 +16,8 @@ import msgspec
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
-from answerkey.model.run import RunInfo
+from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
-from answerkey.model.summary import Summary
 from answerkey.store.database import Connection, Database, Sql, in_list, sql
 from answerkey.store.schema import TABLES, insert
 

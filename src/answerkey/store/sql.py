@@ -10,9 +10,8 @@ import msgspec
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo, StreamedResults
+from answerkey.model.run import Latency, Run, RunInfo, StreamedResults, Summary
 from answerkey.model.scorecard import RowOrigin, ScoreBatch, Trial, letter_grade, round_score
-from answerkey.model.summary import Latency, Summary
 from answerkey.model.tally import summarise, summarise_log
 from answerkey.stats.intervals import Interval
 from answerkey.store.database import (

@@ -8,13 +8,10 @@ import msgspec
 
 from answerkey.comparison.run_ranking import Ranking
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison
-from answerkey.model.run import RunInfo
+from answerkey.model.comparison import Comparison, Group
+from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import letter_grade
-from answerkey.model.summary import Summary
-from answerkey.model.why import Group
-from answerkey.report.measures import MeasureTable, measure_tables
-from answerkey.report.sheets import Sheet, ranking_sheet
+from answerkey.report.sheets import MeasureTable, Sheet, measure_tables, ranking_sheet
 from answerkey.report.tables import Table
 from answerkey.report.wording import changes_between, score_percent, tone_of
 from answerkey.server.rendering import explained_stored, rank_stored

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.judgement import Feedback, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo

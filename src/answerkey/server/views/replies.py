@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.feedback import COMMENT_LIMIT, Feedback, FeedbackStats, ProductionReply
+from answerkey.model.judgement import COMMENT_LIMIT, Feedback, FeedbackStats, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.report.charts import Chart, Line, Moment, bar_chart, line_chart

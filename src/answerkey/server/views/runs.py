@@ -8,10 +8,9 @@ from urllib.parse import quote
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.comparison import WorseSlice
+from answerkey.model.run import Run, RunInfo, Slice, Summary
 from answerkey.model.scorecard import letter_grade, round_score
-from answerkey.model.summary import Slice, Summary
-from answerkey.model.why import WorseSlice
 from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
 from answerkey.report.sheets import Sheet
 from answerkey.report.tables import Table

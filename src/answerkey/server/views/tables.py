@@ -10,10 +10,10 @@ from urllib.parse import quote
 import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.comparison import Group
+from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
-from answerkey.model.why import Group
 from answerkey.report.detail import Loss
 from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
