@@ -1,6 +1,9 @@
 """Golden questions edited on the dashboard: exactly one line changes, nobody is overwritten, and the effect is seen before."""
 
 import json
+import re
+import sqlite3
+from contextlib import closing
 from urllib.parse import urlencode
 
 import pytest
@@ -217,7 +220,7 @@ def test_computed_values_are_shown_as_the_newest_run_computed_them(tmp_path, mon
     path = str(tmp_path / "s.db")
 
     def shown(client, **changed):
-        page = post(client, action="try", text=json.dumps(row | changed), line="1").text
+        page = post(client, action="try", text=json.dumps(row | changed), **opened(client, "id=q0")).text
         return page.partition("Computed from the data</h2>")[2].partition("</table>")[0]
 
     with serving(lambda: open_store(path), load_settings(), allow_run=True) as client:
@@ -225,8 +228,150 @@ def test_computed_values_are_shown_as_the_newest_run_computed_them(tmp_path, mon
         assert "<b><bdi>teal</bdi></b>" in whole
         assert "<b><bdi>4.50</bdi></b>" in whole
         assert whole.count("<bdi>night</bdi>") == 2
-        # Another expression has no value yet, and none is looked up for a browser.
+        # Another expression has no value yet.
         edited = shown(client, expected_keywords=[{"fact": "colour"}, {"fact": "weight"}])
         assert "<b><bdi>teal</bdi></b>" in edited
         assert edited.count("not computed yet") == 1
         assert shown(client, expected_keywords=["teal"]) == ""
+
+
+YAML = """\
+# The golden set
+- id: q0  # first
+  question: "What is fact 0 of the property file?"
+  expected_keywords: [fact0, 'Montrose']
+
+# about q1
+- id: q1
+  question: Café?
+"""
+
+
+def test_a_question_of_a_yaml_file_is_edited_as_its_author_wrote_it(tmp_path):
+    path, file = str(tmp_path / "s.db"), tmp_path / "golden.yaml"
+    file.write_text(YAML, "utf-8")
+    with open_store(path) as store:
+        add_run(store, "r1", questions=golden(6))
+    with serving(lambda: open_store(path), Settings(), questions=str(file), allow_run=True) as client:
+        assert 'href="/golden?id=q0"' in client.get("/runs/r1/questions/q0").text
+        page = client.get("/golden?id=q0").text
+        assert "The question as YAML" in page
+        assert "id: q0  # first" in page
+        place = opened(client, "id=q0")
+        text = 'id: q0  # first\r\nquestion: "What is fact 0 of the property file?"\r\nexpected_keywords: [zebra]'
+        tried = post(client, action="try", text=text, **place).text
+        assert "+  expected_keywords: [zebra]" in tried
+        assert "60%" in tried.partition("Stored replies, scored again")[2]
+        assert file.read_text("utf-8") == YAML
+        assert post(client, action="save", text=text, **place).status == 303
+        assert file.read_text("utf-8") == YAML.replace("[fact0, 'Montrose']", "[zebra]")
+        # Another editor was faster.
+        refused = post(client, action="save", text=text.replace("zebra", "ant"), **place)
+        assert (refused.status, "changed since you opened it" in refused.text) == (409, True)
+        wrong = post(client, action="try", text="id: q1\n  question: x", **opened(client, "id=q1")).text
+        assert "line 2: the line does not fit" in wrong.lower()
+        assert (
+            client.post("/api/replies", {"question": "New?", "answer": "x", "response_id": "n"}).status == 201
+        )
+        assert "question: New?" in client.get("/golden?reply=n").text
+        assert post(client, action="save", text="id: n\nquestion: New?", line="0").status == 303
+    assert file.read_text("utf-8") == YAML.replace("[fact0, 'Montrose']", "[zebra]") + (
+        "\n- id: n\n  question: New?\n"
+    )
+
+
+def test_a_table_is_not_edited_and_pages_do_not_lead_there(tmp_path):
+    path, file = str(tmp_path / "s.db"), tmp_path / "golden.csv"
+    file.write_text("id,question\nq0,Is it?\n")
+    with open_store(path) as store:
+        add_run(store, "r1", questions=golden(2))
+    with serving(lambda: open_store(path), Settings(), questions=str(file), allow_run=True) as client:
+        assert "/golden?id" not in client.get("/runs/r1/questions/q0").text
+        answer = client.get("/golden?id=q0")
+        assert (answer.status, "answerkey export jsonl golden.csv" in answer.text) == (400, True)
+    assert file.read_text() == "id,question\nq0,Is it?\n"
+
+
+@pytest.fixture
+def with_truth(tmp_path, monkeypatch):
+    """A run whose expectations were computed from a database, and the database changed since."""
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("books.db")) as books:
+        books.execute("CREATE TABLE rent (unit TEXT, amount REAL)")
+        books.execute("INSERT INTO rent VALUES ('A', 1200), ('B', 900)")
+        books.commit()
+    (tmp_path / "bot.py").write_text('def bot(question):\n    return {"answer": "It is 1,200, or 900."}\n')
+    row = {
+        "id": "q0",
+        "question": "How much?",
+        "unit": "A",
+        "expected_keywords": [{"sql": "SELECT amount FROM rent WHERE unit = :unit"}, "blue"],
+    }
+    (tmp_path / "golden.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "answerkey.toml").write_text(
+        'questions = "golden.jsonl"\ntarget = "bot.py:bot"\n[truth.books]\nurl = "sqlite:///books.db"\n'
+    )
+    assert run_command(["run", "--store", "s.db", "--name", "night"]) == 0
+    with closing(sqlite3.connect("books.db")) as books:
+        books.execute("UPDATE rent SET amount = 7 WHERE unit = 'A'")
+        books.commit()
+    return row
+
+
+def tried(client, row):
+    page = post(client, action="try", text=json.dumps(row), **opened(client, "id=q0")).text
+    computed = page.partition("Computed from the data</h2>")[2].partition("</table>")[0]
+    return computed, page.partition("Stored replies, scored again</h2>")[2].partition("Patch</h2>")[0]
+
+
+def test_replies_are_scored_again_with_the_values_that_their_run_computed(with_truth):
+    with serving(lambda: open_store("s.db"), load_settings()) as client:
+        computed, scores = tried(
+            client, with_truth | {"expected_keywords": with_truth["expected_keywords"][:1]}
+        )
+        assert "1200" in computed
+        # 1,200 is what the run expected; today it would be 7.
+        assert re.findall(r'<td class="num">(?:<b>)?([\d.]+%)', scores) == ["80%", "100%"]
+        assert "not scored" not in scores.lower()
+
+
+def test_what_the_form_changed_is_computed_only_for_those_who_may_start_runs(with_truth):
+    other_field = with_truth | {"unit": "B"}
+    other_query = with_truth | {"expected_keywords": [{"sql": "SELECT 900"}]}
+    for row in (other_field, other_query):
+        with serving(lambda: open_store("s.db"), load_settings()) as client:
+            computed, scores = tried(client, row)
+            assert "not computed yet" in computed
+            assert "1 of 1 runs not scored" in scores
+            assert "--allow-run" in scores
+        with serving(lambda: open_store("s.db"), load_settings(), allow_run=True) as client:
+            computed, scores = tried(client, row)
+            assert "900" in computed
+            assert "computed now" in computed
+            assert "What you changed was computed now" in scores
+            assert "%" in scores
+    broken = with_truth | {"expected_keywords": [{"sql": "DELETE FROM rent"}]}
+    with serving(lambda: open_store("s.db"), load_settings(), allow_run=True) as client:
+        assert "1 of 1 runs not scored" in tried(client, broken)[1]
+    with closing(sqlite3.connect("books.db")) as books:
+        assert books.execute("SELECT COUNT(*) FROM rent").fetchone() == (2,)
+
+
+def test_a_function_that_a_visitor_names_is_not_called(tmp_path):
+    path, file = str(tmp_path / "s.db"), tmp_path / "golden.jsonl"
+    (tmp_path / "evil.py").write_text(
+        f"import pathlib\npathlib.Path({str(tmp_path / 'called')!r}).touch()\n"
+        "def check(question, reply):\n    return True\n"
+    )
+    plain = {"id": "q0", "question": "What is fact 0 of the property file?"}
+    row = plain | {"checks": [{"python": f"{tmp_path / 'evil.py'}:check"}]}
+    file.write_text(json.dumps(plain) + "\n")
+    with open_store(path) as store:
+        add_run(store, "r1", questions=golden(2))
+    with serving(lambda: open_store(path), questions=str(file)) as client:
+        assert "Not scored: the function" in tried(client, row)[1]
+        assert not (tmp_path / "called").exists()
+        # The golden set names it already: every run calls it.
+        file.write_text(json.dumps(row) + "\n")
+        assert "%" in tried(client, row | {"category": "new"})[1]
+        assert (tmp_path / "called").exists()

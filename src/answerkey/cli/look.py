@@ -453,6 +453,7 @@ _DRAFT_WIDTH = 110
 
 def _review_drafts(path: Path, questions: Path | None, author: str, *, only_list: bool) -> Answer:
     """Show the drafts of a file; accepted and rejected ones leave it."""
+    from answerkey.transcripts.editable_rows import EDITABLE
     from answerkey.transcripts.row_files import read_rows
 
     settings = load_settings()
@@ -468,9 +469,10 @@ def _review_drafts(path: Path, questions: Path | None, author: str, *, only_list
             return
         if golden_path is None:
             raise UsageError("add --questions FILE: the golden set that accepted cases are added to")
-        if golden_path.suffix.lower() not in (".jsonl", ".ndjson"):
+        if golden_path.suffix.lower() not in EDITABLE:
             raise UsageError(
-                f"{golden_path}: cases are added to a .jsonl file; write one with: answerkey export jsonl {golden_path}"
+                f"{golden_path}: cases are added to a {', '.join(EDITABLE)} file; "
+                f"write one with: answerkey export jsonl {golden_path}"
             )
         with single_keys():
             _Review(path, drafts, golden_path, settings, author).run()

@@ -126,7 +126,7 @@ def _parse_rows(
         # Formats without lines count their rows.
         where = "" if line is not None else f"question {number}: "
         try:
-            row = _with_functions(row, functions) if functions else row
+            row = with_functions(row, functions) if functions else row
             question = parse_question(row, line=line, registry=registry)
         except RowError as error:
             if row and "question" not in row and "turns" not in row:
@@ -152,7 +152,7 @@ def _parse_rows(
     return questions
 
 
-def _with_functions(row: JsonObject, functions: RowFunctions) -> JsonObject:
+def with_functions(row: JsonObject, functions: RowFunctions) -> JsonObject:
     """A row whose own fields name a function, with that function as an essential expectation."""
     for source, fields in functions.items():
         name = row.get(fields.function)

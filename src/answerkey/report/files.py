@@ -2,13 +2,11 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from os.path import samestat
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
@@ -113,13 +111,13 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def append_row(path: Path, row: Mapping[str, Any]) -> None:
-    """Append a row to a JSON Lines file, which is replaced as a whole."""
-    with _clear_errors(path):
-        before = path.read_bytes() if path.exists() else b""
+def append_row(path: Path, row: dict[str, Any]) -> None:
+    """Append a row to a golden set, which is replaced as a whole; the rows before it stay as they are written."""
+    from answerkey.transcripts.editable_rows import EditableRows  # few commands edit a golden set
+
+    rows = EditableRows.read(path) if path.exists() else EditableRows("", path)
     with atomic_file(path) as file:
-        file.write(before + (b"\n" if before and not before.endswith(b"\n") else b""))
-        file.write(msgspec.json.encode(row) + b"\n")
+        file.write(rows.append(rows.encode(row)).text.encode())
 
 
 @contextmanager

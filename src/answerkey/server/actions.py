@@ -309,9 +309,9 @@ def _show_golden(request: Request, body: None) -> Response:
         )
         case = golden_case(_store(request), query.reply, form)
         line = known or GoldenLine(0, "", "")
-        text = line.text or msgspec.json.encode(case).decode()
+        text = line.text or golden.encode(msgspec.to_builtins(case))
     elif query.draft is not None:
-        text = msgspec.json.format(msgspec.json.encode(golden.draft(query.draft).row), indent=2).decode()
+        text = golden.encode(golden.draft(query.draft).row)
         return _golden_page(request, GoldenLine(0, "", ""), text, draft=query.draft)
     elif request.app.state.settings.drafts is not None:
         return HTMLResponse(render("drafts.html.j2", request.scope, drafts=golden.drafts()))
@@ -345,19 +345,20 @@ def _golden_page(
         saved=saved,
         draft=request.app.state.golden.draft(draft) if draft else None,
         file="" if path is None else path.name,
+        format=request.app.state.golden.format,
     )
     return HTMLResponse(page)
 
 
 def _change_golden(request: Request, body: GoldenForm) -> Response:
-    golden = request.app.state.golden
+    golden, who = request.app.state.golden, request.scope["state"]["who"]
+    may_save = request.app.state.settings.allow_run and who.role == "admin"
     if body.action == "try":
-        trial = golden.attempt(_store(request), body)
+        trial = golden.attempt(_store(request), body, may_compute=may_save)
         return _golden_page(
             request, GoldenLine(body.line, "", body.digest), body.text, trial=trial, draft=body.draft
         )
-    who = request.scope["state"]["who"]
-    if not request.app.state.settings.allow_run or who.role != "admin":
+    if not may_save:
         message = "only admins of a server that was started with --allow-run may save to the golden set"
         return refuse(request.scope, 403, "not_allowed", message)
     if body.action == "reject":

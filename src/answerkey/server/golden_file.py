@@ -1,10 +1,8 @@
-"""Editing the configured golden set, line by line: nothing else in the file changes, and no other editor is overwritten."""
+"""Editing the configured golden set by question: nothing else in the file changes, and no other editor is overwritten."""
 
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
-from difflib import unified_diff
-from io import StringIO
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Literal
@@ -12,10 +10,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.datasets.golden_sets import parse_question
-from answerkey.errors import UnknownNameError, UsageError
+from answerkey.datasets.golden_sets import parse_question, with_functions
+from answerkey.errors import AnswerkeyError, UnknownNameError, UsageError
 from answerkey.golden.lint import Finding, lint_questions
-from answerkey.model.question import ComputedExpectation, Question, QuestionSet
+from answerkey.model.question import Check, ComputedExpectation, Question, QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.model.scorecard import mean_score
 from answerkey.report.files import atomic_file
@@ -24,14 +22,15 @@ from answerkey.runs.production import same_question
 from answerkey.scorers.grader import make_grader
 from answerkey.store.questions import question_history
 from answerkey.store.sql import SqlStore
-from answerkey.transcripts.json_values import as_list, decode_strict_json
-from answerkey.transcripts.row_files import read_rows
+from answerkey.transcripts.editable_rows import EDITABLE, EditableRow, EditableRows
+from answerkey.transcripts.json_values import as_list
+from answerkey.transcripts.row_files import FieldMap, read_rows
+from answerkey.truth.resolve import StoredValues, resolve, with_stored_values
 
 # Characters of a question that can be edited in a browser.
 LONGEST = 200_000
 # Runs whose replies are scored again.
 _RUNS = 10
-_COMPUTED = ('"sql"', '"fact"', '"python"')
 
 
 class ChangedFileError(UsageError):
@@ -39,7 +38,7 @@ class ChangedFileError(UsageError):
 
 
 class GoldenForm(msgspec.Struct, frozen=True, kw_only=True):
-    """An edited line; `line` and `digest` say which one, 0 for a new one."""
+    """An edited question; `line` and `digest` say which one, 0 for a new one."""
 
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     line: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -50,7 +49,7 @@ class GoldenForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GoldenLine(msgspec.Struct, frozen=True):
-    """A line of the file; 0 and an empty digest for a new one."""
+    """A question of the file as its author wrote it, and where it begins; 0 and an empty digest for a new one."""
 
     number: int
     text: str
@@ -93,7 +92,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Rescored(msgspec.Struct, frozen=True):
-    """The stored replies of a run to a question, scored as stored and by the edited question."""
+    """The stored replies of a run to a question, scored without the edit and with it."""
 
     run_id: str
     run_name: str
@@ -102,7 +101,7 @@ class Rescored(msgspec.Struct, frozen=True):
 
 
 class KnownValue(msgspec.Struct, frozen=True):
-    """The value that the newest run computed for an expectation, if it has computed just this one."""
+    """The value of a computed expectation: of the newest run, or computed now (without a run); None: not known."""
 
     expression: str
     value: str | None
@@ -118,13 +117,13 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     rescored: tuple[Rescored, ...] = ()
     # What is computed from the data.
     truth: tuple[KnownValue, ...] = ()
-    # Why nothing was scored again.
-    note: str = ""
+    # Why replies were not scored again, or what to know of their scores.
+    notes: tuple[str, ...] = ()
     diff: str = ""
 
 
 class GoldenFile:
-    """The configured golden set, where it is a JSON Lines file."""
+    """The configured golden set, where it is a file that can be edited as text."""
 
     def __init__(self, settings: Settings, questions: str | None, drafts: str | None = None) -> None:
         self._settings = settings
@@ -132,74 +131,71 @@ class GoldenFile:
         named = questions or settings.questions
         self.path: Path | None = None if named is None else settings.folder / named
         self._lock, self._draft_lock = Lock(), Lock()
+        self._last_read: EditableRows | None = None
 
     @property
     def editable(self) -> bool:
         """Whether there is a golden set that can be edited here."""
-        return self.path is not None and self.path.suffix == ".jsonl" and self.path.is_file()
+        return self.path is not None and self.path.suffix.lower() in EDITABLE and self.path.is_file()
+
+    @property
+    def format(self) -> str:
+        """The format of a question in the file, JSON or YAML."""
+        return self._read().format
 
     def find(self, *, identity: str | None = None, question: str | None = None) -> GoldenLine | None:
-        """The line of a question, by its id or else its wording."""
-        for line in self._lines():
-            row = _row(line.text)
+        """A question by its id or else its wording."""
+        file = self._read()
+        for one in file.rows:
+            row = self._fields(one.row)
             if identity is not None and row.get("id") == identity:
-                return line
+                return _golden_line(file, one)
             if question is not None and same_question(str(row.get("question", "")), question):
-                return line
+                return _golden_line(file, one)
         return None
 
     def get(self, identity: str) -> GoldenLine:
-        """The line of a question; raises UnknownNameError if the file has none with this id."""
+        """A question; raises UnknownNameError if the file has none with this id."""
         found = self.find(identity=identity)
         if found is None:
             raise UnknownNameError(f"{self.path}: no question with the id {identity[:120]!r}")
         return found
 
-    def attempt(self, store: SqlStore, form: GoldenForm) -> Trial:
-        """What saving would do: problems, findings, and the scores of stored replies by the edited question."""
+    def encode(self, row: JsonObject) -> str:
+        """A new question as text, in the style of the file."""
+        return self._read().encode(row)
+
+    def attempt(self, store: SqlStore, form: GoldenForm, *, may_compute: bool) -> Trial:
+        """What saving would do: problems, findings, and the scores of stored replies by the edited question.
+
+        Without `may_compute`, no query, path or function is evaluated that the visitor typed.
+        """
+        file = self._read()
         try:
-            question = self._parse(form.text)
+            row = self._row_to_edit(file, form)
+            changed, question = self._changed(file, row, form.text)
         except UsageError as error:
             return Trial(problem=str(error))
-        before = next((line.text for line in self._lines() if line.number == form.line), "")
-        diff = unified_diff(
-            [before + "\n"] if before else [],
-            [_one_line(form.text) + "\n"],
-            f"a/{self._name}",
-            f"b/{self._name}",
-            n=0,
-        )
-        findings = lint_questions(QuestionSet(name=self._name, questions=(question,)))
-        computed = any(sign in form.text for sign in _COMPUTED)
+        known_checks = () if row is None else self._question(row.row).checks
+        rescoring = _Rescoring(self._settings, store, question, known_checks, may_compute=may_compute)
         return Trial(
-            findings=tuple(findings),
-            truth=tuple(_known_values(store, question)),
-            rescored=() if computed else tuple(self._rescore(store, question)),
-            note="Computed expectations are evaluated by the next run, not here." if computed else "",
-            diff="".join(diff),
+            findings=tuple(lint_questions(QuestionSet(name=self._name, questions=(question,)))),
+            truth=tuple(rescoring.values()),
+            rescored=tuple(rescoring.scores()),
+            notes=tuple(rescoring.notes),
+            diff=file.patch_to(changed),
         )
 
     def save(self, form: GoldenForm) -> Question:
-        """Write the line; raises ChangedFileError if it is no longer the one that was edited."""
-        question, text = self._parse(form.text), _one_line(form.text)
+        """Write the question; raises ChangedFileError if it is no longer the one that was edited."""
         with self._lock:
-            lines = self._read()
-            if form.line:
-                old = lines[form.line - 1] if form.line <= len(lines) else ""
-                body = old.rstrip("\r\n")
-                if _digest(body) != form.digest:
-                    raise ChangedFileError(
-                        f"{self._name}: line {form.line} changed since you opened it; nothing was saved. Open it again"
-                    )
-                lines[form.line - 1] = text + old[len(body) :]
-            else:
-                if lines and not lines[-1].endswith("\n"):
-                    lines[-1] += "\n"
-                lines.append(text + "\n")
-            if sum(_row(line).get("id") == question.id for line in lines) > 1:
+            file = self._read()
+            changed, question = self._changed(file, self._row_to_edit(file, form), form.text)
+            ids = [self._fields(one.row).get("id") for one in changed.rows]
+            if ids.count(question.id) > 1:
                 raise UsageError(f"{self._name} has another question with the id {question.id[:120]!r}")
-            with atomic_file(self._existing()) as file:
-                file.write("".join(lines).encode())
+            with atomic_file(file.path) as written:
+                written.write(changed.text.encode())
         return question
 
     def drafts(self) -> list[Draft]:
@@ -228,10 +224,11 @@ class GoldenFile:
 
         with self._draft_lock:
             draft = self.draft(form.draft)
-            self._parse(form.text)
-            row = {**json.loads(form.text), "evidence": draft.document.get("evidence")}
-            accepted = accepted_case(row, golden_set(self._existing(), self._settings), author)
-            question = self.save(GoldenForm(text=json.dumps(accepted, ensure_ascii=False)))
+            file = self._read()
+            changed, _ = self._changed(file, None, form.text)
+            row = {**changed.rows[-1].row, "evidence": draft.document.get("evidence")}
+            accepted = accepted_case(row, golden_set(file.path, self._settings), author)
+            question = self.save(GoldenForm(text=file.encode(accepted)))
             self._remove_draft(form.draft)
         return question
 
@@ -251,78 +248,174 @@ class GoldenFile:
     def _name(self) -> str:
         return "" if self.path is None else self.path.name
 
-    def _existing(self) -> Path:
+    def _read(self) -> EditableRows:
+        """The file as it is now; what was read is used again while it is the same."""
         if self.path is None:
             raise UsageError("no golden set is configured: set `questions` in answerkey.toml")
-        if self.path.suffix != ".jsonl":
-            raise UsageError(f"{self._name}: only JSON Lines files (.jsonl) can be edited here")
-        return self.path
+        file, last = EditableRows.read(self.path), self._last_read
+        if last is None or last.text != file.text:
+            self._last_read = last = file
+        return last
 
-    def _read(self) -> list[str]:
-        """The lines with their ends. A line separator of Unicode inside a text ends no line."""
-        path = self._existing()
+    def _row_to_edit(self, file: EditableRows, form: GoldenForm) -> EditableRow | None:
+        """The question that was opened, as it is now; None for a new one."""
+        if not form.line:
+            return None
+        for row in file.rows:
+            if row.line == form.line and _digest(file.shown(row)) == form.digest:
+                return row
+        raise ChangedFileError(
+            f"{self._name}: line {form.line} changed since you opened it; nothing was saved. Open it again"
+        )
+
+    def _changed(
+        self, file: EditableRows, row: EditableRow | None, text: str
+    ) -> tuple[EditableRows, Question]:
+        """The file after an edit, and the question as it would be read from there."""
         try:
-            return StringIO(path.read_bytes().decode("utf-8"), newline="\n").readlines()
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror or error}") from None
-        except UnicodeDecodeError:
-            raise UsageError(f"{path}: not in UTF-8; it cannot be edited here") from None
-
-    def _lines(self) -> Sequence[GoldenLine]:
-        lines = [line.rstrip("\r\n") for line in self._read()]
-        return [
-            GoldenLine(number, text, _digest(text)) for number, text in enumerate(lines, 1) if text.strip()
-        ]
-
-    def _parse(self, text: str) -> Question:
-        try:
-            row = decode_strict_json(text.encode())
-            if not isinstance(row, dict):
-                raise ValueError("a question is a JSON object")
-            return parse_question(row, registry=self._settings.scorer_registry)
+            changed = file.append(text) if row is None else file.replace(row, text)
+            index = len(file.rows) if row is None else file.rows.index(row)
+            return changed, self._question(changed.rows[index].row)
         except ValueError as error:
             raise UsageError(f"invalid question: {error}") from None
 
-    def _rescore(self, store: SqlStore, question: Question) -> list[Rescored]:
-        grader = make_grader(self._settings.scoring, self._settings)
-        found = []
-        for point in question_history(store, question.id, limit=_RUNS):
-            trials = store.results_of(store.find_run(point.run_id), question.id)
-            totals = [grader.grade(question, trial.replies).total for trial in trials]
-            found.append(Rescored(point.run_id, point.run_name, point.score, mean_score(totals)))
-        return found
+    def _fields(self, row: JsonObject) -> JsonObject:
+        """A row of the file under the names that it is read with."""
+        mapped = self._map.mapped(row, has_cells=False) if self._settings.map else row
+        return with_functions(mapped, self._settings.row_functions)
+
+    @cached_property
+    def _map(self) -> FieldMap:
+        return FieldMap(self._settings.map)
+
+    def _question(self, row: JsonObject) -> Question:
+        return parse_question(self._fields(row), registry=self._settings.scorer_registry)
 
 
-def _known_values(store: SqlStore, question: Question) -> Iterator[KnownValue]:
-    """What is computed for a question, with the newest run's values: nothing is queried or called from a browser."""
-    expected = [one for turn in question.asks for one in turn.expected_keywords]
-    computed = [one.described for one in expected if isinstance(one, ComputedExpectation)]
-    newest = next(iter(question_history(store, question.id, limit=1)), None) if computed else None
-    known = {}
-    if newest is not None:
-        [first, *_] = store.results_of(store.find_run(newest.run_id), question.id)
-        known = first.question.computed_values
-    for expression in computed:
-        if newest is None or expression not in known:
-            yield KnownValue(expression, None)
+class _Rescoring:
+    """Scores the stored replies to a question by its edited version."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: SqlStore,
+        question: Question,
+        known_checks: tuple[Check, ...],
+        *,
+        may_compute: bool,
+    ) -> None:
+        self._settings, self._store, self._question = settings, store, question
+        self._may_compute = may_compute
+        self._why_not_computed = ""
+        self._known_checks = known_checks
+        self._history = list(question_history(store, question.id, limit=_RUNS))
+        self.notes: list[str] = []
+
+    def values(self) -> Iterator[KnownValue]:
+        """What is computed for the question: as the newest run computed it, or now."""
+        newest = next(iter(self._history), None)
+        if newest is None:
+            resolved = StoredValues(self._question, _computed(self._question))
         else:
-            yield KnownValue(expression, ", ".join(known[expression]), newest.run_id, newest.run_name)
+            [first, *_] = self._store.results_of(self._store.find_run(newest.run_id), self._question.id)
+            resolved = with_stored_values(self._question, first.question)
+        stored = resolved.question.computed_values
+        fresh = {} if not resolved.missing or self._fresh is None else self._fresh.computed_values
+        missing = {one.described for one in resolved.missing}
+        for one in dict.fromkeys(one.described for one in _computed(self._question)):
+            if one in missing:
+                yield KnownValue(one, ", ".join(fresh[one]) if one in fresh else None)
+            elif newest is not None:
+                yield KnownValue(one, ", ".join(stored.get(one, ["none"])), newest.run_id, newest.run_name)
+
+    def scores(self) -> Iterator[Rescored]:
+        """The newest runs that asked it; what keeps others from being scored is added to the notes."""
+        refused = self._new_function(self._question)
+        if refused:
+            self.notes.append(
+                f"Not scored: the function {refused} is new in this question, and {_WHO_COMPUTES}."
+            )
+            return
+        grader = make_grader(self._settings.scoring, self._settings)
+        without_value, computed, other_settings, other_wording = 0, 0, 0, 0
+        for point in self._history:
+            trials = self._store.results_of(self._store.find_run(point.run_id), self._question.id)
+            resolved = with_stored_values(self._question, trials[0].question)
+            if resolved.missing and self._fresh is not None:
+                resolved = with_stored_values(resolved.question, self._fresh)
+                computed += 1
+            if resolved.missing:
+                without_value += 1
+                continue
+            after = mean_score([grader.grade(resolved.question, trial.replies).total for trial in trials])
+            before = point.score
+            if not self._new_function(trials[0].question):
+                before = mean_score([grader.grade(trial.question, trial.replies).total for trial in trials])
+            other_settings += before != point.score
+            other_wording += trials[0].question.ask_hash != self._question.ask_hash
+            yield Rescored(point.run_id, point.run_name, before, after)
+        if without_value:
+            self.notes.append(
+                f"{without_value} of {len(self._history)} runs not scored: they computed no value for what you changed. "
+                + self._why_not_computed
+            )
+        if computed:
+            self.notes.append(
+                "What you changed was computed now; the data may be other than when the runs asked."
+            )
+        if other_settings:
+            self.notes.append(
+                f"{other_settings} of these runs were scored with other settings or by a judge, so both columns differ from "
+                "the run's own score."
+            )
+        if other_wording:
+            self.notes.append(
+                f"{other_wording} of these runs asked another wording: their replies answer that one."
+            )
+        if not self._history:
+            self.notes.append("No run has asked this question.")
+
+    @cached_property
+    def _fresh(self) -> Question | None:
+        """The question with values that are computed now; None if that is not allowed or not possible."""
+        if not self._may_compute:
+            self._why_not_computed = f"They are not computed here, because {_WHO_COMPUTES}."
+            return None
+        try:
+            one = QuestionSet(questions=(self._question,))
+            resolved = resolve(one, self._settings.truth, (), self._settings.folder)
+        except AnswerkeyError as error:
+            self._why_not_computed = str(error)
+            return None
+        self._why_not_computed = "; ".join(resolved.problems)
+        return resolved.questions.questions[0]
+
+    def _new_function(self, question: Question) -> str:
+        """A function that the question is checked by, but that the golden set does not name: it is not called for everybody."""
+        return next(
+            (
+                str(check.expected)
+                for turn in question.asks
+                for check in turn.checks
+                if check.kind == "python" and check not in self._known_checks and not self._may_compute
+            ),
+            "",
+        )
 
 
-def _one_line(text: str) -> str:
-    """A question as one line; one that is a line already stays unchanged."""
-    stripped = text.strip()
-    if "\n" not in stripped and "\r" not in stripped:
-        return stripped
-    return json.dumps(json.loads(stripped), ensure_ascii=False)
+_WHO_COMPUTES = (
+    "queries and functions are only evaluated for admins of a server that was started with --allow-run"
+)
 
 
-def _row(text: str) -> dict[str, object]:
-    try:
-        row = json.loads(text)
-    except ValueError:
-        return {}
-    return row if isinstance(row, dict) else {}
+def _computed(question: Question) -> list[ComputedExpectation]:
+    expected = [one for turn in question.asks for one in (*turn.expected_keywords, *turn.forbidden_keywords)]
+    return [one for one in expected if isinstance(one, ComputedExpectation)]
+
+
+def _golden_line(file: EditableRows, row: EditableRow) -> GoldenLine:
+    shown = file.shown(row)
+    return GoldenLine(row.line, shown, _digest(shown))
 
 
 def _digest(text: str) -> str:

@@ -491,10 +491,18 @@ class RepeatedKey(NamedTuple):
     line: int
 
 
-class JsonOutline(NamedTuple):
-    """The lines of a document's rows, and its repeated keys."""
+class ItemPlace(NamedTuple):
+    """Where an object is in its text."""
 
-    item_lines: list[int]
+    line: int
+    start: int
+    end: int
+
+
+class JsonOutline(NamedTuple):
+    """Where a document's rows are, and its repeated keys."""
+
+    items: list[ItemPlace]
     repeated: list[RepeatedKey]
 
 
@@ -505,6 +513,8 @@ class _Container(NamedTuple):
     path: tuple[str, ...]
     # Key → its line; None for a list.
     keys: dict[str, int] | None
+    # Of a row: where it begins.
+    item: ItemPlace | None = None
 
 
 def outline_json(text: str, keys: Sequence[str] = ()) -> JsonOutline:
@@ -512,7 +522,8 @@ def outline_json(text: str, keys: Sequence[str] = ()) -> JsonOutline:
     outline = JsonOutline([], [])
     opened: list[_Container] = []
     line, last_text, key = 1, "", ""
-    for mark in _MARK.findall(text):
+    for found in _MARK.finditer(text):
+        mark = found[0]
         outer = opened[-1] if opened else None
         if mark == "\n":
             line += 1
@@ -524,13 +535,16 @@ def outline_json(text: str, keys: Sequence[str] = ()) -> JsonOutline:
                 outer.keys[key] = line
         elif mark in ("{", "["):
             path: tuple[str, ...] = ()
+            item = None
             if outer is not None:
                 path = (*outer.path, "" if outer.keys is None else key)
                 if mark == "{" and outer.keys is None and outer.path == tuple(keys):
-                    outline.item_lines.append(line)
-            opened.append(_Container(path, {} if mark == "{" else None))
+                    item = ItemPlace(line, found.start(), 0)
+            opened.append(_Container(path, {} if mark == "{" else None, item))
         elif mark in ("}", "]"):
-            opened.pop()
+            item = opened.pop().item
+            if item is not None:
+                outline.items.append(item._replace(end=found.end()))
         else:
             last_text = mark
     return outline

@@ -130,9 +130,10 @@ class FieldMap:
             raise InputError(f"--map {field}={expression} {finds}{_seen(first[0][1])}", path=path)
         for block in (first, rows):
             for line, row in block:
-                yield line, self._mapped(row, has_cells)
+                yield line, self.mapped(row, has_cells)
 
-    def _mapped(self, row: JsonObject, has_cells: bool) -> JsonObject:
+    def mapped(self, row: JsonObject, has_cells: bool) -> JsonObject:
+        """One row with every field where it belongs; an expression that finds nothing is left out."""
         found = {field: self._find[field](row) for field in self._given}
         if not has_cells:
             found |= {field: _as_list(found[field]) for field in self._lists}
@@ -212,7 +213,7 @@ _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", 
 _SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_content"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Fields of golden sets and recorded replies whose YAML values are texts, whatever they look like.
-_YAML_TEXTS = frozenset(
+YAML_TEXTS = frozenset(
     {
         *(
             "id",
@@ -437,7 +438,7 @@ class _FileReader(NamedTuple):
         for repeated in outline.repeated:
             message = f"{repeated.key!r} is given twice, here and on line {repeated.first_line}; remove one"
             self.bad(InputError(message, path=self.display_path, line=repeated.line), None)
-        return RowFile(rows=self._items(items, outline.item_lines), guesses=guesses)
+        return RowFile(rows=self._items(items, [place.line for place in outline.items]), guesses=guesses)
 
     def _items(self, items: list[Any], lines: Sequence[int] = ()) -> Iterator[Row]:
         numbered = lines if len(lines) == len(items) else [None] * len(items)
@@ -456,7 +457,7 @@ class _FileReader(NamedTuple):
         if self.purpose != "records":
             # What a map names may be a text as well.
             mapped = {name for expression in self.fields.values() for name in re.findall(r"\w+", expression)}
-            texts = _YAML_TEXTS | mapped
+            texts = YAML_TEXTS | mapped
         try:
             document = read_yaml(text, texts)
             limit_depth(document.value)
@@ -609,7 +610,7 @@ def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[
     if isinstance(value, dict) and is_inspect_log(value):
         # Items that are not samples are reported when the rows are read.
         return (), [sample_row(one) if isinstance(one, dict) else one for one in value["samples"]]
-    return _find_list(value, path)
+    return find_list(value, path)
 
 
 # Names in `expected` of a report {"results": [{"question", "response", "expected": {…}, "checks": {…}}]} → fields.
@@ -644,7 +645,7 @@ def _from_harness_report(row: Any) -> Any:
     return reply
 
 
-def _find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
+def find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
     """The keys that lead to the rows, and the rows; an object that is a row itself is the only one."""
     if isinstance(value, list):
         return (), value

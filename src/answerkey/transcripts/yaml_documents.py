@@ -323,8 +323,10 @@ def _explain(error: YAMLError, text: str) -> YamlError:
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return YamlError(f"not valid YAML: {str(error).splitlines()[0]}; save the file as UTF-8 text")
     problem = str(error.problem)
-    line = _line(error.problem_mark)
-    written = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
+    lines = text.splitlines() or [""]
+    # What is missing at the end of the text is missing on its last line.
+    line = min(_line(error.problem_mark), len(lines))
+    written = lines[line - 1]
     opened = None if error.context_mark is None else _line(error.context_mark)
     if "'\\t'" in problem or (written[: error.problem_mark.column + 1].strip() == "" and "\t" in written):
         return YamlError("a tab at the beginning of the line; indent with spaces", line)
@@ -342,7 +344,7 @@ def _explain(error: YAMLError, text: str) -> YamlError:
         return YamlError("a second document begins with '---'; keep one document a file", line)
     if "flow" in str(error.context):
         begun = "" if opened in (None, line) else f" that begins on line {opened}"
-        first = text.splitlines()[(opened or line) - 1]
+        first = lines[min(opened or line, len(lines)) - 1]
         hint = f"; {_QUOTE} if it contains ' #'" if " #" in first else ""
         return YamlError(
             f"the list or object in brackets{begun} is not closed, or a value in it contains a bracket, a quote or ': '; "

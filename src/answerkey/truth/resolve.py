@@ -37,8 +37,10 @@ from answerkey.model.question import (
     TruthValue,
     WorldCheck,
     WorldCondition,
+    expected_options,
 )
 from answerkey.plugins import load_object
+from answerkey.transcripts.databases import parameters
 from answerkey.truth.sources import TruthSource, open_source
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")
@@ -231,6 +233,85 @@ class _Resolving:
         self.problems.append(f"{where}{question.id}: {message}")
 
 
+class StoredValues(NamedTuple):
+    """A question with the values that were computed for a stored version of it."""
+
+    question: Question
+    # What has no stored value: it is new, or a field that its query names changed.
+    missing: list[ComputedExpectation]
+
+
+def with_stored_values(question: Question, stored: Question) -> StoredValues:
+    """Replace computed expectations by what was computed for `stored`, where it asked the source the same."""
+    missing: list[ComputedExpectation] = []
+    old_turns = stored.turns
+
+    def resolved(turn: Question, old: Question | None) -> Question:
+        is_answerable = turn.answerable
+        lists: list[tuple[Expectation, ...]] = []
+        for field in ("expected_keywords", "forbidden_keywords"):
+            kept: list[Expectation] = []
+            for one in getattr(turn, field):
+                if not isinstance(one, ComputedExpectation):
+                    kept.append(one)
+                    continue
+                same = old is not None and _asks_the_same(one, (question, turn), (stored, old))
+                found = [
+                    value
+                    for value in getattr(old, field, ())
+                    if same
+                    and not isinstance(value, str | ComputedExpectation)
+                    and value.expression == one.described
+                ]
+                # It had no value then.
+                was_empty = same and _is_unresolved(one, getattr(old, field, ()))
+                if found:
+                    kept += _as_expected(one, found)
+                elif was_empty and one.on_empty == "abstain":
+                    is_answerable = False
+                else:
+                    missing.append(one)
+                    kept.append(one)
+            lists.append(tuple(kept))
+        expected, forbidden = lists
+        return msgspec.structs.replace(
+            turn, expected_keywords=expected, forbidden_keywords=forbidden, answerable=is_answerable
+        )
+
+    turns = tuple(
+        resolved(turn, old_turns[index] if index < len(old_turns) else None)
+        for index, turn in enumerate(question.turns)
+    )
+    return StoredValues(msgspec.structs.replace(resolved(question, stored), turns=turns), missing)
+
+
+def _asks_the_same(
+    one: ComputedExpectation, new: tuple[Question, Question], old: tuple[Question, Question]
+) -> bool:
+    """Whether the fields that a query names without a parameter of that name are the same."""
+    if one.method != "sql":
+        return True
+    now, before = _fields(*new), _fields(*old)
+    return all(
+        now.get(name) == before.get(name) for name in parameters(one.expression) - one.arguments.keys()
+    )
+
+
+def _is_unresolved(one: ComputedExpectation, expected: tuple[Expectation, ...]) -> bool:
+    return any(isinstance(two, ComputedExpectation) and two.described == one.described for two in expected)
+
+
+def _as_expected(computed: ComputedExpectation, stored: list[Any]) -> list[Expectation]:
+    """Stored values as this expectation asks for them: its weight, tolerance, and all or any of them."""
+    singles: list[SingleExpectation] = []
+    for value in (option for one in stored for option in expected_options(one)):
+        if isinstance(value, NumberExpectation):
+            singles.append(_expectation(value.number, computed))
+        elif isinstance(value, TextExpectation | DateExpectation):
+            singles.append(msgspec.structs.replace(value, must=computed.must))
+    return _all_or_any(computed, singles)
+
+
 def _fields(question: Question, turn: Question) -> dict[str, Any]:
     """What a query may name as `:name` without a parameter: the question's own fields."""
     known = {
@@ -244,7 +325,10 @@ def _fields(question: Question, turn: Question) -> dict[str, Any]:
 
 def _expectations(computed: ComputedExpectation, values: list[TruthValue]) -> list[Expectation]:
     """The values as expectations: each of them, or one of them."""
-    singles = [_expectation(value, computed) for value in values]
+    return _all_or_any(computed, [_expectation(value, computed) for value in values])
+
+
+def _all_or_any(computed: ComputedExpectation, singles: list[SingleExpectation]) -> list[Expectation]:
     if computed.several == "any" and len(singles) > 1:
         bare = tuple(msgspec.structs.replace(one, must=False) for one in singles if not isinstance(one, str))
         return [Alternatives(bare, must=computed.must, expression=computed.described)]
