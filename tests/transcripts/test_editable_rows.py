@@ -50,7 +50,7 @@ def file_of(text, name="golden.yaml"):
 
 
 def test_a_question_is_shown_as_its_author_wrote_it():
-    shown = [file_of(YAML).shown(row) for row in file_of(YAML).rows]
+    shown = [file_of(YAML).text_of(row) for row in file_of(YAML).rows]
     assert shown[0].startswith('id: q1   # the id\nquestion: "What\'s it?"\n')
     assert shown[0].endswith("\n# why\nreference_answer: |\n  Two\n   lines")
     assert shown[1] == "{id: q2, question: 'Is it?',\n expected_keywords: [x]}  # tail"
@@ -75,8 +75,8 @@ def test_only_the_lines_that_were_edited_change(number, old, new, end):
     text = YAML.replace("\n", end)
     file = file_of(text)
     row = file.rows[number]
-    edited = file.shown(row).replace(old, new)
-    assert edited != file.shown(row)
+    edited = file.text_of(row).replace(old, new)
+    assert edited != file.text_of(row)
     # A browser sends lines with \r\n.
     changed = file.replace(row, edited.replace("\n", "\r\n"))
     indentation = " " * (5 if number == 1 else 4)
@@ -91,8 +91,8 @@ def test_only_the_lines_that_were_edited_change(number, old, new, end):
 def test_what_is_not_edited_changes_nothing(text):
     file = file_of(text)
     for row in file.rows:
-        assert file.replace(row, file.shown(row)).text == text
-        assert file.patch_to(file.replace(row, file.shown(row))) == ""
+        assert file.replace(row, file.text_of(row)).text == text
+        assert file.patch_to(file.replace(row, file.text_of(row))) == ""
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_question_is_added_in_the_style_of_a_yaml_list(text, name, expected):
 def test_rows_of_json_keep_their_style():
     file = file_of(JSON, "golden.json")
     assert [row.row["id"] for row in file.rows] == ["q1", "q2"]
-    edited = file.shown(file.rows[1]).replace("Is it?", "Was it?")
+    edited = file.text_of(file.rows[1]).replace("Is it?", "Was it?")
     assert file.replace(file.rows[1], edited).text == JSON.replace("Is it?", "Was it?")
     spread = file.replace(file.rows[0], '{"id": "q1",\n "question": "x",\n "category": "y"}')
     assert '    {"id": "q1",\n     "question": "x",\n     "category": "y"},\n    {"id": "q2"' in spread.text

@@ -262,7 +262,7 @@ class GoldenFile:
         if not form.line:
             return None
         for row in file.rows:
-            if row.line == form.line and _digest(file.shown(row)) == form.digest:
+            if row.line == form.line and _digest(file.text_of(row)) == form.digest:
                 return row
         raise ChangedFileError(
             f"{self._name}: line {form.line} changed since you opened it; nothing was saved. Open it again"
@@ -414,7 +414,7 @@ def _computed(question: Question) -> list[ComputedExpectation]:
 
 
 def _golden_line(file: EditableRows, row: EditableRow) -> GoldenLine:
-    shown = file.shown(row)
+    shown = file.text_of(row)
     return GoldenLine(row.line, shown, _digest(shown))
 
 

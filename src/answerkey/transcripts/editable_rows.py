@@ -76,14 +76,14 @@ class EditableRows:
             return self._json_lines()
         return self._yaml() if self._suffix in _YAML else self._json()
 
-    def shown(self, row: EditableRow) -> str:
+    def text_of(self, row: EditableRow) -> str:
         """A row as its author wrote it, without its indentation."""
-        return "\n".join(self._shown_lines(row))
+        return "\n".join(self._plain_lines(row))
 
     def replace(self, row: EditableRow, edited: str) -> "EditableRows":
         """The file with one row edited. Raises UsageError if it cannot be read, or other rows would change."""
         lines = self._edited_lines(edited)
-        before, raw = self._shown_lines(row), self._raw_lines(row)
+        before, raw = self._plain_lines(row), self._raw_lines(row)
         indentation, written = self._indentation(row), [lines[0]]
         # Lines that stay keep what is written in the file, such as spaces at their end.
         matcher = SequenceMatcher(None, before[1:], lines[1:], autojunk=False)
@@ -130,7 +130,7 @@ class EditableRows:
         """A new row as text, in the style of the file."""
         if self.format == "YAML":
             return encode_yaml(row).decode().strip()
-        spread = not self.is_lines and any("\n" in self.shown(one) for one in self.rows[-1:])
+        spread = not self.is_lines and any("\n" in self.text_of(one) for one in self.rows[-1:])
         return json.dumps(row, ensure_ascii=False, indent=2 if spread else None)
 
     def patch_to(self, changed: "EditableRows") -> str:
@@ -204,7 +204,7 @@ class EditableRows:
     def _raw_lines(self, row: EditableRow) -> list[str]:
         return [line.removesuffix("\r") for line in self.text[row.start : row.end].split("\n")]
 
-    def _shown_lines(self, row: EditableRow) -> list[str]:
+    def _plain_lines(self, row: EditableRow) -> list[str]:
         first, *rest = self._raw_lines(row)
         deepest = len(self._indentation(row))
         return [first, *(line[min(deepest, len(line) - len(line.lstrip(" \t"))) :] for line in rest)]
