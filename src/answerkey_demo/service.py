@@ -20,10 +20,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from answerkey_demo.chatbot import Chatbot
-from answerkey_demo.faults import headers_of, read_fault
-from answerkey_demo.post_json import post_json
-from answerkey_demo.tools import TOOL_SCHEMAS, ToolExecutionError
+from answerkey_demo.chatbot import Chatbot, post_json
+from answerkey_demo.tools import TOOL_SCHEMAS, ToolExecutionError, headers_of, read_fault
 
 _PAGES, _ASSETS = Path(__file__).parent / "pages", ("/chat.js", "/chat.css", "/icon.svg")
 _MAX_BODY, _MAX_ID, _MAX_COMMENT = 64 * 1024, 200, 4_000

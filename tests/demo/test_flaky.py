@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from answerkey_demo import Chatbot, open_chatbot
-from answerkey_demo.brains import FAULTS, FlakyBrain
+from answerkey_demo.chatbot import FAULTS, FlakyBrain
 from answerkey_demo.tools import ToolExecutionError
 
 QUESTION = "What was my rental income in August 2024?"

@@ -3,7 +3,7 @@
 import pytest
 
 from answerkey_demo import VARIANTS, golden_set_path, open_chatbot, parse_variant
-from answerkey_demo.brains import FAULTS
+from answerkey_demo.chatbot import FAULTS
 
 
 @pytest.mark.parametrize("text", ["", "default", "demo", "demo:default"])

@@ -201,7 +201,7 @@ def _demo_fault(fault: Fault) -> object:
     """A fault as the demo reads it from a request."""
     from answerkey.fault_points import write_header  # only runs of `faults` need it
 
-    return load_object("answerkey_demo.faults:read_fault")(write_header(fault, _ANY_LENGTH))
+    return load_object("answerkey_demo.tools:read_fault")(write_header(fault, _ANY_LENGTH))
 
 
 # Longest value that is put into a fault for a chatbot in this process.

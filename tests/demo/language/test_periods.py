@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from answerkey_demo.language.periods import find_periods
-from answerkey_demo.language.words import normalise
+from answerkey_demo.language import find_periods, normalise
 
 TODAY = date(2025, 12, 31)
 
