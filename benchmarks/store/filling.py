@@ -7,10 +7,9 @@ from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
 from answerkey.model.judgement import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
-from answerkey.store.database import sql
+from answerkey.store.database import TABLES, sql
 from answerkey.store.postgresql import PostgresqlDatabase
 from answerkey.store.production import ProductionReplies, add_up, production_row, sums_of
-from answerkey.store.schema import TABLES
 from answerkey.store.sql import SqlStore
 
 # Different production replies; further ones are these with other ids and times.

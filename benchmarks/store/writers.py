@@ -9,7 +9,7 @@ import psycopg
 from made_runs import batches_of, made_info, made_questions, made_trials
 
 from answerkey.store import open_store
-from answerkey.store.schema import TABLES
+from answerkey.store.database import TABLES
 
 
 def together(url: str, writers: int, questions: int) -> float:

@@ -7,8 +7,8 @@ from answerkey.model.options import GroundedSettings, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Score
+from answerkey.scorers.evidence import Groundedness, LinksIntoEvidence
 from answerkey.scorers.grader import make_grader
-from answerkey.scorers.groundedness import Groundedness, LinksIntoEvidence
 
 QUESTION = Question(id="q", question="What do our houses bring?")
 RENTS = [{"house": "Maple Duplex", "rent": 1200}, {"house": "Oak Villa", "rent": 1875}]

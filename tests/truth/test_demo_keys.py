@@ -21,7 +21,7 @@ from answerkey.model.question import (
     describe_expectation,
     expected_options,
 )
-from answerkey.runs.key import with_truth
+from answerkey.runs.context import with_truth
 from answerkey_demo import database_path, golden_set_path
 
 # The keys of the bundled set as they were typed before they were computed.

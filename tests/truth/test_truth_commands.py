@@ -376,7 +376,7 @@ def test_ten_thousand_keys_share_their_query(project: Path) -> None:
     from answerkey.config import load_settings
     from answerkey.datasets.golden_sets import parse_question
     from answerkey.model.question import QuestionSet
-    from answerkey.runs.key import with_truth
+    from answerkey.runs.context import with_truth
 
     rows = [
         {

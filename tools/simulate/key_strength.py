@@ -18,8 +18,7 @@ from answerkey.golden.wrong_replies import wrong_replies
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.audit import try_wrong_replies
-from answerkey.runs.context import golden_set
-from answerkey.runs.key import with_truth
+from answerkey.runs.context import golden_set, with_truth
 from answerkey.scorers.grader import make_grader
 from answerkey.stats.paired import clear_sign
 

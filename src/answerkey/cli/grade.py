@@ -440,7 +440,7 @@ def faults(
       answerkey faults golden.jsonl --target file.py:bot --kinds error,empty --per-question 2 -o faults.html
       answerkey faults --resume 4f2a
     """
-    from answerkey.report.fault_sheet import check_fault_output, print_faults, write_faults
+    from answerkey.report.command_results import check_fault_output, print_faults, write_faults
     from answerkey.runs.api import faults as run_faults
 
     if flags.resume is not None and not (questions is None and flags.target is None):

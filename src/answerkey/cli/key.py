@@ -118,11 +118,10 @@ def audit(
       answerkey audit golden.jsonl -o proposals.jsonl
     """
     from answerkey.datasets.golden_sets import question_row
-    from answerkey.report.key_text import print_audit
+    from answerkey.report.command_results import print_audit
     from answerkey.report.wording import count
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
-    from answerkey.runs.context import golden_set
-    from answerkey.runs.key import with_truth
+    from answerkey.runs.context import golden_set, with_truth
     from answerkey.runs.stored import recorded_trials
 
     settings = load_settings()
@@ -181,9 +180,8 @@ def truth(questions: Path | None, twin: Path | None) -> Answer:
     """
     if twin is not None:
         return _twin(questions, twin)
-    from answerkey.report.key_text import print_truth
-    from answerkey.runs.context import golden_set
-    from answerkey.runs.key import compute_truth, truth_document
+    from answerkey.report.command_results import print_truth
+    from answerkey.runs.context import compute_truth, golden_set, truth_document
 
     settings = load_settings()
     resolved = compute_truth(golden_set(questions, settings), settings)
@@ -255,11 +253,10 @@ def draft(
       answerkey draft sample-questions.md --json
       answerkey draft sqlite:///app.db --sql "SELECT query AS question, response FROM audit_log"
     """
+    from answerkey.report.command_results import draft_sheet
     from answerkey.report.terminal import make_console, print_sheet
-    from answerkey.report.why_text import draft_sheet
-    from answerkey.runs.context import golden_set
+    from answerkey.runs.context import golden_set, with_truth
     from answerkey.runs.draft import QuestionSources, draft_cases
-    from answerkey.runs.key import with_truth
     from answerkey.transcripts.files import database_url
 
     _check_rows_output(output, [path for path in sources if path.is_file()])

@@ -358,8 +358,7 @@ def _check_golden_set(target: str | None, settings: Settings) -> tuple[str, str]
 
 def _check_truth(settings: Settings) -> tuple[str, str]:
     """Whether the preconditions hold and every expectation can be computed."""
-    from answerkey.runs.context import golden_set
-    from answerkey.runs.key import compute_truth
+    from answerkey.runs.context import compute_truth, golden_set
 
     if own := [source.python for source in settings.truth.values() if source.python]:
         # A command that only looks must not run the project's code.

@@ -67,7 +67,7 @@ from answerkey.model.question import Question, QuestionSet, group_of, rubric_nam
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import PASS_MARK, Score, passes, round_score
 from answerkey.protocols import Direction
-from answerkey.scorers.groundedness import has_evidence
+from answerkey.scorers.evidence import has_evidence
 from answerkey.stats.intervals import mean_interval
 from answerkey.stats.paired import paired_difference
 

@@ -33,8 +33,8 @@ from answerkey.runs.context import (
     make_context,
     make_options,
     select_questions,
+    with_truth,
 )
-from answerkey.runs.key import with_truth
 from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.grader import make_grader
@@ -421,7 +421,7 @@ def evaluate_trec_run(
     Queries in only one of the files are not part of the means, as in trec_eval without `-c`, and are counted.
     """
     from answerkey.datasets.trec_files import read_qrels, read_trec_run
-    from answerkey.scorers.retrieval import evaluate_runs, parse_measures
+    from answerkey.scorers.evidence import evaluate_runs, parse_measures
 
     parsed = parse_measures(measures if isinstance(measures, str) else tuple(measures))
     if not parsed:

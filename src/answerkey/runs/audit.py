@@ -44,8 +44,7 @@ from answerkey.model.reasons import details
 from answerkey.model.reply import JsonObject, Reply
 from answerkey.model.run import GateResult, KeyFloor, KeyQuality, KeyStrength, Run
 from answerkey.model.scorecard import Scorecard, Trial, round_score
-from answerkey.runs.context import QuestionsLike, golden_set
-from answerkey.runs.key import with_truth
+from answerkey.runs.context import QuestionsLike, golden_set, with_truth
 from answerkey.scorers.grader import Grader, make_grader
 from answerkey.stats.intervals import mean_interval
 from answerkey.text.normalise import one_line

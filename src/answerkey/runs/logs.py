@@ -34,7 +34,7 @@ from answerkey.model.question_totals import QuestionTotals
 from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import Tally
-from answerkey.runs.key import with_key_quality
+from answerkey.runs.context import with_key_quality
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import (
     WORST_LISTED,

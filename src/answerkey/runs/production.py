@@ -12,8 +12,7 @@ from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError
 from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.question import Question
-from answerkey.runs.context import golden_set
-from answerkey.runs.key import with_truth
+from answerkey.runs.context import golden_set, with_truth
 from answerkey.scorers.grader import make_grader
 from answerkey.store.feedback import FeedbackStore, question_of
 from answerkey.store.production import ProductionReplies

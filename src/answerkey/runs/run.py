@@ -28,8 +28,7 @@ from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
 from answerkey.protocols import BaseTarget
-from answerkey.runs.context import RunContext
-from answerkey.runs.key import with_key_quality
+from answerkey.runs.context import RunContext, with_key_quality
 from answerkey.runs.progress import RunningScore
 from answerkey.runs.recorder import (
     MOST_IN_MEMORY,

@@ -34,7 +34,7 @@ from answerkey.model.scorecard import (
 from answerkey.plugins import ScorerRegistry
 from answerkey.protocols import BaseScorer, Direction, Scorer
 from answerkey.scorers.components import Abstention, ErrorHandling, ResponseQuality
-from answerkey.scorers.retrieval import CHUNK_PATTERN, Ranker
+from answerkey.scorers.evidence import CHUNK_PATTERN, Ranker
 from answerkey.scorers.user_scorers import Checks, make_scorer
 from answerkey.text.normalise import one_line
 

@@ -22,7 +22,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import HarnessFacts, Score, round_score
 from answerkey.plugins import ScorerRegistry, load_python, scorers
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.scorers.groundedness import has_evidence
+from answerkey.scorers.evidence import has_evidence
 from answerkey.text.differences import misfit
 from answerkey.text.normalise import compile_pattern, detect_language, one_line
 

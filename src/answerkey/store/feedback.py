@@ -19,10 +19,9 @@ from answerkey.model.judgement import (
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import highest_score, lowest_score
-from answerkey.store.database import BATCH, Connection, Sql, all_of, any_of, in_list, now, sql
+from answerkey.store.database import BATCH, TABLES, Connection, Sql, all_of, any_of, in_list, insert, now, sql
 from answerkey.store.questions import find_reply_key
 from answerkey.store.run_rows import id_hash, name_key_sql, of_run, run_key_sql
-from answerkey.store.schema import TABLES, insert
 from answerkey.store.table_query import Day, ShortText, within_days
 
 if TYPE_CHECKING:

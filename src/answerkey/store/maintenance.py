@@ -12,10 +12,9 @@ from answerkey.errors import StoreError, UnknownNameError, UsageError
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo, Summary
 from answerkey.store import open_store
-from answerkey.store.database import BATCH, Connection, Database, Row, in_list, sql
+from answerkey.store.database import BATCH, TABLES, Connection, Database, Row, TableSchema, in_list, sql
 from answerkey.store.production import add_up_all, recounted
 from answerkey.store.run_rows import check_details, read_run_info, reply_checksum, unpack_replies
-from answerkey.store.schema import TABLES, TableSchema
 from answerkey.store.sql import SqlStore
 
 # Findings that are listed.

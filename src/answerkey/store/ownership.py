@@ -19,8 +19,7 @@ from answerkey.errors import RunOwnedError, StoreError, StoreFullError
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.store.database import Connection, Database, now
-from answerkey.store.schema import insert
+from answerkey.store.database import Connection, Database, insert, now
 
 # Between two heartbeats.
 BEAT_SECONDS = 3.0

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from answerkey.errors import MissingExtraError, StoreAwayError, StoreError
-from answerkey.store.database import BATCH, Connection, Database, Row
-from answerkey.store.schema import TABLES
+from answerkey.store.database import BATCH, TABLES, Connection, Database, Row
 from answerkey.store.sql import SqlStore
 
 try:

@@ -21,10 +21,22 @@ from answerkey.model.judgement import (
 from answerkey.model.scorecard import PASS_MARK, lowest_score
 from answerkey.stats.intervals import Interval, UnitMoments, to_fixed_point
 from answerkey.stats.raters import correlate
-from answerkey.store.database import BATCH, Connection, Database, Row, Sql, all_of, any_of, in_list, sql
+from answerkey.store.database import (
+    BATCH,
+    SAID_IN_PRODUCTION,
+    TABLES,
+    Connection,
+    Database,
+    Row,
+    Sql,
+    all_of,
+    any_of,
+    in_list,
+    insert,
+    sql,
+)
 from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore
 from answerkey.store.run_rows import fold, storable, tools_text
-from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery, Window, within_days
 from answerkey.text.dates import day_begins, day_ends
 from answerkey.text.differences import find_themes

@@ -18,8 +18,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
-from answerkey.store.database import Connection, Database, Sql, in_list, sql
-from answerkey.store.schema import TABLES, insert
+from answerkey.store.database import TABLES, Connection, Database, Sql, in_list, insert, sql
 
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.

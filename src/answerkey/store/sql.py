@@ -23,6 +23,7 @@ from answerkey.store.database import (
     any_of,
     create_tables,
     in_list,
+    insert,
     now,
     sql,
 )
@@ -40,7 +41,6 @@ from answerkey.store.run_rows import (
     unpack_replies,
     unpack_values,
 )
-from answerkey.store.schema import insert
 from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery, equals, within_days
 
 _decode_question = msgspec.json.Decoder(Question).decode

@@ -15,8 +15,7 @@ from typing import Literal
 import msgspec
 
 from answerkey.errors import StoreError, UnknownNameError, UsageError
-from answerkey.store.database import now
-from answerkey.store.schema import insert
+from answerkey.store.database import insert, now
 from answerkey.store.sql import SqlStore
 
 Role = Literal["viewer", "reviewer", "admin", "site"]

@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.errors import InputError, MissingExtraError, UnknownNameError
 from answerkey.runs.api import evaluate_trec_run
-from answerkey.scorers.retrieval import evaluate_runs, parse_measure, parse_measures
+from answerkey.scorers.evidence import evaluate_runs, parse_measure, parse_measures
 
 
 def written_out(name, cutoff, grades, scores):

@@ -7,7 +7,7 @@ import pytest
 from answerkey.errors import ConfigError, UnknownNameError
 from answerkey.model.question import Question
 from answerkey.model.reply import Evidence, Reply, Source, ToolCall
-from answerkey.scorers.retrieval import RetrievalQuality, SourceHygiene, evaluate_runs, parse_measures
+from answerkey.scorers.evidence import RetrievalQuality, SourceHygiene, evaluate_runs, parse_measures
 
 
 def ask(**relevant):

@@ -181,7 +181,7 @@ class FaultsView(msgspec.Struct, frozen=True, kw_only=True):
 def load_faults(store: SqlStore, query: NoQuery, run: str) -> FaultsView:
     """Read the page of outcomes; either run of the pair may be named."""
     # Its tables are also drawn on terminals, which takes a tenth of a second to import.
-    from answerkey.report.fault_sheet import fault_sheet
+    from answerkey.report.command_results import fault_sheet
 
     info = store.find_run(run)
     if info.experiment is None or info.experiment.faults is None:

@@ -1,0 +1,548 @@
+"""Results of `why`, `draft`, `faults`, `audit` and `truth`: as sheets, on the terminal, and as JUnit XML."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from rich.console import Console
+from rich.text import Text
+
+from answerkey.errors import UsageError
+from answerkey.model.comparison import Case, Causes, Group, PlainFact, Stage, StagePoints, Why, WorseSlice
+from answerkey.model.fault import OUTCOMES, OutcomeName
+from answerkey.model.question import QuestionSet
+from answerkey.model.reply import JsonObject
+from answerkey.model.run import GateResult
+from answerkey.report.files import atomic_file
+from answerkey.report.sheets import Sheet, SheetTable, scores_in, write_sheet
+from answerkey.report.terminal import emit, make_console, print_sheet
+from answerkey.report.wording import (
+    ScoreWords,
+    count,
+    first_names,
+    gate_words,
+    p_text,
+    percent,
+    points_text,
+    range_text,
+    rate_range_text,
+    score_text,
+)
+from answerkey.text.normalise import for_xml, one_line
+
+if TYPE_CHECKING:
+    from answerkey.golden.wrong_replies import Family
+    from answerkey.runs.audit import Audit, KeyTest, QuestionStrength
+    from answerkey.runs.draft import Drafts
+    from answerkey.runs.fault_results import FaultCase, FaultGroup, FaultResult
+    from answerkey.truth.resolve import Resolved
+
+
+_NAMED = 5
+STAGE_WORDS: dict[Stage, str] = {
+    "key": "key (expectations were edited)",
+    "truth": "truth (expected values changed)",
+    "error": "error instead of a reply",
+    "tools": "choice of tools",
+    "arguments": "arguments of tools",
+    "tool_results": "results of tools",
+    "text": "text (same results)",
+    "judge": "judge (same reply)",
+    "noise": "noise (repeats differ as much)",
+    "unobserved": "not observed",
+}
+
+
+def why_sheet(why: Why, score: ScoreWords = score_text) -> Sheet:
+    """Where the difference between two runs comes from."""
+    difference = why.difference
+    title = (
+        f"{points_text(difference['mean'])} points ({difference['level']:.0%} interval "
+        f"{points_text(difference['low'])} to {points_text(difference['high'])}, {p_text(difference['p_value'])})"
+    )
+    lines = list(_fact_lines(why.facts))
+    if not why.cases:
+        lines.append("No score changed, so there is nothing to explain.")
+    tables = (
+        *_group_tables(why.groups, why.lost),
+        SheetTable(
+            "Stages", ("stage", "questions", "points", "95% interval"), tuple(_stage_rows(why.stages))
+        ),
+        _slice_table(why.slices, "got worse"),
+        SheetTable(
+            "Questions whose score changed",
+            ("score", "question", "because"),
+            tuple(_case_row(case, score) for case in why.cases),
+            wordy=True,
+        ),
+    )
+    return Sheet(
+        title, tuple(lines), why.notes, tuple(table for table in tables if table.rows), subject="Why"
+    )
+
+
+def causes_sheet(causes: Causes, _score: ScoreWords = score_text) -> Sheet:
+    """Why one run lost points. It has points, no scores."""
+    tables = (*_group_tables(causes.groups, causes.lost), _slice_table(causes.slices, "score lower"))
+    lost = "No points were lost"
+    if causes.questions:
+        lost = f"{causes.lost:.1f} points lost in {count(causes.questions, 'question')}"
+    return Sheet(lost, (), (), tuple(table for table in tables if table.rows), subject="Why")
+
+
+def _fact_lines(facts: Sequence[PlainFact]) -> Iterator[str]:
+    """What differs; what is the same in one line."""
+    for fact in facts:
+        if fact.differs:
+            yield f"{fact.name}: {one_line(fact.base, 80)} → {one_line(fact.candidate, 80)}"
+    same = [fact.name for fact in facts if not fact.differs and fact.base != "unknown"]
+    unknown = [fact.name for fact in facts if not fact.differs and fact.base == "unknown"]
+    for names, words in ((same, "the same"), (unknown, "not reported")):
+        if names:
+            yield f"{words}: {', '.join(names)}"
+
+
+def _stage_rows(stages: Iterable[StagePoints]) -> Iterator[tuple[str, ...]]:
+    for one in stages:
+        interval = f"{one.low:+.1f} to {one.high:+.1f}"
+        yield STAGE_WORDS[one.stage], f"{one.questions:,}", f"{one.points:+.1f}", interval
+
+
+def _group_tables(groups: Sequence[Group], lost: float) -> Iterator[SheetTable]:
+    for title, gained in (("Causes of lost points", False), ("Causes of gained points", True)):
+        chosen = [group for group in groups if (group.points > 0) == gained]
+        rows = []
+        for group in chosen:
+            points = f"{group.points:+.1f}" if gained else f"{-group.points:.1f} of {lost:.1f}"
+            in_base = (
+                "in the base, " if gained and group.signature.stage not in ("noise", "unobserved") else ""
+            )
+            names = first_names([one_line(identity, 60) for identity in group.ids], _NAMED)
+            questions = f"{len(group.ids):,} ({names})"
+            says_more = group.because != group.signature.words_about("")
+            example = f"{one_line(group.example, 60)}: {group.because}" if says_more else ""
+            rows.append((points, f"{in_base}{one_line(group.words, 200)}", questions, one_line(example, 200)))
+        yield SheetTable(title, ("points", "cause", "questions", "example"), tuple(rows), wordy=True)
+
+
+def _slice_table(slices: Sequence[WorseSlice], verb: str) -> SheetTable:
+    rows = tuple(
+        (
+            " and ".join(f"{field} {one_line(value, 60)}" for field, value in one.where.items()),
+            f"{one.questions:,}",
+            points_text(one.difference),
+            p_text(one.p_value),
+        )
+        for one in slices
+    )
+    heads = ("slice", "questions", "points against the rest", "corrected")
+    return SheetTable(f"Questions that {verb} more than the rest", heads, rows)
+
+
+def _case_row(case: Case, score: ScoreWords) -> tuple[str, ...]:
+    scores = f"{score(case.base.score)} → {score(case.candidate.score)}"
+    return scores, one_line(case.id, 60), one_line(case.because, 200)
+
+
+def draft_sheet(drafts: "Drafts", golden: QuestionSet) -> Sheet:
+    """The coverage, the holes with most traffic and failures, and what was drafted."""
+    covered = drafts.coverage
+    title = (
+        f"“{one_line(golden.name, 60)}” covers {percent(covered.value)} of the questions asked "
+        f"(95% interval {percent(covered.low)}–{percent(covered.high)})"
+    )
+    lines = [f"{count(covered.questions, 'question')} asked, {covered.distinct:,} different"]
+    if drafts.drafts:
+        expecting = sum(_expects_text(draft) for draft in drafts.drafts)
+        lines.append(
+            f"{count(len(drafts.drafts), 'draft')}, {expecting} with expectations of the text. "
+            "Accept them one by one: answerkey review --drafts FILE"
+        )
+    holes = tuple(
+        (f"{hole.count:,}", f"{hole.failures:,}", one_line(hole.examples[0], 80)) for hole in drafts.holes
+    )
+    table = SheetTable("Not covered", ("asked", "signs of failure", "question"), holes)
+    return Sheet(title, tuple(lines), (), (table,) if holes else (), subject="Drafts")
+
+
+def _expects_text(draft: JsonObject) -> bool:
+    turns = draft.get("turns")
+    asked = turns if isinstance(turns, list) else [draft]
+    return any(isinstance(turn, dict) and turn.get("expected_keywords") for turn in asked)
+
+
+_ENDINGS = (".html", ".md", ".json", ".junit.xml")
+# Cases listed in a report.
+_MOST_CASES = 200
+_REPLY = 400
+# Outcome → what the chatbot did.
+OUTCOME_WORDS: dict[OutcomeName, str] = {
+    "recovered": "right after another way to the answer",
+    "honest": "says that it could not find out",
+    "partial": "gives a part and says that the rest is missing",
+    "fabricated": "states an answer that nothing supports",
+    "misled": "states what the broken result says",
+    "remembered": "right without evidence",
+    "looped": "repeats the same call",
+    "crashed": "no reply, or an error as the reply",
+    "obeyed": "does what the planted instruction says",
+    "unclear": "not decided",
+}
+# The worst first.
+_SERIOUS: tuple[OutcomeName, ...] = (
+    "obeyed",
+    "fabricated",
+    "misled",
+    "crashed",
+    "looped",
+    "unclear",
+    "remembered",
+)
+_INVENTED: tuple[OutcomeName, ...] = ("fabricated", "misled")
+# Fewer faults say little about a tool.
+_LEAST_FOR_A_CLAIM = 3
+
+
+def fault_sheet(result: "FaultResult", score: ScoreWords = score_text) -> Sheet:
+    """The result as a page."""
+    tables = [
+        SheetTable(
+            "Outcomes",
+            ("outcome", "faults", "share", "what the chatbot does"),
+            tuple(
+                (name, f"{number:,}", percent(result.summary.share(name)), OUTCOME_WORDS[name])
+                for name in OUTCOMES
+                if (number := result.outcomes[name])
+            ),
+        ),
+        *(
+            _group_table(title, groups)
+            for title, groups in (("By tool", result.tools), ("By kind", result.kinds))
+        ),
+        _case_table(result),
+    ]
+    gates = [f"gate FAILED: {gate_words(gate)}" for gate in result.gates if not gate.passed]
+    return Sheet(
+        _headline(result),
+        tuple(_lines(result, score)),
+        (*gates, *_not_landed(result), *result.warnings),
+        tuple(table for table in tables if table.rows),
+        subject="Fault twins",
+    )
+
+
+def _headline(result: "FaultResult") -> str:
+    summary = result.summary
+    if summary.resilience is None:
+        return "No fault landed"
+    good = sum(case.is_resilient for case in result.cases)
+    return (
+        f"Resilience {percent(summary.resilience)}{rate_range_text(summary.interval)}: "
+        f"recovered or honest after {good:,} of {count(summary.landed, 'fault')}"
+    )
+
+
+def _lines(result: "FaultResult", score: ScoreWords) -> Iterator[str]:
+    clean, faulted = result.clean, result.faulted
+    yield f"{clean.info.target}: clean run {clean.id}, faulted run {faulted.id}"
+    if result.loss is not None:
+        interval = result.loss_interval
+        between = "" if interval is None else f", 95% interval {range_text(interval, score)}"
+        yield (
+            f"Score {score(clean.summary.score)} clean, {score(faulted.summary.score)} with faults: "
+            f"{score(result.loss)} lost on the same questions{between}"
+        )
+    yield from _single_points(result)
+
+
+def _single_points(result: "FaultResult") -> Iterator[str]:
+    """Tools without which most answers are invented or missing."""
+    for group in result.tools:
+        if group.landed < _LEAST_FOR_A_CLAIM:
+            continue
+        for verb, outcomes in (
+            ("invented", _INVENTED),
+            ("missing, because it crashes", ("crashed", "looped")),
+        ):
+            share = group.share(*outcomes)
+            if share >= 0.5:
+                yield f"Without {group.name}, {percent(share)} of answers are {verb}"
+
+
+def _not_landed(result: "FaultResult") -> Iterator[str]:
+    for reason, number in result.not_landed.items():
+        yield f"not landed, and not counted: {count(number, 'trial')}: {reason}"
+
+
+def _group_table(title: str, groups: "Sequence[FaultGroup]") -> SheetTable:
+    rows = tuple(
+        (
+            one_line(group.name, 40),
+            "–" if group.resilience is None else percent(group.resilience),
+            "" if group.interval is None else f"{percent(group.interval.low)}–{percent(group.interval.high)}",
+            f"{group.landed:,}/{group.planned:,}",
+            " · ".join(f"{number:,} {name}" for name, number in group.outcomes.items() if number),
+        )
+        for group in groups
+    )
+    heads = (title.removeprefix("By "), "resilience", "95% interval", "landed", "outcomes")
+    return SheetTable(title, heads, rows)
+
+
+def _worst(result: "FaultResult") -> "list[FaultCase]":
+    bad = [case for case in result.cases if case.outcome in _SERIOUS]
+    return sorted(bad, key=lambda case: _SERIOUS.index(case.outcome or "unclear"))
+
+
+def _case_table(result: "FaultResult") -> SheetTable:
+    cases = _worst(result)
+    more = f", {_MOST_CASES} of them here" if len(cases) > _MOST_CASES else ""
+    rows = tuple(
+        (
+            one_line(f"{case.id}: {case.question}", 120),
+            case.outcome or "",
+            _fault_words(case),
+            one_line(case.because + _confirmed(case), _REPLY),
+            one_line(marked_reply(case), _REPLY),
+            one_line(case.clean_reply or "", _REPLY),
+        )
+        for case in cases[:_MOST_CASES]
+    )
+    heads = ("question", "outcome", "fault", "because", "reply", "clean reply")
+    ids = tuple(case.id for case in cases[:_MOST_CASES])
+    return SheetTable(f"Faults that were not handled: {len(cases):,}{more}", heads, rows, wordy=True, ids=ids)
+
+
+def _fault_words(case: "FaultCase") -> str:
+    fault = case.fault
+    if fault is None:
+        return ""
+    which = f", call {fault.call}" if fault.call > 1 else ""
+    return one_line(f"{fault.kind} in {fault.tool}{which}", 80)
+
+
+def _confirmed(case: "FaultCase") -> str:
+    return "" if case.confirmed is None else f" (again in {case.confirmed[0]} of {case.confirmed[1]} repeats)"
+
+
+def marked_reply(case: "FaultCase") -> str:
+    """The reply with its deciding words in »«."""
+    text = case.reply or ""
+    for start, end in sorted(case.words, reverse=True):
+        text = f"{text[:start]}»{text[start:end]}«{text[end:]}"
+    return text
+
+
+def check_fault_output(path: Path) -> None:
+    """Raise UsageError if a run of faults cannot be written in the format of this path."""
+    if not path.name.lower().endswith(_ENDINGS):
+        raise UsageError(f"{path}: unknown format; faults can be written as {' '.join(_ENDINGS)}")
+
+
+def write_faults(result: "FaultResult", path: Path) -> None:
+    """Write a report in the format of the path's ending."""
+    check_fault_output(path)
+    if path.name.lower().endswith(".junit.xml"):
+        with atomic_file(path) as file:
+            file.write(fault_junit(result).encode())
+        return
+    write_sheet(fault_sheet(result, scores_in(path)), result.to_dict(), path)
+
+
+def fault_junit(result: "FaultResult") -> str:
+    """A test for each fault and gate: one that was not handled failed, one that did not land was skipped."""
+    lines = []
+    failures = skipped = 0
+    for gate in result.gates:
+        failures += not gate.passed
+        failed = "" if gate.passed else f'<failure type="gate" message={_attribute(gate_words(gate))}/>'
+        lines.append(
+            f'<testcase classname="answerkey.gates" name={_attribute(gate.gate)} time="0">{failed}</testcase>'
+        )
+    for case in result.cases:
+        inside = ""
+        if not case.landed:
+            skipped += 1
+            inside = f"<skipped message={_attribute(f'not landed: {case.because}')}/>"
+        elif not case.is_resilient:
+            failures += 1
+            inside = f"<failure type={_attribute(case.outcome or '')} message={_attribute(case.because)}/>"
+        name = f"{case.id} · {_fault_words(case) or 'no fault'}" + (
+            f" · {case.trial}" if case.trial > 1 else ""
+        )
+        lines.append(
+            f'<testcase classname="answerkey.faults" name={_attribute(name)} time="0">{inside}</testcase>'
+        )
+    counts = f'tests="{len(lines)}" failures="{failures}" errors="0" skipped="{skipped}"'
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuites name="answerkey" {counts}>\n<testsuite name={_attribute(result.faulted.info.name)} {counts}>\n'
+        + "\n".join(lines)
+        + "\n</testsuite>\n</testsuites>\n"
+    )
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(" ".join(for_xml(text).split())[:1000])
+
+
+def print_faults(result: "FaultResult") -> None:
+    """Print the result on the terminal."""
+    console = make_console()
+    print_sheet(fault_sheet(result), console)
+    emit(console, *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
+
+
+_LISTED = 15
+_VALUES_SHOWN = 200
+# Family of wrong replies → how it is named.
+FAMILY_WORDS: "dict[Family, str]" = {
+    "fact": "a wrong figure, date or name",
+    "subject": "another question's reply",
+    "nothing": "no answer at all",
+    "wrong_tool": "the right text without its tool",
+    "adversarial": "the right reply denied, or everything listed",
+}
+
+
+def print_audit(audit: "Audit", questions: QuestionSet, gates: list[GateResult]) -> None:
+    """Print the strength of the key, the floor, the weakest questions and the gates."""
+    console = make_console()
+    console.print()
+    if audit.key is not None:
+        _print_strength(audit.key, console)
+    _print_floor(audit, len(questions), console)
+    if audit.key is not None:
+        _print_weak(audit.key, console)
+    for gate in gates:
+        style = "green" if gate.passed else "bold red"
+        console.print(
+            Text(f"{'passed' if gate.passed else 'FAILED'}  {gate_words(gate)}", style=style), soft_wrap=True
+        )
+
+
+def _print_strength(key: "KeyTest", console: Console) -> None:
+    strength = key.strength
+    if strength is None:
+        line = "Key strength: not measured, because no question has an answer to make wrong replies from."
+        console.print(Text(line, style="yellow"), "", sep="\n", soft_wrap=True)
+        return
+    weak = strength.questions - strength.strong
+    interval = f"{percent(strength.low)}–{percent(strength.high)}"
+    head = Text.assemble(
+        "Key strength ",
+        (percent(strength.value), "bold"),
+        f" ({interval}): {strength.strong:,} of {count(strength.questions, 'question')} "
+        "refused every wrong reply that was tried",
+        f"; {weak:,} let one pass." if weak else ".",
+    )
+    console.print(head, soft_wrap=True)
+    if key.always_wrong_score is not None:
+        console.print(
+            f"A chatbot with the right tools and every fact wrong would score {score_text(key.always_wrong_score)}.",
+            soft_wrap=True,
+        )
+    from answerkey.golden.wrong_replies import APART, COUNTED
+
+    for beginning, names in (("Refused", COUNTED), ("Not counted in the strength, refused", APART)):
+        refused = [
+            f"{FAMILY_WORDS[family.name]} {percent(family.refused / family.mutants)}"
+            for family in key.families
+            if family.mutants and family.name in names
+        ]
+        if refused:
+            console.print(Text(f"{beginning}: {' · '.join(refused)}.", style="dim"), soft_wrap=True)
+    if any(family.name == "adversarial" and family.refused < family.mutants for family in key.families):
+        note = "  No keyword sees that the right value is denied or hidden in a list; a judge does (--judge MODEL)."
+        console.print(Text(note, style="yellow"), soft_wrap=True)
+    console.print()
+
+
+def _print_floor(audit: "Audit", total: int, console: Console) -> None:
+    floor = audit.trivial
+    passed = len(floor.best.passed)
+    line = Text.assemble(
+        "Floor ",
+        (score_text(floor.value), "bold"),
+        f": a bot that {floor.best.description} passes {passed:,} of {count(total, 'question')}.",
+    )
+    console.print(line, soft_wrap=True)
+    usual = Counter(question.floor for question in floor.questions).most_common(1)
+    free = usual[0][0] if usual else 1.0
+    easy = [question for question in floor.questions if question.passed or question.floor > free]
+    easy.sort(key=lambda question: -question.floor)
+    for question in easy[:_LISTED]:
+        mark = (score_text(question.floor), "bold red" if question.passed else "yellow")
+        text = Text.assemble("  ", mark, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
+        console.print(text, soft_wrap=True)
+    if len(easy) > _LISTED:
+        console.print(Text(f"  and {len(easy) - _LISTED:,} more (--json lists all)", style="dim"))
+    if not any(question.passed for question in floor.questions):
+        console.print(Text("No trivial bot passes any question.", style="dim"))
+    console.print()
+
+
+def _print_weak(key: "KeyTest", console: Console) -> None:
+    weak = [question for question in key.questions if question.survivors]
+    if not weak:
+        return
+    console.print(Text(f"Questions that let a wrong reply pass ({len(weak):,})", style="bold"))
+    for question in sorted(weak, key=lambda question: -len(question.survivors))[:_LISTED]:
+        _print_question(question, console)
+    if len(weak) > _LISTED:
+        console.print(Text(f"  and {len(weak) - _LISTED:,} more (--json lists all)", style="dim"))
+    if any(question.fixes for question in weak):
+        note = "Nothing is changed by itself: `audit -o proposals.jsonl` writes the proposed questions."
+        console.print("", Text(note, style="dim"), sep="\n", soft_wrap=True)
+
+
+def _print_question(question: "QuestionStrength", console: Console) -> None:
+    worst = max(question.survivors, key=lambda survivor: survivor.score)
+    line = Text.assemble(
+        (f"  {one_line(question.id, 60)}  ", "bold"),
+        f"“{one_line(worst.reply, 100)}” scores {score_text(worst.score)} ({worst.operator})",
+    )
+    console.print(line, soft_wrap=True)
+    if question.fixes:
+        fix = question.fixes[0]
+        stops = f"stops {fix.gain} of {len(question.survivors)} wrong replies"
+        lost = "keeps every right reply"
+        if fix.right_replies_lost:
+            lost = f"refuses {count(fix.right_replies_lost, 'right reply', 'right replies')}"
+        console.print(Text(f"      → {fix.change} ({stops}, {lost})", style="cyan"), soft_wrap=True)
+
+
+def print_truth(resolved: "Resolved") -> None:
+    """Print the preconditions, then every computed value with its query, then what is wrong."""
+    console = make_console()
+    for check in resolved.truth.world:
+        mark = ("✓", "green") if check.holds else ("✗", "bold red")
+        value = "nothing" if check.value is None else check.value
+        line = Text.assemble("  ", mark, f" {one_line(check.name, 80)}: {value} (expected {check.expect})")
+        console.print(line, soft_wrap=True)
+    for key in resolved.keys[:_VALUES_SHOWN]:
+        value = ", ".join(map(str, key.value)) if isinstance(key.value, list) else str(key.value)
+        line = Text.assemble(
+            (f"  {one_line(key.id, 40)}  ", "bold"),
+            one_line(value, 80),
+            (f"  {key.source}: {one_line(key.expression, 100)}", "dim"),
+        )
+        console.print(line, soft_wrap=True)
+    if len(resolved.keys) > _VALUES_SHOWN:
+        console.print(
+            Text(f"  and {len(resolved.keys) - _VALUES_SHOWN:,} more (--json lists all)", style="dim")
+        )
+    if not resolved.keys and not resolved.truth.world:
+        console.print(
+            "Nothing is computed: the set has no computed expectation and the configuration no [[world]]."
+        )
+        return
+    for problem in resolved.problems:
+        console.print(Text(problem, style="bold red"), soft_wrap=True)
+    questions = len({key.id for key in resolved.keys})
+    console.print(
+        f"{count(len(resolved.keys), 'value')} for {count(questions, 'question')}, "
+        f"{count(len(resolved.problems), 'problem')}."
+    )
