@@ -1,7 +1,8 @@
-"""The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
+"""The small protocols that everything plugs into; each has a registry in `answerkey.plugins`. And progress callbacks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from math import fsum
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, Self, TypeAlias, runtime_checkable
@@ -13,7 +14,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import Score, ScoreBatch, Trial
+from answerkey.model.scorecard import Score, ScoreBatch, Scorecard, Trial
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -376,3 +377,47 @@ class ScoreSource(Protocol):
     def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """(content hash, group) of the questions that have one of the fields."""
         ...
+
+
+class Progress:
+    """Progress callbacks, which do nothing by themselves."""
+
+    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
+        """The run starts; `done` of the planned trials are done already. `planned` is None for a log of unknown length."""
+
+    def advance(self, running: "RunningScore") -> None:
+        """Another trial was scored."""
+
+    def end(self) -> None:
+        """The run has ended."""
+
+
+NO_PROGRESS = Progress()
+
+
+class RunningScore:
+    """The score so far, for display; the summary at the end is computed separately."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.errors = 0
+        # Estimated number of trials of a log; None: unknown, or planned.
+        self.expected: int | None = None
+        self._sum = 0.0
+
+    def add(self, card: Scorecard) -> None:
+        """Add one scorecard."""
+        self.done += 1
+        self.errors += card.error is not None
+        self._sum = fsum((self._sum, card.total or 0.0))
+
+    def add_part(self, done: int, errors: int, points: float) -> None:
+        """Add many at once."""
+        self.done += done
+        self.errors += errors
+        self._sum += points
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the trials scored so far."""
+        return self._sum / self.done if self.done else None

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from answerkey.cli import outcome
-from answerkey.runs.progress import RunningScore
+from answerkey.cli import command
+from answerkey.protocols import RunningScore
 
 
 def last_line(monkeypatch: pytest.MonkeyPatch, width: int, before: int, *steps: Any) -> str:
     """What the bar shows after some steps: seconds since it began, replies scored, errors, replies expected."""
     out, now = io.StringIO(), [1000.0]
-    monkeypatch.setattr(outcome, "monotonic", lambda: now[0])
-    bar = outcome.ProgressBar("scoring", Console(file=out, force_terminal=True, width=width))
+    monkeypatch.setattr(command, "monotonic", lambda: now[0])
+    bar = command.ProgressBar("scoring", Console(file=out, force_terminal=True, width=width))
     bar.begin(None, planned=None, done=before)  # type: ignore[arg-type]  # what is scored is not shown
     running = RunningScore()
     running.add_part(before, 0, before)

@@ -7,9 +7,8 @@ import pytest
 
 import answerkey
 from answerkey.errors import ConfigError
-from answerkey.judge.prompt import rubric_of_check
+from answerkey.judge.prompt import encode_weighed, parse_weighed, rubric_of_check
 from answerkey.judge.session import Judge
-from answerkey.judge.verdict import encode_weighed, parse_weighed
 from answerkey.model.judgement import ProbabilityCounts
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Check, Question

@@ -6,11 +6,12 @@ from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import ConfigError
 from answerkey.judge.prompt import (
     Item,
+    UnjudgedError,
     judge_messages,
     load_pair_rubric,
     load_rubric,
+    parse_verdict,
 )
-from answerkey.judge.verdict import UnjudgedError, parse_verdict
 from answerkey.model.question import rubric_name
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all

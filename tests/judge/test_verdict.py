@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.judge.prompt import load_rubric
-from answerkey.judge.verdict import UnjudgedError, parse_pair, parse_verdict, verdict_schema
+from answerkey.judge.prompt import UnjudgedError, load_rubric, parse_pair, parse_verdict, verdict_schema
 
 RUBRIC = load_rubric("standard")
 NAMES = list(RUBRIC.weights)

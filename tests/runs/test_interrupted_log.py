@@ -20,12 +20,12 @@ import pytest
 
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreAwayError
 from answerkey.model.run import Summary
+from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block
 from answerkey.runs.log_rows import LogPlan
 from answerkey.runs.log_table import LogTable
 from answerkey.runs.logs import LogScoring
-from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.grader import make_grader
 

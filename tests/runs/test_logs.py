@@ -16,13 +16,13 @@ from answerkey.errors import InputError, InterruptedRunError
 from answerkey.model.options import Scoring
 from answerkey.model.run import LoggedResults, Run, Summary
 from answerkey.model.tally import Tally, summarise
+from answerkey.protocols import Progress, RunningScore
 from answerkey.report.files import write_report
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block, LogBlocks
 from answerkey.runs.log_rows import BlockScorer, LogPlan
 from answerkey.runs.log_table import LogTable
 from answerkey.runs.logs import LogScoring
-from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.workers import ProcessPool
 from answerkey.scorers.grader import make_grader
 

@@ -18,7 +18,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.runs.progress import Progress
+from answerkey.protocols import Progress
 from answerkey.runs.recorder import Recorder
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from answerkey.runs.progress import wait_for
+from answerkey.runs.context import wait_for
 
 
 @pytest.fixture(autouse=True)

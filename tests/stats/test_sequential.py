@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_result
+from answerkey.stats.paired import AnytimeTest, PlannedLooks, sequential_result
 
 
 def test_looking_after_every_question_keeps_the_error_rate() -> None:

@@ -10,31 +10,29 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from answerkey.cli.flags import (
+from answerkey.cli.command import (
     FILE,
+    Answer,
     JudgeFlags,
+    answers,
     asking_flags,
     fail_on_flag,
     flag,
     gate_flag,
+    gates_with,
     grouped,
+    interruptible,
     judge_flags,
     margin_flag,
     opened_store,
     option,
+    print_gates,
+    progress_for_terminal,
     questions_argument,
     shared,
     store_flag,
-    with_store,
-)
-from answerkey.cli.outcome import (
-    Answer,
-    answers,
-    gates_with,
-    interruptible,
-    print_gates,
-    progress_for_terminal,
     verdict_code,
+    with_store,
 )
 from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
@@ -178,8 +176,8 @@ def _judge_pairs(
     """Let a judge pick the better reply of each pair; None without a judge."""
     if pair_judge is None:
         return None
+    from answerkey.runs.context import wait_for
     from answerkey.runs.judging import judge_runs
-    from answerkey.runs.progress import wait_for
 
     return wait_for(judge_runs(store, base, candidate, pair_judge))
 

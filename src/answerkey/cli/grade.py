@@ -9,47 +9,44 @@ from typing import TYPE_CHECKING, Literal
 import click
 import msgspec
 
-from answerkey.cli.flags import (
+from answerkey.cli.command import (
     FILE,
+    Answer,
     JudgeFlags,
+    answers,
     asking_flags,
     budget_flag,
+    conclude,
+    ends_with_run,
     flag,
     gate_flag,
     grouped,
     inputs_argument,
+    interruptible,
     json_flag,
     judge_flags,
     map_flag,
     match_flag,
     option,
     output_flag,
+    print_document,
+    progress_for_terminal,
     questions_argument,
     ray_address_flag,
     scoring_for,
     shared,
     store_flag,
 )
-from answerkey.cli.outcome import (
-    Answer,
-    answers,
-    conclude,
-    ends_with_run,
-    interruptible,
-    print_document,
-    progress_for_terminal,
-)
 from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.run import Run
-from answerkey.runs.progress import Progress
+from answerkey.protocols import Progress
 from answerkey.transcripts.files import shown_path
 
 if TYPE_CHECKING:
     from answerkey.runs.log_rows import ResultForm
     from answerkey.runs.logs import LogScoring
-    from answerkey.runs.progress import Progress
 
 
 @click.command()

@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from answerkey.cli.flags import (
+from answerkey.cli.command import (
     FILE,
+    Answer,
     JudgeFlags,
+    answers,
     flag,
     gate_flag,
     grouped,
     judge_flags,
     opened_store,
     option,
+    print_gates,
     shared,
     store_flag,
     with_store,
 )
-from answerkey.cli.outcome import Answer, answers, print_gates
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 

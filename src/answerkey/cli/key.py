@@ -5,31 +5,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from answerkey.cli.flags import (
+from answerkey.cli.command import (
     FILE,
+    Answer,
+    answers,
     flag,
     gate_flag,
     inputs_argument,
     map_flag,
     match_flag,
+    print_document,
     print_read_as,
     questions_argument,
     scoring_for,
     store_flag,
 )
-from answerkey.cli.outcome import Answer, answers, print_document
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 from answerkey.plugins import load_object
 from answerkey.text.normalise import for_terminal
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

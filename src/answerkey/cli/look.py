@@ -13,8 +13,20 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE, flag, json_flag, opened_store, output_flag, store_flag, with_store
-from answerkey.cli.outcome import Answer, answers, print_document, print_run, print_run_document
+from answerkey.cli.command import (
+    FILE,
+    Answer,
+    answers,
+    flag,
+    json_flag,
+    opened_store,
+    output_flag,
+    print_document,
+    print_run,
+    print_run_document,
+    store_flag,
+    with_store,
+)
 from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet

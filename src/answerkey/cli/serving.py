@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE, flag, opened_store, store_flag, with_store
-from answerkey.cli.outcome import Answer, answers
+from answerkey.cli.command import FILE, Answer, answers, flag, opened_store, store_flag, with_store
 from answerkey.config import load_settings
 from answerkey.errors import AnswerkeyError, MissingExtraError, UsageError
 from answerkey.text.normalise import one_line

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from answerkey.cli.flags import (
+from answerkey.cli.command import (
     FILE,
+    Answer,
+    answers,
+    conclude,
     flag,
     grouped,
     json_flag,
     map_flag,
     opened_store,
     option,
+    print_document,
+    progress_for_terminal,
     store_flag,
 )
-from answerkey.cli.outcome import Answer, answers, conclude, print_document, progress_for_terminal
 from answerkey.config import DEFAULT_STORE, Settings, load_settings
 from answerkey.errors import AnswerkeyError, MissingExtraError, TargetUnreachableError, UsageError
 
@@ -124,7 +128,7 @@ def init(flags: InitFlags) -> None:
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
-    from answerkey.runs.progress import wait_for
+    from answerkey.runs.context import wait_for
     from answerkey.runs.setup import (
         CONFIG,
         body_from_text,
@@ -245,8 +249,7 @@ def ask(
     """
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_texts import print_asked, raw_text
-    from answerkey.runs.context import choose_target
-    from answerkey.runs.progress import wait_for
+    from answerkey.runs.context import choose_target, wait_for
     from answerkey.runs.setup import ask_once, find_case
 
     settings = load_settings()
@@ -376,7 +379,7 @@ def _check_truth(settings: Settings) -> tuple[str, str]:
 def _check_chatbot(target: str | None, settings: Settings) -> tuple[str, str]:
     if target is None:
         return "note", "none configured; `answerkey init --target T` adds one"
-    from answerkey.runs.progress import wait_for
+    from answerkey.runs.context import wait_for
     from answerkey.targets.resolve import resolve_target
 
     # No project code is run: a Python chatbot or program is started by `ask` only.

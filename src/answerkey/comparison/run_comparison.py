@@ -23,8 +23,15 @@ from answerkey.model.scorecard import lowest_score, round_score
 from answerkey.protocols import Direction
 from answerkey.stats.durations import percentiles
 from answerkey.stats.intervals import dominant_unit, t_quantile
-from answerkey.stats.paired import MIN_UNITS, Difference, holm, paired_difference, unseen_rate, verdict_of
-from answerkey.stats.sequential import SequentialResult
+from answerkey.stats.paired import (
+    MIN_UNITS,
+    Difference,
+    SequentialResult,
+    holm,
+    paired_difference,
+    unseen_rate,
+    verdict_of,
+)
 
 # Changes are lopsided if those in one direction are this many times as frequent, and those in the other this many times as
 # large on average.

@@ -23,7 +23,7 @@ import msgspec
 from answerkey.config import Secrets
 from answerkey.engine.local_engine import LONGEST_WAIT, RateLimiter, backoff
 from answerkey.errors import ConfigError, MissingExtraError, UsageError
-from answerkey.judge.verdict import UnjudgedError
+from answerkey.judge.prompt import UnjudgedError
 from answerkey.model.judgement import Spent
 from answerkey.model.options import JudgeModel, JudgeSettings, Price, price_of
 from answerkey.model.reply import Reply, Usage

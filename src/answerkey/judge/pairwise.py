@@ -12,8 +12,15 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from answerkey.judge.panel import JudgeTask, PairCanary, Panel, gather_outcomes, reliability
-from answerkey.judge.prompt import Item, PairRubric, pair_messages, pair_of
-from answerkey.judge.verdict import PAIR_SCHEMA, UnjudgedError, parse_pair
+from answerkey.judge.prompt import (
+    PAIR_SCHEMA,
+    Item,
+    PairRubric,
+    UnjudgedError,
+    pair_messages,
+    pair_of,
+    parse_pair,
+)
 from answerkey.model.judgement import CanaryResult
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply

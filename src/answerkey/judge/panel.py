@@ -21,14 +21,19 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.judge.client import Completion, JudgeClient, Ledger
-from answerkey.judge.prompt import PROMPT_HASH, Item, Rubric, item_of, judge_messages, retry_messages
-from answerkey.judge.verdict import (
+from answerkey.judge.prompt import (
+    PROMPT_HASH,
+    Item,
+    Rubric,
     UnjudgedError,
     Verdict,
     encode_weighed,
     has_distinct_first_digits,
+    item_of,
+    judge_messages,
     parse_verdict,
     parse_weighed,
+    retry_messages,
     verdict_schema,
 )
 from answerkey.model.judgement import Answer, CanaryResult, UnscoredReason

@@ -38,17 +38,21 @@ from answerkey.judge.panel import (
 from answerkey.judge.prompt import (
     CHECK,
     CLAIMS_HASH,
+    CLAIMS_SCHEMA,
     PROMPT_HASH,
+    Claim,
     Item,
     PairRubric,
     Rubric,
+    UnjudgedError,
+    check_scale,
     claims_messages,
     item_of,
     load_pair_rubric,
     load_rubric,
+    parse_claims,
     rubric_of_check,
 )
-from answerkey.judge.verdict import CLAIMS_SCHEMA, Claim, UnjudgedError, check_scale, parse_claims
 from answerkey.model.judgement import (
     NOT_CALIBRATED,
     CanaryResult,

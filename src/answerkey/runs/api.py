@@ -22,6 +22,7 @@ from answerkey.model.reasons import worded_card
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
+from answerkey.protocols import NO_PROGRESS, Progress
 from answerkey.runs.context import (
     DEMO,
     JudgeLike,
@@ -33,9 +34,9 @@ from answerkey.runs.context import (
     make_context,
     make_options,
     select_questions,
+    wait_for,
     with_truth,
 )
-from answerkey.runs.progress import NO_PROGRESS, Progress, wait_for
 from answerkey.runs.stored import find_baseline, open_configured_store
 from answerkey.scorers.grader import make_grader
 from answerkey.transcripts.files import input_path

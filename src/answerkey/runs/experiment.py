@@ -1,7 +1,7 @@
 """Interleaved experiments: a run with two arms, asked the same questions in random order.
 
 Time of day, load and network affect both arms alike, unlike two runs one after the other. The result is two stored runs
-and their comparison. With early stop, a sequential test (`stats/sequential.py`) takes the units in the order in which
+and their comparison. With early stop, a sequential test (`stats/paired.py`) takes the units in the order in which
 they were asked, so that it does not depend on which replies are fast.
 """
 
@@ -28,8 +28,7 @@ from answerkey.runs.recorder import replay_journal
 from answerkey.runs.run import Arm, BudgetGuard, ask_arms, changed_inputs, new_run, reopen_run
 from answerkey.runs.stored import new_run_id, open_configured_store, resume_command
 from answerkey.runs.verdicts import with_wordings
-from answerkey.stats.paired import Verdict
-from answerkey.stats.sequential import AnytimeTest, PlannedLooks, SequentialResult, sequential_result
+from answerkey.stats.paired import AnytimeTest, PlannedLooks, SequentialResult, Verdict, sequential_result
 from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike

@@ -34,6 +34,7 @@ from answerkey.model.question_totals import QuestionTotals
 from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import Tally
+from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.context import with_key_quality
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
 from answerkey.runs.log_rows import (
@@ -46,7 +47,6 @@ from answerkey.runs.log_rows import (
     paused_garbage_collection,
 )
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
-from answerkey.runs.progress import Progress, RunningScore
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
 from answerkey.transcripts.files import database_url, shown_url

@@ -25,7 +25,7 @@ from answerkey.errors import RunOwnedError, StoreAwayError, StoreError, StoreFul
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.runs.progress import Progress, RunningScore
+from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.stored import stored_trials, trials_at
 from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader

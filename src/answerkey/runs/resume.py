@@ -15,8 +15,7 @@ from answerkey.model.reply import Timings
 from answerkey.model.run import Rescoring, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import BaseTarget
-from answerkey.runs.context import RunContext, select_questions
-from answerkey.runs.progress import wait_for
+from answerkey.runs.context import RunContext, select_questions, wait_for
 from answerkey.runs.recorder import Recorder, open_judge, replay_journal, store_executor
 from answerkey.runs.run import (
     Arm,

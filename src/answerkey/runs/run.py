@@ -27,9 +27,8 @@ from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, unscored_card
 from answerkey.model.tally import summarise
-from answerkey.protocols import BaseTarget
+from answerkey.protocols import BaseTarget, RunningScore
 from answerkey.runs.context import RunContext, with_key_quality
-from answerkey.runs.progress import RunningScore
 from answerkey.runs.recorder import (
     MOST_IN_MEMORY,
     DurableWriter,
