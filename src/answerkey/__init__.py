@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from answerkey.comparison import Comparison, compare
+    from answerkey.comparison import Comparison
     from answerkey.comparison.planning import plan
     from answerkey.comparison.run_ranking import rank
     from answerkey.fault_points import fault_point, fault_scope
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run, Summary
     from answerkey.model.scorecard import Score, Scorecard, Trial
-    from answerkey.runs.api import ab, evaluate, evaluate_async, faults, rescore, resume, score, score_replies
+    from answerkey.runs.api import (
+        ab,
+        compare,
+        evaluate,
+        evaluate_async,
+        faults,
+        rescore,
+        resume,
+        score,
+        score_replies,
+    )
     from answerkey.runs.audit import audit
     from answerkey.runs.experiment import Experiment
     from answerkey.runs.judging import calibrate
@@ -33,7 +43,7 @@ __version__ = "0.2.0.dev0"
 
 # Module → the names that it provides; a module is imported when one of its names is used.
 _PROVIDERS = {
-    "comparison": "Comparison compare",
+    "comparison": "Comparison",
     "comparison.planning": "plan",
     "comparison.run_ranking": "rank",
     "fault_points": "fault_point fault_scope",
@@ -42,7 +52,7 @@ _PROVIDERS = {
     "model.reply": "Evidence Failure Reply Source Timings ToolCall Usage",
     "model.run": "Run Summary",
     "model.scorecard": "Score Scorecard Trial",
-    "runs.api": "ab evaluate evaluate_async faults rescore resume score score_replies",
+    "runs.api": "ab compare evaluate evaluate_async faults rescore resume score score_replies",
     "runs.audit": "audit",
     "runs.experiment": "Experiment",
     "runs.judging": "calibrate",

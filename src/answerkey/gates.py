@@ -531,7 +531,13 @@ def _result(gate: Gate, subject: GateSubject) -> GateResult:
         passed = _passes(gate, number)
         note = _reply_note(gate, subject, passed)
         if gate.name in FEEDBACK_NAMES and number is None:
-            note = "the store has no feedback of users"
+            # Without a store the subject lacks the name; without feedback its value is None.
+            note = (
+                "the store has no feedback of users"
+                if gate.name in subject.numbers
+                else "this log is not stored, and the feedback of users is in a store: score it with --name N, or use this "
+                "gate in `answerkey feedback stats`"
+            )
         return GateResult(gate.text, passed, _shown_value(gate, number), note)
     if gate.kind == "question":
         parts = dict(subject.read_questions())

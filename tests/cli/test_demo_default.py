@@ -34,10 +34,23 @@ def test_demo_as_the_golden_set_asks_another_chatbot_the_bundled_questions(comma
     )
 
 
-def test_a_chatbot_without_a_golden_set_is_told_which_questions_it_was_asked(command) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "--target"], ["faults", "--target"], ["ab", "--a", "demo", "--b"]],
+)
+def test_another_chatbot_is_not_asked_the_questions_of_the_demo(command, arguments: list[str]) -> None:
     Path("bot.py").write_text("def answer(question):\n    return 'no idea'\n")
-    document = command("run", "--target", "bot.py:answer", "--sample", "3", "--json").document
-    assert "no golden set was given, so the bundled questions of the demo were asked" in document["warnings"]
+    done = command(*arguments, "bot.py:answer")
+    assert (done.code, done.out) == (2, "")
+    assert (
+        "no golden set to ask: name it, e.g. `answerkey run golden.jsonl --target bot.py:answer`" in done.err
+    )
+    assert not Path(".answerkey").exists()
+
+
+def test_a_configured_demo_is_asked_its_own_questions(command) -> None:
+    Path("answerkey.toml").write_text("target = 'reference'\n[targets.reference]\ndemo = 'flaky'\n")
+    assert command("run", "--sample", "3").code == 0
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,17 @@ def test_without_its_baseline_a_run_keeps_its_other_gates(bot, command):
     assert "cannot be evaluated any more" in document["gates"][1]["reason"]
 
 
+def test_satisfaction_of_a_log_that_is_not_stored_is_unknown(command, write_rows):
+    write_rows("log.jsonl", *({**row, "reply": "It costs 12 euros."} for row in ROWS))
+    gate = ("score", "log.jsonl", "--gate", "satisfaction >= 0.6", "--json")
+    [alone] = command(*gate).document["gates"]
+    assert not alone["passed"]
+    assert "this log is not stored" in alone["reason"]
+    assert "--name N" in alone["reason"]
+    [stored] = command(*gate, "--name", "november").document["gates"]
+    assert stored["reason"] == "the store has no feedback of users"
+
+
 def test_satisfaction_is_a_gate_of_a_run_as_of_its_feedback(bot, command):
     """The verdicts of users on stored replies decide it, whatever the run scores."""
     gates = ("--gate", "satisfaction >= 0.6", "--gate", "satisfaction.low >= 0.5")

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 import answerkey
-from answerkey.comparison import compare
 from answerkey.errors import UsageError
 from answerkey.model.run import ExperimentLink, Run
 from answerkey.report.wording import comparison_facts
+from answerkey.runs.api import compare
 from comparison.made import make_run
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from answerkey.comparison.run_comparison import compare
 from answerkey.errors import UsageError
 from answerkey.gates import GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import AskedAgain, Confirmation
+from answerkey.runs.api import compare
 from comparison.made import make_run
 
 # Two keywords and a tool a question: one lost keyword is 0.80, above the pass mark.

@@ -6,13 +6,14 @@ from io import StringIO
 import pytest
 from msgspec.structs import replace
 
-from answerkey.comparison import Comparison, compare
+from answerkey.comparison import Comparison
 from answerkey.comparison.columns import columns_from_run
 from answerkey.comparison.run_ranking import rank_runs
 from answerkey.model.run import Run
 from answerkey.report.sheets import comparison_sheet, sheet_markdown
 from answerkey.report.terminal_texts import print_comparison, print_ranking
 from answerkey.report.wording import metric_text, score_text
+from answerkey.runs.api import compare
 from comparison.made import make_run
 
 

@@ -37,6 +37,28 @@ def test_a_mistake_is_one_clear_error(call: Callable[[], Any], message: str) -> 
     assert str(raised.value) == message
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ak.compare("first", "second"), "no run 'second'"),
+        (lambda: ak.why("first", 42), "a run is a Run, or the id or name of a stored one, not 42"),  # type: ignore[arg-type]
+        (lambda: ak.compare(None, "first"), "not None"),  # type: ignore[arg-type]
+        (lambda: ak.evaluate(GOLDEN, bot, judge=42), "judge must be a model's name, several names or"),
+    ],
+)
+def test_a_run_or_judge_that_is_none_is_one_clear_error(call: Callable[[], Any], message: str) -> None:
+    ak.evaluate(GOLDEN, bot, name="first")
+    with pytest.raises(AnswerkeyError, match=message):
+        call()
+
+
+def test_stored_runs_are_compared_by_name() -> None:
+    ak.evaluate(GOLDEN, bot)
+    ak.evaluate(GOLDEN, lambda question: "I do not know.")
+    assert ak.compare("latest~1", "latest").difference.mean < 0
+    assert [case.id for case in ak.why("latest~1", "latest").cases] == ["a"]
+
+
 def test_a_run_can_be_given_instead_of_its_id() -> None:
     run = ak.evaluate(GOLDEN, bot)
     assert ak.rescore(run, scoring=ak.Scoring(match="smart")).id == run.id

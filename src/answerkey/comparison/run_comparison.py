@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from answerkey.comparison.columns import Columns, Floats, Ints, columns_from_run
+from answerkey.comparison.columns import Columns, Floats, Ints
 from answerkey.errors import UsageError
 from answerkey.model.comparison import (
     ChangeKind,
@@ -18,7 +18,7 @@ from answerkey.model.comparison import (
     Unpaired,
 )
 from answerkey.model.judgement import JudgeRecord
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import lowest_score, round_score
 from answerkey.protocols import Direction
 from answerkey.stats.durations import percentiles
@@ -368,14 +368,6 @@ def _mean(values: Floats) -> float:
 
 
 # The comparison.
-
-
-def compare(base: Run, candidate: Run, *, margin: float | None = None) -> Comparison:
-    """Compare two runs; `.verdict` says whether the candidate is better.
-
-    With a `margin`, the verdict is "same" if the interval is within ± the margin.
-    """
-    return compare_runs(columns_from_run(base), columns_from_run(candidate), margin=margin)
 
 
 def compare_runs(

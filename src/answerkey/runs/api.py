@@ -24,10 +24,10 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.protocols import NO_PROGRESS, Progress
 from answerkey.runs.context import (
-    DEMO,
     JudgeLike,
     QuestionsLike,
     RunContext,
+    check_questions_given,
     choose_target,
     golden_set,
     judge_settings,
@@ -37,13 +37,14 @@ from answerkey.runs.context import (
     wait_for,
     with_truth,
 )
-from answerkey.runs.stored import find_baseline, open_configured_store
+from answerkey.runs.stored import find_baseline, given_run, open_configured_store
 from answerkey.scorers.grader import make_grader
 from answerkey.transcripts.files import input_path
 from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
+    from answerkey.comparison import Comparison
     from answerkey.gates import Gate
     from answerkey.protocols import BaseTarget
     from answerkey.runs.experiment import Experiment
@@ -94,6 +95,8 @@ async def evaluate_async(
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     # Whatever is wrong is reported before the first question is asked.
+    chatbot = choose_target(target, settings, questions=questions, options=chosen)
+    check_questions_given(questions, [chatbot], settings)
     context = make_context(chosen, settings, scorers=scorers, progress=progress)
     golden, context = _with_questions(context, questions, chosen)
     _check_slices(context.gates, golden)
@@ -106,7 +109,6 @@ async def evaluate_async(
         from answerkey.runs.verdicts import check_confirm
 
         check_confirm(context)
-    chatbot = choose_target(target, settings, questions=questions, options=chosen)
     async with context.target(chatbot) as opened:
         # Only once the target answers: a mistyped one leaves no store behind.
         store = open_configured_store(settings, chosen.store)
@@ -217,6 +219,18 @@ def _check_baseline(info: RunInfo, store: "SqlStore", *, change_baseline: bool) 
         )
 
 
+def compare(base: Run | str, candidate: Run | str, *, margin: float | None = None) -> "Comparison":
+    """Compare two runs, or stored runs by name; `.verdict` says whether the candidate is better.
+
+    With a `margin`, the verdict is "same" if the interval is within ± the margin.
+    """
+    from answerkey.comparison.columns import columns_from_run
+    from answerkey.comparison.run_comparison import compare_runs
+
+    first, second = (columns_from_run(given_run(run)) for run in (base, candidate))
+    return compare_runs(first, second, margin=margin)
+
+
 def ab(
     questions: QuestionsLike | None = None,
     a: "TargetLike | None" = None,
@@ -251,6 +265,7 @@ def ab(
         return compare_experiment(context, asked).with_gates(parsed)
     if a is None or b is None:
         raise UsageError("an experiment needs two targets: --a T --b T")
+    check_questions_given(questions, [a, b], settings)
     # The configured gates and baseline are for runs.
     context = make_context(
         msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers, progress=progress
@@ -326,8 +341,9 @@ def faults(
     chosen = msgspec.structs.replace(chosen, gates=(), baseline=None, confirm=0, reuse=False)
     outcome = FaultOutcome(**quality_arguments(chosen.scoring, settings))
     context = make_context(chosen, settings, scorers=[*scorers, outcome], progress=progress)
-    golden, context = _with_questions(context, questions, chosen)
     target = choose_target(target, settings, questions=questions, options=chosen)
+    check_questions_given(questions, [target], settings)
+    golden, context = _with_questions(context, questions, chosen)
     return with_fault_gates(wait_for(run_faults(context, golden, target, planned, confirm=confirm)), gates)
 
 
@@ -451,14 +467,11 @@ def _default_notes(
     """What was used because nothing was given or configured."""
     if questions is not None or settings.questions is not None:
         return
-    target = target if target is not None else settings.target
-    if target is None:
+    if target is None and settings.target is None:
         yield (
             "nothing is configured here, so the built-in demo chatbot was asked; "
             "for yours: answerkey init --target http://localhost:8000/chat"
         )
-    elif not str(target).startswith(DEMO):
-        yield "no golden set was given, so the bundled questions of the demo were asked"
 
 
 # Warnings of a run about values in its golden set; `lint` shows all.

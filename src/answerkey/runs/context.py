@@ -255,6 +255,8 @@ def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSetting
         return base
     if isinstance(judge, JudgeSettings):
         return judge
+    if not isinstance(judge, str | Sequence):
+        raise UsageError(f"judge must be a model's name, several names or JudgeSettings, not {judge!r}")
     return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
 
 
@@ -279,6 +281,27 @@ def choose_target(
     if reason is not None:
         raise UsageError(f"no chatbot to ask: {reason} (`--target demo` asks the built-in demo)")
     return DEMO
+
+
+def check_questions_given(
+    questions: QuestionsLike | None, targets: "Iterable[TargetLike]", settings: Settings
+) -> None:
+    """Refuse to ask a chatbot the demo's questions because no golden set was given: its score would mean nothing."""
+    if questions is not None or settings.questions is not None:
+        return
+    other = next((target for target in targets if not _is_demo(target, settings)), None)
+    if other is not None:
+        command = f" --target {other}" if isinstance(other, str) else ""
+        raise UsageError(
+            f"no golden set to ask: name it, e.g. `answerkey run golden.jsonl{command}`, or add questions = ... to {_CONFIG}; "
+            "`demo` as the golden set asks the built-in demo's questions"
+        )
+
+
+def _is_demo(target: "TargetLike", settings: Settings) -> bool:
+    if not isinstance(target, str):
+        return False
+    return DEMO in settings.targets.get(target, {target.partition(":")[0]: ""})
 
 
 def is_demo_set(questions: object) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from answerkey.config import Settings
+from answerkey.config import Settings, load_settings
 from answerkey.errors import StoreMissingError, UnknownNameError, UsageError
 from answerkey.model.judgement import MIN_PANEL_AGREEMENT, JudgeRecord
 from answerkey.model.options import Options
@@ -60,6 +60,16 @@ def find_baseline(settings: Settings, options: Options) -> RunInfo | None:
             f"baseline {options.baseline!r} does not exist, so nothing can be compared ({error}); make it with "
             "`answerkey baseline set NAME RUN`, or let a first run pass without it: --allow-missing-baseline"
         ) from None
+
+
+def given_run(run: Run | str, settings: Settings | None = None) -> Run:
+    """A run, or the stored one of this name in the configured store."""
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, str):
+        raise UsageError(f"a run is a Run, or the id or name of a stored one, not {run!r}")
+    # Results are read from the store later, so it stays open.
+    return load_stored_run(open_configured_store(settings or load_settings(), create=False), run)
 
 
 def load_stored_run(store: "SqlStore", reference: str) -> Run:

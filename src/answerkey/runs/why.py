@@ -25,6 +25,7 @@ from answerkey.model.reply import result_digest
 from answerkey.model.run import LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, mean_score
 from answerkey.runs.causes import Grouping, cause_of_change, slim_question
+from answerkey.runs.stored import given_run
 from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference
 
@@ -46,11 +47,11 @@ class _Change(msgspec.Struct, frozen=True):
     difference: float
 
 
-def why(base: Run, candidate: Run) -> Why:
+def why(base: Run | str, candidate: Run | str) -> Why:
     """Say where the difference between two runs comes from.
 
     Args:
-        base: The earlier run.
+        base: The earlier run, or the name of a stored one.
         candidate: The later one, over the same questions.
 
     Returns:
@@ -61,6 +62,7 @@ def why(base: Run, candidate: Run) -> Why:
         >>> why(base, candidate).stages[0].stage  # doctest: +SKIP
         'tools'
     """
+    base, candidate = given_run(base), given_run(candidate)
     return explain(base, candidate, columns_from_run(base), columns_from_run(candidate))
 
 
