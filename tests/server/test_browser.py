@@ -470,6 +470,125 @@ def test_the_menu_of_columns_is_accessible_and_works_without_javascript(chromium
         context.close()
 
 
+def widths(page):
+    """Column → its width on the screen."""
+    heads = page.locator(".work-table th[aria-label]")
+    return dict(heads.evaluate_all("heads => heads.map(head => [head.dataset.column, head.offsetWidth])"))
+
+
+def handle(page, title):
+    return page.get_by_role("separator", name=f"Width of {title}", exact=True)
+
+
+def drag(page, title, by):
+    box = handle(page, title).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by / 2, y)
+    page.mouse.move(x + by, y)
+    page.mouse.up()
+
+
+def test_columns_get_the_width_that_one_drags_them_to(page):
+    page.goto("/runs/aaaa1")
+    expect(handle(page, "Question")).to_be_attached()
+    natural = widths(page)
+    drag(page, "Category", -30)
+    drag(page, "Question", 90)
+    now = widths(page)
+    changed = {"category": natural["category"] - 30, "question": natural["question"] + 90}
+    assert now == natural | changed, "no other column moves"
+    expect(handle(page, "Question")).to_have_attribute("aria-valuenow", str(changed["question"]))
+    # Sorting, the next page of the list and another run keep them.
+    page.get_by_role("link", name="Question", exact=True).click()
+    page.wait_for_url("**sort=**")
+    assert widths(page) == now
+    page.goto("/runs/bbbb2")
+    assert {name: widths(page)[name] for name in changed} == changed
+    page.goto("/")
+    expect(handle(page, "Run")).to_be_attached()
+    assert page.locator(".work-table table").evaluate("e => getComputedStyle(e).tableLayout") == "auto"
+    # A column that was not there gets a width too.
+    page.goto("/runs/aaaa1?columns=question&columns=reply")
+    assert widths(page)["question"] == changed["question"]
+    assert widths(page)["reply"] > 100
+    page.goto("/runs/aaaa1")
+    page.locator("summary", has_text="Columns").click()
+    page.get_by_role("button", name="Reset the widths").click()
+    assert widths(page) == natural
+    page.reload()
+    assert widths(page) == natural
+
+
+def test_widths_are_changed_by_keyboard(page):
+    page.goto("/runs/aaaa1")
+    handle(page, "Question").focus()
+    natural = widths(page)
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowRight"):
+        page.keyboard.press(key)
+    assert widths(page)["question"] == natural["question"] + 32
+    for _ in range(100):
+        page.keyboard.press("ArrowLeft")
+    assert widths(page)["question"] == 40
+    assert "/runs/aaaa1" in page.url
+    page.keyboard.press("Enter")
+    assert widths(page) == natural
+    drag(page, "Score", 40)
+    handle(page, "Score").dblclick()
+    assert widths(page) == natural
+
+
+def test_widths_are_changed_by_touch_on_a_phone(chromium, client):
+    context = chromium.new_context(base_url=client.url, has_touch=True, **MODES["phone"])
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    page.goto("/runs/aaaa1")
+    handle(page, "Question").scroll_into_view_if_needed()
+    before, box = widths(page), handle(page, "Question").bounding_box()
+    assert box["width"] >= 24
+    point = {"x": box["x"] + 12, "y": box["y"] + 8}
+    touch = context.new_cdp_session(page)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    moved = {**point, "x": point["x"] - 40}
+    touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [moved]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert widths(page) == before | {"question": before["question"] - 40}
+    assert Axe().run(page).response["violations"] == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.reload()
+    assert widths(page)["question"] == before["question"] - 40
+    context.close()
+
+
+def test_remembered_widths_move_nothing_while_the_page_loads(page):
+    page.goto("/runs/aaaa1")
+    drag(page, "Question", 150)
+    page.add_init_script(
+        "window.shift = 0;"
+        "new PerformanceObserver(list => { for (const one of list.getEntries()) window.shift += one.value; })"
+        ".observe({type: 'layout-shift', buffered: true});"
+    )
+    page.reload()
+    expect(handle(page, "Question")).to_be_attached()
+    page.wait_for_function(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+    )
+    assert page.evaluate("window.shift") == 0
+
+
+@pytest.mark.parametrize(
+    "stored", ["{", "[]", '"x"', '{"runs": {"question": "1px } body { display: none"}}', '{"runs": 7}']
+)
+def test_whatever_the_browser_remembers_the_page_can_be_read(page, stored):
+    page.goto("/runs/aaaa1")
+    page.evaluate("text => localStorage.setItem('answerkey column widths', text)", stored)
+    page.reload()
+    expect(page.locator("h1")).to_be_visible()
+    drag(page, "Question", 20)
+    assert widths(page)["question"] > 60
+
+
 def test_reasons_are_not_cut(page):
     page.goto("/runs/aaaa1?result=lost")
     cut = page.locator("td.c-why > *").evaluate_all(

@@ -365,6 +365,14 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
 
     yield row("run", [run.id for run in runs])
     yield row("score", [f"{score(run.score)} ({range_text(run.interval, score)})" for run in runs])
+    measures = dict.fromkeys(name for run in runs for name in run.measures)
+
+    def measure_row(name: str) -> tuple[str, ...]:
+        # A metric has a scale of its own.
+        shown = score if name in COMPONENTS else metric_text
+        return row(name_words(name), [_mean_text(run.measures.get(name), shown) for run in runs])
+
+    yield from map(measure_row, filter(COMPONENTS.__contains__, measures))
     yield row("grade", [run.grade for run in runs])
     yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
     yield row("p50 per question", [milliseconds(run.latency_p50_ms) for run in runs])
@@ -374,11 +382,8 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
         yield row("cost per question", [_cost_text(run.cost) for run in runs])
         yield row("cost per point", [_cost_text(run.cost_per_point) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.categories):
-        yield row(f"· {name}", [_mean_text(run.categories.get(name), score) for run in runs])
-    for name in dict.fromkeys(name for run in runs for name in run.measures):
-        # A metric has a scale of its own.
-        shown = score if name in COMPONENTS else metric_text
-        yield row(name_words(name), [_mean_text(run.measures.get(name), shown) for run in runs])
+        yield row(f"category {name}", [_mean_text(run.categories.get(name), score) for run in runs])
+    yield from (measure_row(name) for name in measures if name not in COMPONENTS)
     if any(run.judge_reliable is not None for run in runs):
         words = {True: "reliable", False: "UNRELIABLE", None: "–"}
         yield row("judge", [words[run.judge_reliable] for run in runs])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from answerkey.text.normalise import for_csv, for_terminal, one_line, without_su
 
 Kind = Literal[
     "text",
+    "reply",
     "names",
     "grade",
     "why",
@@ -42,7 +44,18 @@ _NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "mo
 _WIDTH = 240
 _ROWS = 2_000
 
+# Marks of Markdown: of headings, list items, emphasis, code, and the lines and edges of tables.
+_MARKDOWN = re.compile(
+    r"^\s*#{1,6}\s+|^\s*[-*+]\s+(?=\S)|^[\s|:-]*-{3}[\s|:-]*$|\*\*|__|`+|^\s*\||\|\s*$", re.MULTILINE
+)
+
+
+def _without_markdown(text: str) -> str:
+    return one_line(_MARKDOWN.sub(" ", text[: 4 * _WIDTH]), _WIDTH)
+
+
 _SHOWN: dict[str, Callable[[Any], str]] = {
+    "reply": _without_markdown,
     "names": lambda names: one_line(", ".join(names), _WIDTH),
     "score": score_percent,
     "change": points_change,

@@ -133,6 +133,7 @@ def _static_files() -> dict[str, tuple[str, str]]:
         "theme.css": (theme_sheet(), "text/css"),
         "dashboard.css": (compact_css(sheet), "text/css"),
         "dashboard.js": (_read("dashboard.js"), "text/javascript"),
+        "widths.js": (_read("widths.js"), "text/javascript"),
         "icon.svg": (_read("icon.svg"), "image/svg+xml"),
     }
 

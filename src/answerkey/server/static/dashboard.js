@@ -19,8 +19,6 @@
   };
   const percentOf = (score) => Math.floor(score * 1000 + 1e-6) / 10 + "%";
 
-  for (const element of document.querySelectorAll(".needs-js")) element.hidden = false;
-
   // On a phone the menu scrolls: the page one is on is visible.
   const current = one("header nav [aria-current]");
   if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.offsetLeft;
@@ -260,7 +258,9 @@
     if (!list || list.contains(document.activeElement) || list.querySelector("details[open]")) return;
     const page = await load(location.href);
     const fresh = page && page.querySelector("[data-live]");
-    if (fresh) list.replaceWith(fresh);
+    if (!fresh) return;
+    list.replaceWith(fresh);
+    document.dispatchEvent(new Event("newrows"));
   };
   const followRun = async (element) => {
     const answer = await fetch("/api/runs/" + encodeURIComponent(element.dataset.progress) + "/progress");

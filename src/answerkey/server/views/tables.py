@@ -274,7 +274,7 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
         Column(name="tools", title="Tools called", kind="names"),
         Column(name="latency_ms", title="Time", kind="ms", note="Of its slowest trial", sort="-latency_ms"),
         Column(name="cost", title="Cost", kind="money", note="Of all its trials", sort="-cost"),
-        Column(name="reply", title="Reply", note="Beginning of the reply", wide=True),
+        Column(name="reply", title="Reply", kind="reply", note="Beginning of the reply", wide=True),
         Column(name="passed", title="Result", kind="flag", note="Whether it reached the pass mark"),
     ]
     return (*first, *(trials if repeated else ()), *measures, *last)
@@ -428,7 +428,7 @@ _REPLY_COLUMNS = (
     Column(name="grade", title="Grade", kind="grade", sort="score"),
     Column(name="question", title="Question", note="What was asked", wide=True),
     Column(name="id", title="Id", sort="id"),
-    Column(name="text", title="Reply", note="Beginning of the reply", wide=True),
+    Column(name="text", title="Reply", kind="reply", note="Beginning of the reply", wide=True),
     Column(name="category", title="Category", sort="category"),
     Column(name="error", title="Error", note="Kind of error", sort="error"),
     Column(name="score", title="Score", kind="score", note="By the golden set", sort="score"),
