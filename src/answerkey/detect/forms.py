@@ -1,9 +1,8 @@
-"""Certain forms: replies that are errors whatever the question was, as `forms.toml` lists them, and open ends."""
+"""Certain forms: replies that are errors whatever the question was, as `form_table.py` lists them, and open ends."""
 
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -51,8 +50,8 @@ class DetectedFailure(msgspec.Struct, frozen=True):
     charged: bool = True
 
 
-class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of `forms.toml`."""
+class Form(msgspec.Struct, frozen=True):
+    """A form that some replies have which are errors."""
 
     form: str
     examples: tuple[str, ...]
@@ -71,7 +70,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return DetectedFailure(self.kind, message, start, end, ("form",), self.probability, sure)
 
 
-class Bodies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Bodies(msgspec.Struct, frozen=True):
     """JSON bodies that report an error or should have stayed inside the chatbot, by their keys."""
 
     error_keys: frozenset[str]
@@ -105,8 +104,8 @@ class Bodies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(call <= keys for call in self.raw_calls) and keys.isdisjoint({"answer", "response"})
 
 
-class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All of `forms.toml`."""
+class FormTable(msgspec.Struct, frozen=True):
+    """All of `form_table.py`."""
 
     whole: tuple[Form, ...]
     whole_with_mark: tuple[Form, ...]
@@ -117,11 +116,11 @@ class FormTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bodies: Bodies
 
 
-@cache
 def form_table() -> FormTable:
-    """The table, read once."""
-    text = (files("answerkey.detect") / "forms.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), FormTable)
+    """The table, imported when the first reply is read."""
+    from answerkey.detect.form_table import FORM_TABLE
+
+    return FORM_TABLE
 
 
 @cache
@@ -150,15 +149,24 @@ def _options(case: bool) -> Any:
     return options
 
 
+def _whole_patterns() -> list[str]:
+    return [f"(?-i:{form.form})" if form.case else f"(?:{form.form})" for form in form_table().whole]
+
+
+@cache
+def _has_whole() -> Callable[[bytes], list[int] | None]:
+    # The marks around each form take three quarters of the time of compiling all of them: most replies have no form.
+    return compile_set(re2.Set.FullMatchSet, [f"{_MARKS}(?:{'|'.join(_whole_patterns())}){_MARKS}"])
+
+
 @cache
 def _match_whole() -> Callable[[bytes], list[int] | None]:
-    forms = [f"(?-i:{form.form})" if form.case else f"(?:{form.form})" for form in form_table().whole]
-    return compile_set(re2.Set.FullMatchSet, [f"{_MARKS}{form}{_MARKS}" for form in forms])
+    return compile_set(re2.Set.FullMatchSet, [f"{_MARKS}{form}{_MARKS}" for form in _whole_patterns()])
 
 
 def whole_forms(encoded: bytes) -> tuple[int, ...]:
     """The numbers of the whole forms that a reply in UTF-8, without spaces around it, has the shape of."""
-    if len(encoded) > 4 * _LONGEST_LINE:
+    if len(encoded) > 4 * _LONGEST_LINE or not _has_whole()(encoded):
         return ()
     return tuple(sorted(_match_whole()(encoded) or ()))
 
@@ -308,5 +316,5 @@ def _has_open_bracket(line: str) -> bool:
 @cache
 def _function_words() -> frozenset[str]:
     """Words that cannot end a sentence, whatever the language: `function_words.txt`."""
-    lines = (files("answerkey.detect") / "function_words.txt").read_text("utf-8").splitlines()
+    lines = Path(__file__).with_name("function_words.txt").read_text("utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split()[1:])

@@ -1,17 +1,17 @@
-"""Whether a reply is an error message through and through: every sentence of it, by what its words mean (`words.toml`).
+"""Whether a reply is an error message through and through: every sentence of it, by what its words mean (`words.txt`).
 
 "Der opstod en fejl. Prøv igen senere." reports a fault that happened and says to try again, and no word of it is about anything
 else. An answer about an error has other words, explains, or states a value.
 """
 
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
-from answerkey.text.normalise import Remembered, lazy
+from answerkey.text.lazy import lazy
+from answerkey.text.normalise import Remembered
 
 _LONGEST = 600
 # Languages written without spaces: what follows each other there is looked up in parts.
@@ -27,6 +27,42 @@ _MOST_UNKNOWN = 5
 _COMPANIONS = frozenset({"sorry", "again", "help"})
 # Meanings one of which every sentence that reports a failure has.
 _FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
+# Words by which an answer speaks about an error, and marks of code.
+_EXPLAINS = lazy(
+    r"""(?x)
+  \b(?:you\ can | to\ fix | fixed | fix: | means? | meant | usually | typically | often | every | when\ you
+    | if\ you\ see | because\ you | most\ common
+    | is\ an?\ (?:\w+\ )?(?:message|error|status|code|sign|term)
+    | here\ is | here\ are | here's | instead | step\ \d | rate\ of | budget | in\ english | headline | translat\w*
+    | betekent | bedeutet | signifi\w+ | vuol\ dire | означа\w+ | oznacza | znamen\w+ | betyder | tarkoittaa
+    | jelent\w* | demek | artinya | nghĩa
+    | (?:mon|tues|wednes|thurs|fri|satur|sun)days? | weekends? | midnight | noon
+    | (?:mon|diens|donners|frei|sams|sonn)tags? | mittwochs? | wochenendes? | feiertags?
+    | lundis? | mardis? | mercredis? | jeudis? | vendredis? | samedis? | dimanches? | lunes | martes | miércoles
+    | jueves | viernes | sábados? | domingos?
+    | lunedì | martedì | mercoledì | giovedì | venerdì | sabato | domenica | maandag | dinsdag | woensdag | donderdag
+    | vrijdag | zaterdag | zondag
+    | your\ (?:router|browser|phone|printer|device|card|password|computer|payment|bank)
+  )\b | = | ``` | 意味 | 就是 | 是指 | 뜻 | يعني | משמע"""
+)
+# What machines write of failures: names of exceptions, error codes, HTTP statuses.
+_FAILURE_TOKEN = lazy(
+    r"""(?x)
+  \b[A-Za-z_$][\w$]*(?:(?:\.|::|\\|/)[A-Za-z_$][\w$]*)*[a-z0-9](?:Error|Exception|Fault|Failure|Timeout|Rejection)\b
+  | \b(?:Error|Exception)(?=[:(])
+  | \bE[A-Z]{4,}\b | \bERR_[A-Z_]+\b | \b[A-Z]{2,}(?:_[A-Z]{2,})+\b | \b[A-Z]{2,4}-\d{3,6}\b | \b0x[0-9A-Fa-f]{4,}\b
+  | (?i:\bhttps?(?:/[\d.]+)?\b)
+  | (?<![\d.,$€£#/-])[45]\d\d(?![\d%€]|[.,]\d|\ ?(?i:k?g|km|ml|eur|usd|euros?|dollars?)\b)"""
+)
+# What else machines write: addresses, paths, identifiers.
+_OTHER_TOKEN = lazy(
+    r"""(?x)
+  https?://\S+ | \S+@\S+\.\w+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | \b[\w-]+(?:\.[\w-]+)+(?::\d{2,5})?\b
+    | \blocalhost(?::\d+)?\b | \bport\ \d+\b
+  | (?<=\s)/[\w./-]+
+  | \b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*\b | \b[a-z]+(?:_[a-z0-9]+)+\b | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
+  | `[^`\n]+` | '[\w./-]+' | \#\w+ | \(ref[^)]*\)"""
+)
 
 
 class Message(NamedTuple):
@@ -50,21 +86,20 @@ def has_few_unknown_words(text: str) -> bool:
 
 def read_message(text: str) -> Message | None:
     """What a reply reports of a failure, by the words of its sentences; None: nothing, or it speaks about errors."""
-    lists = _lists()
     lower = text.lower()
-    if len(text) > _LONGEST or text[0] in '"“«„`' or lists.explains.search(lower):
+    if len(text) > _LONGEST or text[0] in '"“«„`' or _EXPLAINS.search(lower):
         return None
     # What machines write hides words, and never adds one.
     if not any(sentence.failures for sentence in _sentences(lower)):
         return None
-    plain = lists.other_token.sub(_spaces, lists.failure_token.sub(_spaces, text)).lower()
+    plain = _OTHER_TOKEN.sub(_spaces, _FAILURE_TOKEN.sub(_spaces, text)).lower()
     sentences = [sentence for sentence in _sentences(plain) if sentence.words]
     failing = [sentence for sentence in sentences if sentence.failures]
     if not failing:
         return None
     meanings = frozenset[str]().union(*(sentence.meanings for sentence in sentences))
     failures = frozenset[str]().union(*(sentence.failures for sentence in failing)) - {"something"}
-    support = len(meanings & _COMPANIONS) + (lists.failure_token.search(text) is not None)
+    support = len(meanings & _COMPANIONS) + (_FAILURE_TOKEN.search(text) is not None)
     unknown = sum(sentence.unknown for sentence in sentences)
     others = sum(not sentence.failures and not sentence.accompanies for sentence in sentences)
     # The more a reply has of an error message, the more words of it may be about what failed.
@@ -129,31 +164,43 @@ class _Word(NamedTuple):
     unknown: float
 
 
-class _Lists:
-    """The words of `words.toml` with their meanings: whole ones, beginnings, and parts of words."""
+@cache
+def _meanings() -> dict[str, list[str]]:
+    """Meaning → the lines of `words.txt` that have it, each a language and its words."""
+    sections: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            lines = sections.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return sections
 
-    def __init__(self) -> None:
-        table = tomllib.loads((files("answerkey.detect") / "words.toml").read_text("utf-8"))
-        # Words by which an answer speaks about an error; what machines write of failures, and anything else they write.
-        self.explains, self.failure_token, self.other_token = map(re.compile, table.pop("patterns").values())
+
+class _Lists:
+    """Words of these meanings: whole ones, beginnings, and parts of words, each with what it means."""
+
+    def __init__(self, meanings: Iterable[str]) -> None:
         self.whole, self.beginnings, self.parts = (dict[str, set[str]]() for _ in range(3))
-        for meaning, by_language in table.items():
-            for language, words in by_language.items():
+        for meaning in meanings:
+            for line in _meanings()[meaning]:
+                language, _, words = line.partition(":")
                 for word in words.split():
                     known = self.beginnings if word.endswith("*") else self.whole
                     known = self.parts if language == "joined" else known
                     known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
 
 
-_lists = cache(_Lists)
+@cache
+def _lists() -> _Lists:
+    return _Lists(_meanings())
 
 
 def failure_words() -> str:
     """An RE2 pattern of the words without which no sentence reports a failure."""
-    lists = _lists()
+    lists = _Lists(_FAILING)
+    # In order, as words with the same beginning compile faster side by side.
     whole, beginnings, parts = (
-        "|".join(re.escape(word) for word, meanings in words.items() if meanings & _FAILING)
-        for words in (lists.whole, lists.beginnings, lists.parts)
+        "|".join(map(re.escape, sorted(words))) for words in (lists.whole, lists.beginnings, lists.parts)
     )
     edge = r"[^\pL\pM\pN_]"
     return f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{parts}"
