@@ -38,6 +38,13 @@ def test_a_failure_says_why(golden_run: Run) -> None:
     assert "is below 0.7" in failure.get("message", "")
 
 
+def test_the_properties_name_the_run_and_its_figures(golden_run: Run) -> None:
+    listed = {one.get("name"): one.get("value") for one in read(golden_run).iter("property")}
+    assert listed["answerkey.run"] == golden_run.id
+    assert listed["answerkey.grade"] == golden_run.summary.grade
+    assert {name for name in listed if name} >= {"answerkey.target", "answerkey.score", "answerkey.coverage"}
+
+
 def test_failed_gates_are_cases(golden_run: Run) -> None:
     judged = msgspec.structs.replace(
         golden_run, gates=(GateResult("score >= 0.99", False, 0.5), GateResult("coverage == 1", True, 1.0))

@@ -125,7 +125,7 @@ def _head(run: Run, tally: _Tally) -> str:
         f'skipped="{tally.skipped}" time="{tally.seconds:.3f}"'
     )
     properties = {
-        "answerkey.model.run": info.id,
+        "answerkey.run": info.id,
         "answerkey.target": info.target,
         "answerkey.score": score_text(summary.score),
         "answerkey.grade": summary.grade or "",
