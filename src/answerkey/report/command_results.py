@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
 from rich.console import Console
 from rich.text import Text
@@ -385,6 +384,8 @@ def fault_junit(result: "FaultResult") -> str:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # slow to load, and only for JUnit
+
     return quoteattr(" ".join(for_xml(text).split())[:1000])
 
 
