@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.stats.durations import MAX_EXACT, Durations, percentiles
+from answerkey.stats.intervals import MAX_EXACT, Durations, percentiles
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 100))

@@ -1,4 +1,4 @@
-"""Figures that merge in any order: moments over units, durations."""
+"""Figures that merge in any order: moments over units, intervals."""
 
 import random
 
@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.stats import durations
-from answerkey.stats.durations import Durations, percentiles
-from answerkey.stats.intervals import UnitMoments, mean_interval, to_fixed_point
+from answerkey.stats import intervals
+from answerkey.stats.intervals import Durations, UnitMoments, mean_interval, percentiles, to_fixed_point
 
 UNITS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, max_size=20)
 
@@ -50,7 +49,7 @@ def test_few_durations_are_exact_and_many_are_within_a_tenth_of_a_percent(
     taken = [chosen.lognormvariate(6, 1) for _ in range(3000)]
     exact = percentiles(taken, (50, 90, 99))
     assert filled(taken).percentiles((50, 90, 99)) == exact
-    monkeypatch.setattr(durations, "MAX_EXACT", 1000)
+    monkeypatch.setattr(intervals, "MAX_EXACT", 1000)
     one, two = filled(taken[:1500]), filled(taken[1500:])
     one.merge(two)
     other = filled(list(reversed(taken)))

@@ -11,9 +11,9 @@ from answerkey.errors import StoreFullError
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
+from answerkey.runs.recorder import JournalHead, RunJournal, read_journal
 from answerkey.store import open_store
 from answerkey.store.maintenance import check_store
-from answerkey.store.ownership import JournalHead, RunJournal, read_journal
 
 from .filling import golden, good_reply
 
@@ -93,7 +93,7 @@ from store.test_run_journal import INFO, TRIALS
 from answerkey.errors import StoreFullError
 from answerkey.store import open_store
 from answerkey.store.maintenance import check_store
-from answerkey.store.ownership import RunJournal
+from answerkey.runs.recorder import RunJournal
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 journal = RunJournal(Path(sys.argv[1]), INFO)
 try:

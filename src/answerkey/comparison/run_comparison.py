@@ -21,8 +21,7 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import lowest_score, round_score
 from answerkey.protocols import Direction
-from answerkey.stats.durations import percentiles
-from answerkey.stats.intervals import dominant_unit, t_quantile
+from answerkey.stats.intervals import dominant_unit, percentiles, t_quantile
 from answerkey.stats.paired import (
     MIN_UNITS,
     Difference,

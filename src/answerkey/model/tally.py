@@ -45,8 +45,7 @@ from answerkey.model.scorecard import (
     passes,
     round_score,
 )
-from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import Interval, UnitMoments, fixed_point_mean, to_fixed_point
+from answerkey.stats.intervals import Durations, Interval, UnitMoments, fixed_point_mean, to_fixed_point
 
 GRADES = "ABCDF"
 # More different groups of equal questions than these are folded into moments, which changes no figure.

@@ -1,4 +1,4 @@
-"""Ownership and journal of a running run.
+"""Ownership of a running run.
 
 One process at a time asks a run's questions: it holds a lease in the store and renews it with a heartbeat. Taking a run
 over does not depend on wall clocks: a process on this machine is looked up directly; for one on another machine the
@@ -8,17 +8,13 @@ heartbeat is watched, by this process's monotonic clock, for longer than it may 
 import os
 import threading
 import time
-import zlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from answerkey.errors import RunOwnedError, StoreError, StoreFullError
-from answerkey.model.reply import Reply
+from answerkey.errors import RunOwnedError, StoreError
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Trial
 from answerkey.store.database import Connection, Database, insert, now
 
 # Between two heartbeats.
@@ -189,112 +185,3 @@ def _began(pid: str) -> str | None:
     except PermissionError:
         pass
     return "?"
-
-
-# The journal: a file with a run's replies from the moment they arrive until the store has them all.
-#
-# Each reply is one line, a checksum and JSON, written with a single call, so that it survives a kill of the process. It
-# is not synced to disk: a power cut may lose the last moments. A torn or damaged line is skipped.
-
-
-class JournalHead(msgspec.Struct, frozen=True):
-    """The first line: the run that the replies belong to."""
-
-    run_id: str
-    question_set_hash: str
-    target_hash: str
-    format: int = 1
-
-
-class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A line: the replies of one trial."""
-
-    # The question's position in the set.
-    position: int
-    number: int
-    replies: tuple[Reply, ...]
-
-
-_encode = msgspec.json.Encoder().encode
-_decode_head = msgspec.json.Decoder(JournalHead).decode
-_decode_entry = msgspec.json.Decoder(JournalEntry).decode
-
-
-class RunJournal:
-    """A run's journal, written by the process that owns the run."""
-
-    def __init__(self, path: Path, info: RunInfo) -> None:
-        self.path = path
-        # The number of replies in it.
-        self.entries = 0
-        self._size = 0
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Private, since it contains replies. An earlier journal has been replayed.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-            self._file = os.open(path, flags, 0o600)
-        except OSError as error:
-            raise self._failed(error) from None
-        self._write(_encode(JournalHead(info.id, info.question_set_hash, info.target_hash)))
-
-    def append(self, trial: Trial) -> None:
-        """Write a reply; raises StoreFullError and leaves the journal unchanged if it cannot be written."""
-        try:
-            line = _encode((trial.position, trial.number, trial.replies))
-        except (UnicodeEncodeError, OverflowError, TypeError):
-            # The store cannot keep it either, and reports it.
-            return
-        self._write(line)
-        self.entries += 1
-
-    def _write(self, line: bytes) -> None:
-        whole = b"%08x %s\n" % (zlib.crc32(line), line)
-        try:
-            written = os.write(self._file, whole)
-            while written < len(whole):
-                written += os.write(self._file, whole[written:])
-        except OSError as error:
-            os.ftruncate(self._file, self._size)
-            raise self._failed(error) from None
-        self._size += len(whole)
-
-    def _failed(self, error: OSError) -> StoreFullError:
-        reason = (error.strerror or str(error)).lower()
-        return StoreFullError(f"journal {self.path}: {reason}; make room on its disk")
-
-    def close(self) -> None:
-        """Stop writing; the file stays for `resume`."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def remove(self) -> None:
-        """Delete the journal: the store has all replies."""
-        self.close()
-        self.path.unlink(missing_ok=True)
-
-
-def read_journal(path: Path) -> tuple[JournalHead, Iterator[JournalEntry]] | None:
-    """The content of a journal without torn or damaged lines; None if there is none, or its head is lost."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return None
-    with file:
-        head = _content(file.readline())
-    return None if head is None else (_decode_head(head), _entries(path))
-
-
-def _entries(path: Path) -> Iterator[JournalEntry]:
-    with path.open("rb") as file:
-        file.readline()
-        for line in file:
-            content = _content(line)
-            if content is not None:
-                yield _decode_entry(content)
-
-
-def _content(line: bytes) -> bytes | None:
-    checksum, _, content = line.rstrip(b"\n").partition(b" ")
-    whole = line.endswith(b"\n") and checksum == b"%08x" % zlib.crc32(content)
-    return content if whole else None

@@ -8,8 +8,7 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.judgement import POSITIVE
-from answerkey.stats.durations import percentiles
-from answerkey.stats.intervals import Interval, interval_of_moments, wilson_interval
+from answerkey.stats.intervals import Interval, interval_of_moments, percentiles, wilson_interval
 from answerkey.store.database import Sql, sql
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.text.dates import local_time
