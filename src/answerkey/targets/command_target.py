@@ -23,8 +23,14 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, BaseTarget, TargetContext
-from answerkey.targets.conversations import PerConversation, Template, encode_body, values_of
-from answerkey.targets.resolve import Stopwatch, read_settings
+from answerkey.targets.resolve import (
+    PerConversation,
+    Stopwatch,
+    Template,
+    encode_body,
+    read_settings,
+    values_of,
+)
 from answerkey.text.normalise import decode_text, one_line
 from answerkey.transcripts.failures import classify_error, failure_message
 from answerkey.transcripts.json_values import (

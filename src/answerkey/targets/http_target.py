@@ -22,14 +22,6 @@ from answerkey.errors import ConfigError, MissingExtraError, TargetUnreachableEr
 from answerkey.model.fault import FAULT_HEADER, FaultRecord
 from answerkey.model.reply import Evidence, Failure, Json, Reply, Timings
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
-from answerkey.targets.conversations import (
-    MessageHistory,
-    Messages,
-    PerConversation,
-    Template,
-    encode_body,
-    values_of,
-)
 from answerkey.targets.http_client import Response, TlsSettings, read_endpoint
 from answerkey.targets.http_session import (
     FAILURES,
@@ -42,7 +34,15 @@ from answerkey.targets.http_session import (
     retry_after_seconds,
     tls_settings,
 )
-from answerkey.targets.resolve import read_settings
+from answerkey.targets.resolve import (
+    MessageHistory,
+    Messages,
+    PerConversation,
+    Template,
+    encode_body,
+    read_settings,
+    values_of,
+)
 from answerkey.text.normalise import clean_text, decode_text
 from answerkey.transcripts.failures import (
     failure_from_exception,

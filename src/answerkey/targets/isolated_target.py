@@ -21,8 +21,7 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.observe.merging import child_environment
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.command_target import end_session, ended_within
-from answerkey.targets.conversations import PerConversation
-from answerkey.targets.resolve import Stopwatch, read_settings
+from answerkey.targets.resolve import PerConversation, Stopwatch, read_settings
 from answerkey.text.normalise import clean_text
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import MOST_MEGABYTES
