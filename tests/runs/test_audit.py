@@ -13,8 +13,10 @@ from answerkey.golden.wrong_replies import wrong_replies
 from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
+from answerkey.model.run import KeyFloor
 from answerkey.model.scorecard import Trial
-from answerkey.runs.audit import Audit, KeyTest, audit_document, audit_questions
+from answerkey.runs.audit import Audit, KeyTest, audit_document, audit_questions, key_quality
+from answerkey.scorers.grader import make_grader
 
 
 def question_set(*rows: dict[str, Any]) -> QuestionSet:
@@ -190,6 +192,32 @@ def test_a_conversation_is_answered_turn_by_turn() -> None:
 def test_the_configured_scoring_counts() -> None:
     only_words = Scoring(weights={"tool_usage": 0.0, "response_quality": 1.0, "error_handling": 0.0})
     assert scores(audit(AUGUST, scoring=only_words))["no-tool+echo"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"tool_usage": 0.4, "response_quality": 0.4, "error_handling": 0.2},
+        {"tool_usage": 0.0, "response_quality": 1.0, "error_handling": 0.0},
+        {"tool_usage": 0.9, "response_quality": 0.0, "error_handling": 0.1},
+    ],
+)
+def test_the_floor_of_a_run_is_that_of_audit(weights: dict[str, float]) -> None:
+    turns = [
+        {"question": "Where is Montrose?", "expected_tools": ["map"], "expected_keywords": ["Montrose"]},
+        {"question": "And its zip?", "expected_keywords": ["81401"]},
+    ]
+    other = {"question": "What is the weather?", "expected_tools": ["weather"], "forbidden_tools": ["map"]}
+    unknown = {"question": "Who lives on the moon?", "answerable": False}
+    questions = question_set(AUGUST, EIN, {"turns": turns}, other, unknown)
+    scoring = Scoring(weights=weights)
+    audited = audit_questions(questions, scoring)
+    found = key_quality(questions, make_grader(scoring), sample=len(questions))
+    best = audited.trivial.best
+    assert found.floor == KeyFloor(value=best.score, bot=best.description, questions=5)
+    assert found.strength == audited.strength
+    assert audited.key is not None
+    assert found.always_wrong_score == audited.key.always_wrong_score
 
 
 # The strength.

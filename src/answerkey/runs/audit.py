@@ -43,7 +43,7 @@ from answerkey.model.question import (
 from answerkey.model.reasons import details
 from answerkey.model.reply import JsonObject, Reply
 from answerkey.model.run import GateResult, KeyFloor, KeyQuality, KeyStrength, Run
-from answerkey.model.scorecard import Scorecard, Trial, round_score
+from answerkey.model.scorecard import Scorecard, Trial, round_score, total
 from answerkey.runs.context import QuestionsLike, golden_set, with_truth
 from answerkey.scorers.grader import Grader, make_grader
 from answerkey.stats.intervals import mean_interval
@@ -317,6 +317,57 @@ def measure_floor(questions: QuestionSet, grader: Grader, *, only: Container[str
     return Floor(bots=bot_scores, questions=tuple(floors))
 
 
+def best_trivial_bot(
+    questions: QuestionSet, grader: Grader, *, only: Container[str] | None = None
+) -> tuple[BaselineBot, float]:
+    """The bot with the best mean score among those that know nothing, as `measure_floor` has it, by the standard's scorers.
+
+    By these, tool usage depends on the calls and all else on the text: each policy is graded once, not each combination.
+    """
+    grader = grader.without_metrics()
+    bots = BaselineBots(questions)
+    trivial = [bot for bot in BOTS if bot.knows_nothing]
+    # As many pairs as there are policies: each has to occur in one.
+    tools, texts = (
+        list(dict.fromkeys(names)) for names in zip(*((bot.tools, bot.text) for bot in trivial), strict=True)
+    )
+    pairs = [(tools[n % len(tools)], texts[n % len(texts)]) for n in range(max(len(tools), len(texts)))]
+    weights = grader.scoring.weights
+    scores: dict[BaselineBot, list[float]] = {bot: [] for bot in trivial}
+    for question in questions:
+        if only is not None and question.id not in only:
+            continue
+        calls = [bots.calls(turn) for turn in question.asks]
+        said = [bots.texts(question, turn) for turn in question.asks]
+        by_tools: dict[str, list[float | None]] = {}
+        by_text: dict[str, list[dict[str, float | None]]] = {}
+        for called, text in pairs:
+            replies = [
+                baseline_reply(one[called], other[text]) for one, other in zip(calls, said, strict=True)
+            ]
+            card = grader.grade(question, replies)
+            values = [
+                {name: score.value for name, score in turn.components.items()}
+                for turn in card.turns or (card,)
+            ]
+            by_tools[called] = [turn.get(_BY_TOOLS) for turn in values]
+            by_text[text] = values
+        for bot in trivial:
+            turns = zip(by_text[bot.text], by_tools[bot.tools], strict=True)
+            totals = [total(values | {_BY_TOOLS: tool}, weights) for values, tool in turns]
+            known = [one for one in totals if one is not None]
+            scores[bot].append(round_score(fsum(known) / len(known)) if len(known) == len(totals) else 0.0)
+    means = {
+        bot: round_score(fsum(values) / len(values)) if values else 0.0 for bot, values in scores.items()
+    }
+    best = max(means, key=lambda bot: means[bot])
+    return best, means[best]
+
+
+# The component that depends on a reply's calls.
+_BY_TOOLS = "tool_usage"
+
+
 def _bot_cards(question: Question, bots: BaselineBots, grader: Grader) -> dict[BaselineBot, Scorecard]:
     """The scorecard of each bot; bots that make the same calls and say the same are graded once."""
     calls = [bots.calls(turn) for turn in question.asks]
@@ -387,14 +438,24 @@ def try_wrong_replies(
     *,
     propose: bool = False,
     only: Container[str] | None = None,
+    families: Container[Family] = (*COUNTED, *APART),
 ) -> KeyTest:
-    """Grade wrong replies to every question, or to those with the ids `only`."""
+    """Grade wrong replies of these families to every question, or to those with the ids `only`."""
     grader = grader.without_metrics()
     right = _right_replies(questions, trials, grader)
     recorded = {place: replies[0] for place, replies in right.items() if replies}
     made = wrong_replies(questions, recorded, only=only)
     return _key_test(
-        [_try_question(question, mutants, grader, right, propose=propose) for question, mutants in made]
+        [
+            _try_question(
+                question,
+                [[one for one in of_turn if one.family in families] for of_turn in mutants],
+                grader,
+                right,
+                propose=propose,
+            )
+            for question, mutants in made
+        ]
     )
 
 
@@ -403,16 +464,19 @@ _MOST_OTHERS = 280
 
 
 def key_quality(questions: QuestionSet, grader: Grader, *, sample: int) -> KeyQuality:
-    """Strength and floor on a random sample of a set, the same one every time, without recorded replies."""
+    """Strength and floor on a random sample of a set, the same one every time, without recorded replies.
+
+    Every first run of a golden set pays for this, so it does without what `audit` lists beside these figures.
+    """
     only = None
     if sample < len(questions):
         # Wrong replies are made from the set's other questions, for which some of them are enough.
         drawn = Random(0).sample(list(questions), min(_MOST_OTHERS + sample, len(questions)))
         only = {question.id for question in drawn[:sample]}
         questions = questions.subset(drawn)
-    key = try_wrong_replies(questions, grader, only=only)
-    best = measure_floor(questions, grader, only=only).best
-    floor = KeyFloor(value=best.score, bot=best.description, questions=min(sample, len(questions)))
+    key = try_wrong_replies(questions, grader, only=only, families=COUNTED)
+    bot, score = best_trivial_bot(questions, grader, only=only)
+    floor = KeyFloor(value=score, bot=bot.description, questions=min(sample, len(questions)))
     return KeyQuality(strength=key.strength, always_wrong_score=key.always_wrong_score, floor=floor)
 
 

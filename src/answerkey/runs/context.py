@@ -77,7 +77,7 @@ def truth_document(resolved: "Resolved") -> dict[str, Any]:
 
 
 # Questions that are tried; `audit` tries all.
-SAMPLE = 120
+SAMPLE = 60
 # With fewer questions, a share of them says little.
 _FEWEST = 5
 
