@@ -4,6 +4,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from answerkey.datasets.golden_sets import read_questions
+from answerkey.report.tables import cell_text
 from answerkey.server.views import replies
 from answerkey.store import open_store, production
 from store.filling import add_run, golden
@@ -260,3 +261,12 @@ def test_an_id_with_line_breaks_has_its_page(client, identity):
     assert client.get(f"/api/replies/{address}").json["row"]["id"] == identity
     assert client.get(f"/replies/{address}").status == 200
     assert client.request("DELETE", f"/api/replies/{address}").status == 200
+
+
+def test_a_list_shows_a_reply_without_the_marks_of_markdown():
+    reply = (
+        "## Rent\n\nIt is **$900**, see *the lease* and `a_b`, 2 * 3.\n- one\n| a | b |\n|---|---|\n| 1 | 2 |"
+    )
+    assert cell_text(reply, "reply") == "Rent It is $900, see the lease and a_b, 2 * 3. one a b 1 2"
+    assert cell_text("a_b*c 5*6", "reply") == "a_b*c 5*6"
+    assert cell_text(None, "reply") == ""

@@ -44,14 +44,17 @@ _NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "mo
 _WIDTH = 240
 _ROWS = 2_000
 
-# Marks of Markdown: of headings, list items, emphasis, code, and the lines and edges of tables.
-_MARKDOWN = re.compile(
-    r"^\s*#{1,6}\s+|^\s*[-*+]\s+(?=\S)|^[\s|:-]*-{3}[\s|:-]*$|\*\*|__|`+|^\s*\||\|\s*$", re.MULTILINE
-)
+# Marks of Markdown at the beginning of lines, the lines of tables, and pairs of marks around words.
+_LINE_MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+])\s+|^[\s|:-]*-{3}[\s|:-]*$", re.MULTILINE)
+_TABLE_LINE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_WORD_MARKS = re.compile(r"(?<![\w*])(\*{1,2}|__|`+)(\S(?:[^*`\n]*?\S)?)\1(?![\w*])")
 
 
 def _without_markdown(text: str) -> str:
-    return one_line(_MARKDOWN.sub(" ", text[: 4 * _WIDTH]), _WIDTH)
+    # Twice what is shown, since marks and line ends go.
+    text = _LINE_MARKS.sub(" ", text[: 2 * _WIDTH])
+    text = _TABLE_LINE.sub(lambda line: line[0].replace("|", " "), text)
+    return one_line(_WORD_MARKS.sub(r"\2", text), _WIDTH)
 
 
 _SHOWN: dict[str, Callable[[Any], str]] = {
