@@ -95,6 +95,23 @@ def test_a_file_has_exactly_the_rows_and_columns_of_the_page(client, path):
     assert [line["id"] for line in lines] == [row[0] for row in table[1:]]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "/replies.{}?range=category:..1",
+        "/replies.{}?range=metadata.persona:..1",
+        "/replies.{}?range=error:0..1",
+        "/runs/good1/questions.{}?range=category:0..1",
+        "/runs/good1/questions.{}?range=nonsense:0..1",
+    ],
+)
+def test_a_range_of_a_text_is_refused_in_a_file_as_on_the_page(client, wrong):
+    for ending in ("csv", "jsonl", "parquet"):
+        answer = client.get(wrong.format(ending))
+        assert answer.status == 400, (ending, answer.body)
+        assert "content-disposition" not in answer.headers
+
+
 def test_files_have_whole_texts_where_pages_have_excerpts(tmp_path):
     path, long = str(tmp_path / "s.db"), "It is fact0. " * 200
     with open_store(path) as store:

@@ -128,7 +128,7 @@ def test_outcomes_of_faults_have_a_page_and_no_alarm(tmp_path):
         assert link in client.get("/").text
         assert link in client.get(f"/runs/{result.faulted.id}").text
         assert "tools were broken on purpose" in client.get(f"/runs/{result.faulted.id}").text
-    assert not re.search(r"<script(?! src=\"/static/dashboard.js\")|<img (?!src=\"/static/)", page)
+    assert not re.search(r"<script(?! src=\"/static/(dashboard|widths).js\")|<img (?!src=\"/static/)", page)
     assert f"/runs/{result.faulted.id}/questions/q0" in page
     # A run that is worse on purpose needs nobody.
     assert not [need for need in home["needs"] if result.faulted.id in need["address"]]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import chain, islice
 from threading import Lock
 from typing import Annotated, Any, get_type_hints
 
@@ -105,6 +106,9 @@ def _table_route(path: str, export: Callable[..., Any], model: type[TableFilter]
         if ending not in ENDINGS:
             raise UnknownNameError(f"no .{ending[:20]} of this table; use {', '.join(ENDINGS)}")
         columns, rows = export(request.app.state.holder.get(), read_query(request, model), **parts)
+        # What is wrong with the query is answered as an error, not as a file that ends before its first row.
+        remaining = iter(rows)
+        rows = chain(list(islice(remaining, 1)), remaining)
         filename = re.sub(r"[^\w.-]", "-", name.format(**parts), flags=re.ASCII)[:80]
         return StreamingResponse(
             write_table(columns, rows, ending),

@@ -47,8 +47,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a run can be released: its gates, as `answerkey show` evaluates them, and verdicts against other runs."""
 
     gates: tuple[GateResult, ...] = ()
-    # Why the gates or the baseline could not be evaluated.
-    problem: str | None = None
     # The run's own baseline or else those of its golden set, then the previous run.
     against: tuple[Against, ...] = ()
     # Whether the run is too large to be compared here.
@@ -172,7 +170,6 @@ def decide(
     if row.figures is None or row.figures.questions > LARGE:
         return Decision(too_large=row.figures is not None)
     run = decide_stored(store, info)
-    expected = info.options.gates or info.options.baseline is not None
     against: dict[str, Against] = {}
     known = baselines.get(info.question_set, ())
     if run.comparison is not None:
@@ -185,11 +182,7 @@ def decide(
             compare_into(store, base, info, f"the baseline {one_line(name, 40)}", against)
     if previous is not None:
         compare_into(store, previous.info, info, "the previous run", against)
-    return Decision(
-        gates=run.gates,
-        problem=run.warnings[-1] if expected and not run.gates and run.warnings else None,
-        against=tuple(against.values()),
-    )
+    return Decision(gates=run.gates, against=tuple(against.values()))
 
 
 def is_faulted(info: RunInfo) -> bool:
@@ -249,8 +242,6 @@ def _gates(one: Experiment) -> Iterator[Need]:
             words=f"“{name}” fails {count(len(failed), 'gate')}: {words}{more}",
             address=f"{address}?result=failed",
         )
-    if one.decision.problem is not None:
-        yield Need(kind="gate", words=f"“{name}”: {one_line(one.decision.problem, 200)}", address=address)
 
 
 def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
