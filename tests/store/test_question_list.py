@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.question import QuestionSet
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
 from answerkey.store.questions import QuestionFilter, QuestionTable, find_reply_key, question_history
@@ -28,6 +28,20 @@ def test_the_worst_questions_come_first_and_the_total_counts_all(store):
     assert [(row.id, row.score) for row in rows] == [("q2", 0.0), ("q5", 0.0), ("q8", 0.0), ("q1", 0.4)]
     assert [row.grade for row in rows] == ["F", "F", "F", "F"]
     assert rows[0].error == "timeout"
+
+
+def test_a_row_says_that_its_question_is_critical_and_has_the_tools_of_all_trials(store):
+    [plain, critical] = golden(2)
+    questions = QuestionSet(name="golden", questions=(plain, replace(critical, severity="critical")))
+    info = add_run(store, "r1", questions=questions, repeat=2, reply=tool_in_second_trial)
+    rows, _ = QuestionTable(store, info).page(QuestionFilter(sort="position"))
+    assert [row.critical for row in rows] == [False, True]
+    assert [row.tools for row in rows] == [("query_database",)] * 2
+
+
+def tool_in_second_trial(question: Question, trial: int) -> Reply:
+    reply = good_reply(question, trial)
+    return reply if trial == 2 else replace(reply, tool_calls=())
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice
+from math import fsum
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, overload
 
@@ -18,7 +19,15 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.options import Options, TargetVersion
 from answerkey.model.question import RunTruth
 from answerkey.model.run_document import run_document
-from answerkey.model.scorecard import PASS_MARK, Scorecard, Trial, shown_score
+from answerkey.model.scorecard import (
+    PASS_MARK,
+    Scorecard,
+    Trial,
+    letter_grade,
+    mean_score,
+    passes,
+    shown_score,
+)
 from answerkey.stats.intervals import Interval
 
 # With what the reasons begin why rows of a log have no score.
@@ -249,6 +258,46 @@ class QuestionRow(QuestionFigures, frozen=True, kw_only=True):
 
     # Its worst trial, for the reasons of lost points.
     scorecard: Scorecard
+
+
+def question_row(trials: Sequence[Trial], pass_mark: float) -> QuestionRow:
+    """A question of a run from its trials: what the store lists, and what reports show."""
+    first, cards = trials[0], [trial.scorecard for trial in trials]
+    score = mean_score(card.total for card in cards)
+    scores = [card.total for card in cards if card.total is not None]
+    measures: dict[str, list[float]] = {}
+    for card in cards:
+        values = {**{name: part.value for name, part in card.components.items()}, **card.metrics}
+        for name, value in values.items():
+            known = measures.setdefault(name, [])
+            if value is not None:
+                known.append(value)
+    costs = [cost for trial in trials if (cost := trial.cost) is not None]
+    return QuestionRow(
+        id=first.question.id,
+        position=first.position,
+        question=first.question.question,
+        category=first.question.category,
+        persona=first.question.persona,
+        tags=first.question.tags,
+        score=score,
+        grade=None if score is None else letter_grade(score),
+        critical=first.question.severity == "critical",
+        passed=passes(score, pass_mark),
+        trials=len(trials),
+        trials_passed=sum(card.passed for card in cards),
+        lowest=min(scores, default=None),
+        highest=max(scores, default=None),
+        error=next((card.error.kind for card in cards if card.error is not None), None),
+        latency_ms=max((time for trial in trials if (time := trial.latency_ms) is not None), default=None),
+        cost=fsum(costs) if costs else None,
+        tools=tuple(
+            dict.fromkeys(name for trial in trials for reply in trial.replies for name in reply.tools_used)
+        ),
+        measures={name: fsum(known) / len(known) if known else None for name, known in measures.items()},
+        reply=(first.replies[-1].text or "") if first.replies else "",
+        scorecard=min(cards, key=lambda card: -1.0 if card.total is None else card.total),
+    )
 
 
 class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from math import fsum
 from typing import NamedTuple
 
 import msgspec
@@ -21,8 +20,9 @@ from answerkey.model.run import (
     Slice,
     StreamedResults,
     Summary,
+    question_row,
 )
-from answerkey.model.scorecard import Trial, letter_grade, mean_score, passes
+from answerkey.model.scorecard import Trial, mean_score, passes
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
     count,
@@ -262,36 +262,21 @@ def _question(
     position: int, trials: Sequence[Trial], pass_mark: float, limits: Limits | None = None
 ) -> QuestionView:
     """A question with the mean of its trials; with `limits` also its worst trials in full."""
-    question = trials[0].question
-    score = _mean_score(trials)
+    view = row_view(question_row(trials, pass_mark))
     worst = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
-    latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
-    costs = [cost for trial in trials if (cost := trial.cost) is not None]
-    tools = dict.fromkeys(name for trial in trials for reply in trial.replies for name in reply.tools_used)
-    return QuestionView(
-        id=one_line(question.id, 120),
+    return msgspec.structs.replace(
+        view,
+        id=one_line(view.id, 120),
         position=position,
-        question=one_line(question.question, _QUESTION_WIDTH),
-        category=one_line(question.category, _NAME_WIDTH),
-        score=score,
-        grade=None if score is None else letter_grade(score),
-        critical=question.severity == "critical",
-        passed=passes(score, pass_mark),
-        trials=len(trials),
-        trials_passed=sum(trial.scorecard.passed for trial in trials),
-        losses=losses_of(worst[0].scorecard),
+        question=one_line(view.question, _QUESTION_WIDTH),
+        category=one_line(view.category, _NAME_WIDTH),
         details=() if limits is None else tuple(trial_detail(trial, limits) for trial in worst),
-        error=next(
-            (trial.scorecard.error.kind for trial in trials if trial.scorecard.error is not None), None
-        ),
-        latency_ms=max(latencies) if latencies else None,
-        cost=fsum(costs) if costs else None,
-        tools=tuple(one_line(name, _NAME_WIDTH) for name in tools),
+        tools=tuple(one_line(name, _NAME_WIDTH) for name in view.tools),
     )
 
 
 def row_view(row: QuestionRow) -> QuestionView:
-    """The view of a question that was read from the store."""
+    """The view of a question."""
     figures = {name: getattr(row, name) for name in QuestionFigures.__struct_fields__}
     return QuestionView(**figures, losses=losses_of(row.scorecard))
 

@@ -1,6 +1,6 @@
 """Tables of questions: those of one run, and those of several runs side by side. No run is ever read whole."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import fsum, isnan
 from typing import ClassVar, Literal
 
@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.judgement import ReplyKey
-from answerkey.model.run import QuestionRow, RunInfo
+from answerkey.model.run import QuestionRow, RunInfo, question_row
 from answerkey.model.scorecard import (
     GRADE_BOUNDS,
     Scorecard,
@@ -16,7 +16,6 @@ from answerkey.model.scorecard import (
     highest_score,
     letter_grade,
     lowest_score,
-    mean_score,
     passes,
     round_score,
 )
@@ -196,7 +195,8 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
         for row in connection.run(*select_results(self._info, condition)):
             trial = read_result(row)
             trials.setdefault(trial.position, []).append(trial)
-        return [_question_row(self._info, trials[position]) for position in positions if position in trials]
+        mark = self._info.pass_mark
+        return [question_row(trials[position], mark) for position in positions if position in trials]
 
     def facets(self) -> Facets:
         """The categories and error kinds of the run."""
@@ -245,48 +245,6 @@ def _grade_condition(score: str, letter: str) -> Sql:
     if next_better is not None:
         conditions.append(Sql(f"{score} < ?", (lowest_score(next_better),)))
     return all_of(conditions)
-
-
-def _question_row(info: RunInfo, trials: Sequence[Trial]) -> QuestionRow:
-    first, cards = trials[0], [trial.scorecard for trial in trials]
-    score = mean_score(card.total for card in cards)
-    scores = [card.total for card in cards if card.total is not None]
-    measures: dict[str, list[float | None]] = {}
-    for card in cards:
-        for name, part in card.components.items():
-            measures.setdefault(name, []).append(part.value)
-        for name, value in card.metrics.items():
-            measures.setdefault(name, []).append(value)
-    latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
-    usages = [reply.usage for trial in trials for reply in trial.replies if reply.usage is not None]
-    costs = [usage.cost for usage in usages if usage.cost is not None]
-    return QuestionRow(
-        id=first.question.id,
-        position=first.position,
-        question=first.question.question,
-        category=first.question.category,
-        persona=first.question.persona,
-        tags=first.question.tags,
-        score=score,
-        grade=None if score is None else letter_grade(score),
-        passed=passes(score, info.pass_mark),
-        trials=len(trials),
-        trials_passed=sum(card.passed for card in cards),
-        lowest=min(scores, default=None),
-        highest=max(scores, default=None),
-        error=next((card.error.kind for card in cards if card.error is not None), None),
-        latency_ms=max(latencies, default=None),
-        cost=fsum(costs) if costs else None,
-        tools=tuple(dict.fromkeys(name for reply in first.replies for name in reply.tools_used)),
-        measures={name: _mean(values) for name, values in measures.items()},
-        reply=(first.replies[-1].text or "") if first.replies else "",
-        scorecard=min(cards, key=lambda card: -1.0 if card.total is None else card.total),
-    )
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
 
 
 def measure_means(
