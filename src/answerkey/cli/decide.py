@@ -279,6 +279,75 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
 
 
 @dataclass(frozen=True, kw_only=True)
+class BisectFlags:
+    """The options of `bisect` that are not those of a run."""
+
+    target: str | None = option("--target T", "The chatbot (default: the configured one).")
+    questions: Path | None = option("--questions Q", "Golden set (default: the configured one).", type=FILE)
+    repository: Path | None = option(
+        "--repo DIR", "The chatbot's git repository (default: the project's).", "repository", type=FILE
+    )
+    setup: str | None = option(
+        "--setup COMMAND", 'Run once in each checkout, e.g. "npm ci"; a commit at which it fails is skipped.'
+    )
+    start: str | None = option(
+        "--start COMMAND", "Start the chatbot's server in a checkout; needed for a target with a URL."
+    )
+    fail_on: str | None = option(
+        "--fail-on", "inconclusive: exit 4 if no single commit is named.", type=click.Choice(["inconclusive"])
+    )
+
+
+@click.command()
+@click.argument("good")
+@click.argument("bad")
+@grouped(BisectFlags, "flags")
+@answers
+@asking_flags("Name of the stored runs (default: bisect).")
+def bisect(
+    good: str,
+    bad: str,
+    flags: BisectFlags,
+    options: Options,
+    judge: JudgeFlags,
+    settings: Settings,
+    quiet: bool,
+) -> Answer:
+    """Find the commit between GOOD and BAD that made the chatbot worse, or say that there is none.
+
+    GOOD and BAD are commits of the chatbot's repository, or stored runs of commits. The target is started in a temporary
+    checkout (git worktree) of each commit that is tried. Only questions that flipped are asked, as often as a sequential
+    test needs; a commit that does not start is skipped. The named commit and the one before it are asked once more, in
+    turns, so that luck and drift are not blamed on a commit. After an interruption, run the same command again to continue.
+
+    \b
+    Examples:
+      answerkey bisect v1.4 HEAD
+      answerkey bisect production latest --json
+      answerkey bisect HEAD~20 HEAD --setup "npm ci" --start "npm start" --target http://localhost:8000/chat
+    """
+    from answerkey.report.terminal_texts import print_bisection
+    from answerkey.runs.api import bisect as run_bisect
+    from answerkey.text.normalise import one_line
+
+    with interruptible():
+        result = run_bisect(
+            good,
+            bad,
+            flags.questions,
+            flags.target,
+            msgspec.structs.replace(options, judge=judge.settings(settings.judge)),
+            repository=flags.repository,
+            setup=flags.setup,
+            start=flags.start,
+            note=lambda line: None if quiet else click.echo(one_line(line, 100), err=True),
+            settings=settings,
+        )
+    code = 4 if result.commit is None and flags.fail_on == "inconclusive" else 0
+    return Answer(result.to_dict(), lambda: print_bisection(result), code)
+
+
+@dataclass(frozen=True, kw_only=True)
 class AbFlags:
     """The options of `ab` that are not those of a run."""
 

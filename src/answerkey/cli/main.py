@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Decide": {
         "compare": CommandEntry("answerkey.cli.decide:compare", "Compare runs, with uncertainty."),
         "why": CommandEntry("answerkey.cli.decide:why", "Say where a difference comes from."),
+        "bisect": CommandEntry("answerkey.cli.decide:bisect", "Find the commit that made the chatbot worse."),
         "ab": CommandEntry("answerkey.cli.decide:ab", "Run an interleaved experiment on two targets."),
         "plan": CommandEntry("answerkey.cli.decide:plan", "Estimate how many questions a difference needs."),
         "baseline": CommandEntry("answerkey.cli.decide:baseline", "Name runs to compare with."),

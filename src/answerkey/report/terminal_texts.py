@@ -40,6 +40,7 @@ from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:
+    from answerkey.comparison.bisection import Bisection
     from answerkey.comparison.planning import Plan
     from answerkey.comparison.run_ranking import Ranking
     from answerkey.golden.lint import Finding
@@ -192,6 +193,37 @@ def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
             add_row(table, *row)
         yield table
         start = end
+
+
+def print_bisection(result: "Bisection") -> None:
+    """Print the commit that made the chatbot worse, or why none is named; then what was tested."""
+    console = make_console()
+    if result.commit is not None and result.posterior is not None:
+        verdict = (
+            f"{result.commit.short} is the first bad commit (probability {min(result.posterior, 0.999):.1%})"
+        )
+        emit(console, Text(verdict, style="bold red"), Text(f"  {one_line(result.commit.subject, 100)}"))
+    else:
+        emit(console, Text(f"no single commit: {result.because}", style="bold yellow"))
+    if (control := result.control) is not None:
+        figures = f"{control.difference:.0%} (95% interval {control.low:.0%} to {control.high:.0%})"
+        emit(
+            console, Text(f"  asked again in turns with {control.before[:10]} before it: better by {figures}")
+        )
+    names = ", ".join(one_line(name, 40) for name in result.questions[:_CHANGES_SHOWN])
+    asked = f"{count(len(result.questions), 'question')} that flipped, {result.replies:,} replies"
+    emit(console, Text(f"  {asked}: {names}" if names else f"  {result.replies:,} replies"))
+    table = plain_table(
+        "commit", "verdict", "like good", "replies", "subject", right=["like good", "replies"]
+    )
+    for tested in result.tested:
+        like = "–" if tested.like_good is None else f"{tested.like_good:.0%}"
+        what = f"{tested.verdict}: {tested.because}" if tested.because else tested.verdict
+        subject = one_line(tested.subject, 60)
+        add_row(table, tested.commit[:10], one_line(what, 60), like, str(tested.replies), subject)
+    emit(console, "", table)
+    if result.commit is None and len(result.candidates) < len(result.tested) + 1:
+        emit(console, Text(f"candidates: {', '.join(one.short for one in result.candidates)}"))
 
 
 def print_plan(plan: "Plan") -> None:

@@ -45,6 +45,7 @@ from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison
+    from answerkey.comparison.bisection import Bisection
     from answerkey.gates import Gate
     from answerkey.protocols import BaseTarget
     from answerkey.runs.experiment import Experiment
@@ -290,6 +291,50 @@ def _experiment_gates(context: RunContext, gates: Sequence[str]) -> "list[Gate]"
     from answerkey.gates import check_gates  # most runs have no gates
 
     return check_gates(gates, context.grader.directions, baseline="a")[: len(gates)]
+
+
+def bisect(
+    good: str,
+    bad: str,
+    questions: QuestionsLike | None = None,
+    target: str | None = None,
+    options: Options | None = None,
+    *,
+    repository: Path | None = None,
+    setup: str | None = None,
+    start: str | None = None,
+    note: Callable[[str], object] = lambda line: None,
+    settings: Settings | None = None,
+    **changes: Any,
+) -> "Bisection":
+    """Find the commit that made a chatbot worse, by asking checkouts of its commits the questions that flipped.
+
+    Args:
+        good: The commit before, or a stored run of one.
+        bad: The commit after it.
+        questions: The golden set.
+        target: The chatbot, started in a checkout of each commit.
+        repository: The chatbot's git repository, by default the one of the configuration.
+        setup: Command run once in each checkout; a commit at which it fails is skipped.
+        start: Command that starts the chatbot's server in a checkout.
+        note: Gets a line for each commit that is asked.
+    """
+    from answerkey.runs.bisect import find_commit
+
+    settings = settings or load_settings()
+    # The configured gates and baseline are for runs.
+    chosen = msgspec.structs.replace(
+        make_options(settings, options, changes), gates=(), baseline=None, confirm=0, reuse=False, outputs=()
+    )
+    spec = choose_target(target, settings, questions=questions, options=chosen)
+    if not isinstance(spec, str):
+        raise UsageError("bisect starts the chatbot in checkouts of its commits; name it, e.g. bot.py:answer")
+    check_questions_given(questions, [spec], settings)
+    golden, context = _with_questions(make_context(chosen, settings), questions, chosen)
+    finding = find_commit(
+        context, golden, spec, good, bad, repository=repository, setup=setup, start=start, note=note
+    )
+    return wait_for(finding)
 
 
 def faults(

@@ -417,10 +417,10 @@ def _commit_of(code: Path) -> _Commit | None:
     try:
         path = code.resolve()
         folder = path if path.is_dir() else path.parent
-        lines = _git(folder, "rev-parse", "--show-toplevel", "--short=10", "HEAD").splitlines()
+        lines = run_git(folder, "rev-parse", "--show-toplevel", "--short=10", "HEAD").splitlines()
         if len(lines) != 2:
             return None
-        status = _git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--", ".")
+        status = run_git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--", ".")
         own = path.relative_to(Path(lines[0]).resolve()).as_posix()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
@@ -429,16 +429,18 @@ def _commit_of(code: Path) -> _Commit | None:
     return _Commit(lines[1], changed)
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def run_git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str:
+    """The output of a git command in a folder; raises subprocess.SubprocessError or OSError if it fails."""
     # In a git hook, GIT_… variables point to another checkout.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # Start no program that the checkout configures, and write none of its files.
+    safe = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
     done = subprocess.run(  # noqa: S603 - git, with fixed arguments and a folder
-        # Start no program that the checkout configures, and write none of its files.
-        ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments],  # noqa: S607 - as the user starts it
+        ["git", *safe, "-C", str(folder), *arguments],  # noqa: S607 - as the user starts it
         env=environment | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=_GIT_SECONDS,
+        timeout=seconds,
         check=True,
     )
     return done.stdout.decode("utf-8", "replace")

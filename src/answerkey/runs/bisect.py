@@ -1,0 +1,498 @@
+"""`bisect`: the chatbot of each commit, started in a git worktree of its own and asked by the one run pipeline.
+
+The user's own checkout is never touched. Each commit and set of questions is one stored run that grows by rounds, so that the
+same command continues an interrupted bisection: it makes the same choices from the stored replies.
+"""
+
+import asyncio
+import math
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from signal import SIGTERM
+from statistics import fmean
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from answerkey.comparison.bisection import (
+    ERROR_RATE,
+    Bisection,
+    Commit,
+    Control,
+    Round,
+    Search,
+    TestedCommit,
+    UntestableCommitError,
+)
+from answerkey.config import settings_hash
+from answerkey.errors import InterruptedRunError, TargetUnreachableError, UnknownNameError, UsageError
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import Trial
+from answerkey.observe.merging import child_environment
+from answerkey.protocols import NO_PROGRESS, BaseTarget
+from answerkey.runs.context import RunContext
+from answerkey.runs.recorder import replay_journal
+from answerkey.runs.run import Arm, ask_arm, new_run, reopen_run
+from answerkey.runs.stored import load_stored_run, open_configured_store
+from answerkey.store.ownership import claim_run
+from answerkey.store.sql import SqlStore
+from answerkey.targets.command_target import end_session, ended_within
+from answerkey.targets.resolve import kind_and_rest, run_git
+
+# How long `start` may take until the chatbot answers, and then to end.
+_START_SECONDS = 60.0
+_END_SECONDS = 5.0
+_SETUP_SECONDS = 1800.0
+_GIT_SECONDS = 300.0
+# Tag of the runs of a bisection.
+_TAG = "bisect"
+
+
+class Checkouts:
+    """Git worktrees of commits in a temporary folder; the user's own checkout is never touched."""
+
+    def __init__(self, folder: Path, setup: str | None = None) -> None:
+        try:
+            self.root = Path(run_git(folder, "rev-parse", "--show-toplevel").strip()).resolve()
+        except (OSError, subprocess.SubprocessError):
+            raise UsageError(
+                f"{folder} is not in a git repository; name the chatbot's with --repo DIR"
+            ) from None
+        self.setup = setup
+        self._folder = Path()
+        # Hash → its worktree, or why it has none.
+        self._made: dict[str, Path | str] = {}
+
+    def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix="answerkey-bisect-")).resolve()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError, subprocess.SubprocessError):
+            run_git(self.root, "worktree", "prune", seconds=_GIT_SECONDS)
+
+    def find(self, reference: str) -> str | None:
+        """The hash of a commit; None if there is none of this name."""
+        with suppress(subprocess.CalledProcessError):
+            name = f"{reference}^{{commit}}"
+            return run_git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", name).strip()
+        return None
+
+    def history(self, good: str, bad: str) -> list[Commit]:
+        """The commits from good to bad, each the first parent of the next one."""
+        try:
+            run_git(self.root, "merge-base", "--is-ancestor", good, bad, seconds=_GIT_SECONDS)
+        except subprocess.CalledProcessError:
+            raise UsageError(
+                f"{good[:10]} is not an ancestor of {bad[:10]}; GOOD comes first, then BAD"
+            ) from None
+        log = ("log", "--first-parent", "--reverse", "--format=%H%x00%s", f"{good}..{bad}")
+        first = run_git(self.root, "log", "-1", "--format=%H%x00%s", good)
+        lines = (first + run_git(self.root, *log, seconds=_GIT_SECONDS)).splitlines()
+        commits = [Commit(*line.split("\0", 1)) for line in lines if line]
+        if len(commits) < 2:
+            raise UsageError("GOOD and BAD are the same commit; name two")
+        return commits
+
+    def path(self, commit: Commit) -> Path:
+        """The worktree of a commit, set up."""
+        if commit.hash not in self._made:
+            self._made[commit.hash] = self._make(commit)
+        made = self._made[commit.hash]
+        if isinstance(made, str):
+            raise UntestableCommitError(made)
+        return made
+
+    def _make(self, commit: Commit) -> Path | str:
+        path = self._folder / commit.short
+        try:
+            add = ("worktree", "add", "--detach", "--quiet", str(path), commit.hash)
+            run_git(self.root, *add, seconds=_GIT_SECONDS)
+        except subprocess.CalledProcessError as error:
+            raise UsageError(f"git cannot check out {commit.short}: {_last_line(error.stderr)}") from None
+        if self.setup is None:
+            return path
+        try:
+            subprocess.run(  # noqa: S603 - the user's own command
+                shlex.split(self.setup),
+                cwd=path,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SETUP_SECONDS,
+                check=True,
+            )
+        except subprocess.CalledProcessError as error:
+            return f"--setup failed: {_last_line(error.stderr or error.stdout)}"
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"--setup failed: {error}"
+        return path
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:300] if lines else "no message"
+
+
+class CommitAsker:
+    """Asks the chatbot of each commit: one stored run for each commit and set of questions, which grows by rounds."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        store: SqlStore,
+        questions: QuestionSet,
+        spec: str,
+        checkouts: Checkouts,
+        history: Sequence[Commit],
+        start: str | None,
+        note: Callable[[str], object],
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._questions = questions
+        self._spec = spec
+        self._checkouts = checkouts
+        self._history = history
+        self._start = start
+        self._note = note
+        settings = context.settings
+        self._table = dict(settings.targets.get(spec) or [kind_and_rest(spec)])
+        configured = spec in settings.targets or spec == settings.target
+        folder = (settings.folder if configured else Path()).resolve()
+        inside = folder.is_relative_to(checkouts.root)
+        # Where the target's paths begin in a checkout.
+        self._place = folder.relative_to(checkouts.root) if inside else Path()
+        # Commit → its running chatbot.
+        self._open: dict[str, tuple[RunContext, BaseTarget]] = {}
+        self._until_closed = AsyncExitStack()
+        self._used: dict[tuple[int, tuple[str, ...]], int] = {}
+        self._costs: dict[str, float] = {}
+        self._runs = {_key(info): info for info in store.list_infos() if _TAG in info.tags}
+        # Positions of which every reply was an error.
+        self._failing: set[int] = set()
+        self.replies = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._until_closed.aclose()
+
+    async def ask(self, position: int, questions: tuple[str, ...], rounds: int) -> list[Round]:
+        """The scores of the next rounds."""
+        begin = self._used.get((position, questions), 0)
+        end = begin + rounds
+        run = await self._run(self._history[position], questions, end)
+        self._used[position, questions] = end
+        trials = [trial for trial in run.results if begin < trial.number <= end]
+        self.replies += len(trials)
+        self._check_working(position, run, trials)
+        scores: list[dict[str, float | None]] = [{} for _ in range(rounds)]
+        for trial in trials:
+            scores[trial.number - begin - 1][trial.question.id] = trial.score
+        return list(scores)
+
+    def _check_working(self, position: int, run: Run, trials: Sequence[Trial]) -> None:
+        """A commit of which nothing works has another fault than the bad one, of which something does."""
+        failures = [reply.failure for trial in trials for reply in trial.replies if reply.failure is not None]
+        if failures and len(failures) >= sum(len(trial.replies) for trial in trials):
+            self._failing.add(position)
+        last = len(self._history) - 1
+        if run.misconfigured or (
+            position in self._failing and last not in self._failing and position != last
+        ):
+            message = failures[0].message if failures else "it is not configured"
+            raise UntestableCommitError(f"every reply is an error: {message}")
+
+    async def _run(self, commit: Commit, names: tuple[str, ...], repeat: int) -> Run:
+        wanted = set(names)
+        questions = self._questions.subset([one for one in self._questions if one.id in wanted])
+        version = settings_hash("bisect", [commit.hash, self._table, self._start, self._checkouts.setup])
+        info = self._runs.get((questions.hash, version))
+        unchanged = info is not None and info.scoring_hash == self._context.grader.hash
+        if info is not None and unchanged and info.status == "complete" and info.repeat >= repeat:
+            return load_stored_run(self._store, info.id)
+        self._note(f"asking {commit.short} {commit.subject}")
+        async with AsyncExitStack() as until_asked:
+            context, target = await self._chatbot(commit, until_asked)
+            run = await self._ask(
+                context,
+                target,
+                questions,
+                info or self._new(context, target, questions, commit, version),
+                repeat,
+            )
+        self._runs[questions.hash, version] = run.info
+        self._costs[run.id] = math.fsum(trial.cost or 0.0 for trial in run.results)
+        spent, budget = math.fsum(self._costs.values()), self._context.options.budget
+        if run.info.stopped or (budget is not None and spent > budget):
+            raise InterruptedRunError(f"the budget of {budget:g} is used up; give a larger --budget")
+        return run
+
+    def _new(
+        self, context: RunContext, target: BaseTarget, questions: QuestionSet, commit: Commit, version: str
+    ) -> RunInfo:
+        """The run of a commit that has none yet; without rounds."""
+        name = f"{context.options.name or 'bisect'} {commit.short}"
+        info = new_run(context, target, None, questions, name=name)
+        seen = msgspec.structs.replace(info.target_version, commit=commit.short, changed=False)
+        return msgspec.structs.replace(
+            info, repeat=0, target_hash=version, target_version=seen, tags=(*info.tags, _TAG)
+        )
+
+    async def _ask(
+        self, context: RunContext, target: BaseTarget, questions: QuestionSet, info: RunInfo, repeat: int
+    ) -> Run:
+        """Ask the rounds that a run lacks."""
+        is_new = info.repeat == 0
+        with claim_run(self._store.database, info.id) as lease:
+            if not is_new:
+                replay_journal(self._store, info)
+                info = reopen_run(info, context)
+            info = msgspec.structs.replace(info, repeat=max(repeat, info.repeat))
+            arm = Arm(info=info, target=target, lease=lease, is_new=is_new)
+            return await ask_arm(context, self._store, questions, arm)
+
+    async def _chatbot(self, commit: Commit, until_asked: AsyncExitStack) -> tuple[RunContext, BaseTarget]:
+        """The running chatbot of a commit. Servers share one address, so that only one may run; others run to the end."""
+        if self._start is not None:
+            return await until_asked.enter_async_context(self._opened(commit))
+        if commit.hash not in self._open:
+            self._open[commit.hash] = await self._until_closed.enter_async_context(self._opened(commit))
+        return self._open[commit.hash]
+
+    @asynccontextmanager
+    async def _opened(self, commit: Commit) -> AsyncIterator[tuple[RunContext, BaseTarget]]:
+        """The chatbot of a commit, running in its checkout."""
+        checkout = self._checkouts.path(commit)
+        place = checkout / self._place
+        settings = self._context.settings
+        options = self._context.options
+        if options.budget is not None:
+            left = options.budget - math.fsum(self._costs.values())
+            options = msgspec.structs.replace(options, budget=max(0.0, left))
+        context = msgspec.structs.replace(
+            self._context,
+            options=options,
+            progress=NO_PROGRESS,
+            settings=msgspec.structs.replace(
+                settings,
+                path=str(place / "answerkey.toml"),
+                targets={**settings.targets, self._spec: self._table},
+            ),
+        )
+        async with AsyncExitStack() as stack:
+            try:
+                target = context.target(self._spec)
+                if self._start is None:
+                    self._check_code(target, checkout)
+                else:
+                    await stack.enter_async_context(_started(self._start, place, context, self._spec))
+                opened = await stack.enter_async_context(target)
+            except UntestableCommitError:
+                raise
+            except (UsageError, TargetUnreachableError) as error:
+                if isinstance(error, _UnsuitableTargetError):
+                    raise
+                raise UntestableCommitError(f"it does not start: {error}") from None
+            yield context, opened
+
+    def _check_code(self, target: BaseTarget, checkout: Path) -> None:
+        """Refuse a target that would be the same at every commit."""
+        if target.code is None and ("python" in self._table or "cmd" in self._table):
+            raise UntestableCommitError(f"it has no {self._spec}")
+        if target.code is None:
+            raise _UnsuitableTargetError(
+                f"target {self._spec} is not started from a checkout, so every commit would be the same; give the command "
+                'that starts it there, e.g. --start "python server.py"'
+            )
+        if not target.code.resolve().is_relative_to(checkout):
+            raise _UnsuitableTargetError(
+                f"target {self._spec} runs {target.code}, which is not in the checkout of a commit; use a path relative to the "
+                "repository"
+            )
+
+
+def _key(info: RunInfo) -> tuple[str, str]:
+    return info.question_set_hash, info.target_hash
+
+
+class _UnsuitableTargetError(UsageError):
+    """A target that is the same at every commit."""
+
+
+@asynccontextmanager
+async def _started(command: str, folder: Path, context: RunContext, spec: str) -> AsyncIterator[None]:
+    """A server that runs in a checkout, once it answers."""
+
+    async def answers() -> bool:
+        with suppress(TargetUnreachableError):
+            return await context.target(spec).check_reachable()
+        return False
+
+    if await answers():
+        raise _UnsuitableTargetError(
+            f"something answers at target {spec} already; stop it, so that each commit is asked"
+        )
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *shlex.split(command),
+                cwd=folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=child_environment(),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise UntestableCommitError(f"--start failed: {error}") from None
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                while process.returncode is None and not await answers():  # noqa: ASYNC110 - polled, since another program's start raises no event
+                    await asyncio.sleep(0.05)
+            if process.returncode is not None:
+                output.seek(0)
+                said = _last_line(output.read())
+                raise UntestableCommitError(f"--start ended with exit code {process.returncode}: {said}")
+            yield
+        except TimeoutError:
+            raise UntestableCommitError(f"nothing answers {_START_SECONDS:g} seconds after --start") from None
+        finally:
+            end_session(process, SIGTERM)
+            await ended_within(process, _END_SECONDS)
+            end_session(process)
+            await process.wait()
+
+
+# The command
+
+
+async def find_commit(
+    context: RunContext,
+    questions: QuestionSet,
+    spec: str,
+    good: str,
+    bad: str,
+    *,
+    repository: Path | None = None,
+    setup: str | None = None,
+    start: str | None = None,
+    note: Callable[[str], object] = lambda line: None,
+) -> Bisection:
+    """Find the commit between two, each a commit or a stored run of one; `note` gets a line for each that is asked."""
+    store = open_configured_store(context.settings, context.options.store)
+    with Checkouts((repository or context.settings.folder).resolve(), setup) as checkouts:
+        runs = [_run_named(store, checkouts, reference) for reference in (good, bad)]
+        hashes = [
+            _commit_of(checkouts, reference, run) for reference, run in zip((good, bad), runs, strict=True)
+        ]
+        history = checkouts.history(*hashes)
+        last = len(history) - 1
+        try:
+            async with CommitAsker(context, store, questions, spec, checkouts, history, start, note) as asker:
+                flipped = await _flipped(asker, questions, last, runs, context)
+                search = Search(asker, last, seed=context.options.seed)
+                found = await search.run(flipped)
+        except (asyncio.CancelledError, InterruptedRunError) as error:
+            # The command that a single run is continued with does not continue the search.
+            reason = str(error).partition("; continue with: ")[0] or "interrupted"
+            raise InterruptedRunError(f"{reason}; run the same command again to continue") from None
+    return _result(search, history, found, asker.replies)
+
+
+def _run_named(store: SqlStore, checkouts: Checkouts, reference: str) -> Run | None:
+    """The stored run of a name that is not a commit's."""
+    if checkouts.find(reference) is not None:
+        return None
+    try:
+        return load_stored_run(store, reference)
+    except UnknownNameError:
+        raise UnknownNameError(f"{reference} is neither a commit of {checkouts.root} nor a run") from None
+
+
+def _commit_of(checkouts: Checkouts, reference: str, run: Run | None) -> str:
+    version = None if run is None else run.info.target_version
+    if version is not None and version.changed:
+        raise UsageError(f"run {reference} was asked with uncommitted changes; name a commit")
+    name = reference if version is None else version.commit
+    commit = None if name is None else checkouts.find(name)
+    if commit is None:
+        raise UsageError(f"run {reference} is of no commit of {checkouts.root}; name a commit")
+    return commit
+
+
+async def _flipped(
+    asker: CommitAsker, questions: QuestionSet, last: int, runs: Sequence[Run | None], context: RunContext
+) -> dict[str, tuple[float, float]]:
+    """The questions that pass at the good end only, else those that score lower at the bad end, with both means."""
+    names = tuple(question.id for question in questions)
+    means: list[dict[str, float]] = []
+    for position, run in zip((0, last), runs, strict=True):
+        if run is not None:
+            known = {question.content_hash: question.id for question in questions}
+            scores = [(known.get(trial.question.content_hash), trial.score) for trial in run.results]
+        else:
+            rounds = await asker.ask(position, names, context.options.repeat)
+            scores = [pair for one in rounds for pair in one.items()]
+        by_name: dict[str, list[float]] = {}
+        for name, score in scores:
+            if name is not None and score is not None:
+                by_name.setdefault(name, []).append(score)
+        means.append({name: fmean(values) for name, values in by_name.items()})
+    good, bad = means
+    worse = {
+        name: (good[name], bad[name]) for name in names if name in bad and good.get(name, 0.0) > bad[name]
+    }
+    mark = context.options.scoring.pass_mark
+    return {name: ends for name, ends in worse.items() if ends[0] >= mark > ends[1]} or worse
+
+
+def _result(search: Search, history: Sequence[Commit], found: int | None, replies: int) -> Bisection:
+    tested = []
+    for position in sorted(search.verdicts):
+        values = search.values.get(position)
+        tested.append(
+            TestedCommit(
+                commit=history[position].hash,
+                subject=history[position].subject,
+                verdict=search.verdicts[position],
+                like_good=round(fmean(values), 6) if values else None,
+                replies=len(values or ()),
+                because=search.skipped.get(position, ""),
+            )
+        )
+    control = None
+    if search.control is not None:
+        test, share = search.control
+        interval = test.interval()
+        control = Control(
+            before=history[search.candidates[-1] - 1].hash,
+            difference=round(test.mean, 6),
+            low=round(interval.low, 6),
+            high=round(interval.high, 6),
+            share=round(share, 6),
+        )
+    return Bisection(
+        good=history[0],
+        bad=history[-1],
+        commit=None if found is None else history[found],
+        posterior=None if found is None else round(search.posterior(found), 6),
+        because=search.because,
+        candidates=tuple(history[position] for position in search.candidates),
+        questions=search.questions,
+        tested=tuple(tested),
+        control=control,
+        replies=replies,
+        error_rate=ERROR_RATE,
+    )
