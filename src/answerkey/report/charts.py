@@ -8,8 +8,9 @@ from math import ceil, floor, log10
 
 import msgspec
 
+from answerkey.model.run import RunInfo
 from answerkey.report.wording import milliseconds, money, name_words, score_percent
-from answerkey.store.sql import Figures, RunRow
+from answerkey.store.sql import Figures, RunRow, figure_of
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
 
@@ -300,28 +301,18 @@ def bar_chart(
 _GATE = re.compile(r"score\s*>=?\s*(0?\.\d+|[01](?:\.0*)?)$")
 
 
-class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in the trend."""
+class TrendPoint(msgspec.Struct, frozen=True):
+    """A finished run in the trend."""
 
-    id: str
-    name: str
-    created_at: str
-    score: float
-    grade: str | None
-    components: dict[str, float | None]
-    latency_p50: float | None
-    latency_p95: float | None
-    cost: float | None
-    baselines: tuple[str, ...]
-    interval: tuple[float, float] | None
-    # Versions of the golden set and of the chatbot.
-    set_hash: str
-    target_hash: str
-    # The chatbot's version in words; empty if unknown.
-    version: str
-    tags: tuple[str, ...]
+    row: RunRow
+    figures: Figures
     # Against the run before it; None: not compared.
     verdict: str | None = None
+
+    @property
+    def info(self) -> RunInfo:
+        """The run."""
+        return self.row.info
 
 
 def trend_charts(
@@ -338,22 +329,25 @@ def trend_charts(
         return ()
     moments = [
         Moment(
-            at=point.created_at,
+            at=point.info.created_at,
             name=_in_words(point),
-            address=address(point.id),
+            address=address(point.info.id),
             tone=point.verdict if point.verdict in ("better", "worse") else "",
-            change=_changes_in_words(before, point) if before is not None else "",
+            change=_changes_in_words(before.info, point.info) if before is not None else "",
         )
         for before, point in zip((None, *points), points, strict=False)
     ]
+    scores = [point.figures.score or 0.0 for point in points]
     rules = [Rule(float(at[1]), text, "gate") for text in gates if (at := _GATE.match(text))]
-    named = {**(baselines or {}), **{name: point.score for point in points for name in point.baselines}}
+    named = {
+        **(baselines or {}),
+        **{name: score for point, score in zip(points, scores, strict=True) for name in point.row.baselines},
+    }
     rules += [Rule(at, f"baseline {one_line(name, 30)}", "baseline") for name, at in named.items()]
-    score = Line(
-        name="score",
-        values=[point.score for point in points],
-        intervals=[point.interval for point in points],
-    )
+    intervals = [
+        None if (likely := point.figures.interval) is None else (likely.low, likely.high) for point in points
+    ]
+    score = Line(name="score", values=scores, intervals=intervals)
     drawn = [("Score with its 95% interval", line_chart([score], moments, rules=rules))]
     # What changed is marked once.
     plain = [msgspec.structs.replace(moment, tone="", change="") for moment in moments]
@@ -363,51 +357,33 @@ def trend_charts(
         if any(value for line in lines for value in line.values):
             drawn.append((title, line_chart(lines, plain, unit=unit)))
 
-    parts = dict.fromkeys(name for point in points for name in point.components)
-    add("Components", "percent", **{name: [point.components.get(name) for point in points] for name in parts})
-    slow, typical = [point.latency_p95 for point in points], [point.latency_p50 for point in points]
-    add("Latency", "ms", **{"slow (p95)": slow, "typical (p50)": typical})
-    add("Cost of a run", "money", cost=[point.cost for point in points])
+    def values(name: str) -> list[float | None]:
+        return [figure_of(point.figures, name) for point in points]
+
+    parts = dict.fromkeys(name for point in points for name in point.figures.components)
+    of_parts = {name: [point.figures.components.get(name) for point in points] for name in parts}
+    add("Components", "percent", **of_parts)
+    add("Latency", "ms", **{"slow (p95)": values("p95"), "typical (p50)": values("p50")})
+    add("Cost of a run", "money", cost=values("cost"))
     return tuple(drawn)
 
 
 def _in_words(point: TrendPoint) -> str:
-    tags = f" ({', '.join(one_line(tag, 30) for tag in point.tags[:3])})" if point.tags else ""
-    version = f", {one_line(point.version, 80)}" if point.version else ""
+    info, version = point.info, point.info.target_version.words
+    tags = f" ({', '.join(one_line(tag, 30) for tag in info.tags[:3])})" if info.tags else ""
+    version = f", {one_line(version, 80)}" if version else ""
     verdict = f", {point.verdict} than the run before" if point.verdict in ("better", "worse") else ""
-    return f"{one_line(point.name, 60)}{tags}{version}, {local_time(point.created_at)}{verdict}"
+    return f"{one_line(info.name, 60)}{tags}{version}, {local_time(info.created_at)}{verdict}"
 
 
-def _changes_in_words(before: TrendPoint, after: TrendPoint) -> str:
+def _changes_in_words(before: RunInfo, after: RunInfo) -> str:
     """What changed between two runs: the golden set, or the chatbot's version."""
     changed = []
-    if before.set_hash != after.set_hash:
+    if before.question_set_hash != after.question_set_hash:
         changed.append("The golden set changed")
-    if before.version and after.version and before.version != after.version:
-        changed.append(f"{one_line(before.version, 80)} → {one_line(after.version, 80)}")
+    versions = before.target_version.words, after.target_version.words
+    if all(versions) and versions[0] != versions[1]:
+        changed.append(" → ".join(one_line(version, 80) for version in versions))
     elif before.target_hash != after.target_hash:
         changed.append("The chatbot’s settings changed")
     return "; ".join(changed)
-
-
-def trend_point(row: RunRow, figures: Figures, verdict: str | None = None) -> TrendPoint:
-    """A finished run in the trend."""
-    latency = figures.latency_ms
-    return TrendPoint(
-        id=row.info.id,
-        name=row.info.name,
-        created_at=row.info.created_at,
-        score=figures.score or 0.0,
-        grade=figures.grade,
-        components=figures.components,
-        latency_p50=None if latency is None else latency.p50,
-        latency_p95=None if latency is None else latency.p95,
-        cost=figures.usage.get("cost"),
-        baselines=row.baselines,
-        interval=None if figures.interval is None else (figures.interval.low, figures.interval.high),
-        set_hash=row.info.question_set_hash,
-        target_hash=row.info.target_hash,
-        version=row.info.target_version.words,
-        tags=row.info.tags,
-        verdict=verdict,
-    )

@@ -15,7 +15,7 @@ from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Latency, Run
-from answerkey.report.charts import Chart, trend_charts, trend_point
+from answerkey.report.charts import Chart, TrendPoint, trend_charts
 from answerkey.report.detail import Limits
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import compact_css, policy_hash, report_asset, report_style, report_template
@@ -209,7 +209,7 @@ def _planned(store: SqlStore, rows: Sequence[RunRow]) -> _SiteExperiment:
         )
         runs.append(_SiteRun(row=row, page=f"runs/{row.info.id}.html", compared=name, versus=versus))
     points = [
-        trend_point(run.row, run.row.figures, None if run.versus is None else run.versus.verdict)
+        TrendPoint(run.row, run.row.figures, None if run.versus is None else run.versus.verdict)
         for run in reversed(runs)
         if run.row.figures and run.row.figures.score is not None
     ]

@@ -11,7 +11,7 @@ from answerkey.errors import UnknownNameError
 from answerkey.model.comparison import WorseSlice
 from answerkey.model.run import Run, RunInfo, Slice, Summary
 from answerkey.model.scorecard import letter_grade, round_score
-from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts, trend_point
+from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts
 from answerkey.report.sheets import Sheet
 from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
@@ -262,7 +262,7 @@ class RunsView(TableView, frozen=True, kw_only=True):
     @property
     def versions(self) -> int:
         """The number of chatbot versions in the trend."""
-        return len({(point.target_hash, point.version) for point in self.trend})
+        return len({(point.info.target_hash, point.info.target_version.words) for point in self.trend})
 
     @property
     def charts(self) -> tuple[tuple[str, Chart], ...]:
@@ -317,7 +317,7 @@ def load_trend(store: SqlStore, chosen: Experiment, query: RunsQuery) -> tuple[T
         for (_, info), comparison in zip(pairs, compare_in_turn(store, pairs), strict=True)
         if comparison is not None
     }
-    return tuple(trend_point(row, figures, verdicts.get(row.info.id)) for row, figures in reversed(known))
+    return tuple(TrendPoint(row, figures, verdicts.get(row.info.id)) for row, figures in reversed(known))
 
 
 def _reference_scores(store: SqlStore, question_set: str) -> dict[str, float]:
