@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from answerkey.model.run import GateResult, Run
-from answerkey.report.row_files import write_junit
+from answerkey.report.result_files import write_junit
 
 
 def read(run: Run) -> ElementTree.Element:

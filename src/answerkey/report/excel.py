@@ -16,7 +16,7 @@ from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Latency, Run, Slice
 from answerkey.model.scorecard import letter_grade, round_score
-from answerkey.report.row_files import flat_columns, flat_row
+from answerkey.report.result_files import flat_columns, flat_row
 from answerkey.report.sheets import comparison_sheet, trend_table
 from answerkey.report.view import worst_first
 from answerkey.report.wording import gate_value, judge_line, list_words, name_words
