@@ -263,7 +263,14 @@ def test_a_fact_of_the_reference_is_proposed_where_the_key_has_none() -> None:
     vague = {**AUGUST, "expected_keywords": ["income"]}
     question = key_test(vague).questions[0]
     assert any(survivor.family == "nothing" for survivor in question.survivors)
-    assert question.fixes[0].change == "add 16144 as must"
+    assert question.fixes[0].change == "replace income, which the question contains, by 16144 as must"
+    assert question.fixes[0].fields["expected_keywords"] == [{"number": 16144.0, "must": True}]
+    assert not any("mark income" in fix.change for fix in question.fixes)
+
+
+def test_a_word_of_the_question_is_no_proposal_where_no_answer_is_known() -> None:
+    vague = {"question": AUGUST["question"], "expected_keywords": ["income", "16144"]}
+    assert {fix.change for fix in key_test(vague).questions[0].fixes} == {"mark 16144 as must"}
 
 
 def test_the_reply_to_a_similar_question_is_tried() -> None:

@@ -145,6 +145,27 @@ def test_figures_that_do_not_answer_are_not_expected(
     assert "expected_keywords" not in case
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        # Of which year, the reply does not say.
+        ("when is form 1065 due", "Form 1065 is due each year by March 15.", None),
+        (
+            "when is form 1065 due",
+            "Form 1065 is due on March 16, 2026.",
+            [{"date": "March 16, 2026", "must": True}],
+        ),
+        ("how old is the roof", "The roof is about 17 years old.", None),
+        ("how old is the roof", "The roof is 17 years old.", [{"number": 17.0, "must": True}]),
+    ],
+)
+def test_dates_of_any_year_and_estimates_are_not_expected(
+    question: str, answer: str, expected: object, draft: Callable[..., Any]
+) -> None:
+    [case] = draft(_row(question, answer, [{"text": answer}]))["drafts"]
+    assert case.get("expected_keywords") == expected
+
+
 def test_holes_are_ranked_by_traffic_and_failures(draft: Callable[..., Any]) -> None:
     again = {"conversation_id": "c1"}
     document = draft(

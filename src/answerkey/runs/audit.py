@@ -27,6 +27,7 @@ from answerkey.golden.wrong_replies import (
     baseline_reply,
     wrong_replies,
 )
+from answerkey.match.keywords import find_keywords
 from answerkey.model.options import Scoring
 from answerkey.model.question import (
     ComputedExpectation,
@@ -676,6 +677,10 @@ class _Trial:
 
     def proposal(self, changes: list[_Change]) -> tuple[Proposal, list[_Change]]:
         expected = list(self._turn.expected_keywords)
+        replaced = [change.replaces for change in changes if change.replaces is not None]
+        if len(set(replaced)) < len(replaced):
+            # Two changes of one expectation cannot be combined.
+            return self.proposal(changes[:-1])
         for change in changes:
             if change.replaces is None:
                 expected.append(change.expectation)
@@ -697,15 +702,29 @@ def _cost(proposal: Proposal) -> tuple[int, int]:
 
 
 def _changes(turn: Question, right: _RightReplies) -> Iterator[_Change]:
-    """Single changes, those of the existing key first."""
+    """Single changes, those of the existing key first.
+
+    What the question contains proves nothing however essential it is: a fact of the answer takes its place.
+    """
+    in_words: list[int] = []
     for index, expectation in enumerate(turn.expected_keywords):
-        if not is_essential(expectation) and not isinstance(expectation, ComputedExpectation):
+        if is_essential(expectation) or isinstance(expectation, ComputedExpectation):
+            continue
+        [match] = find_keywords([expectation], turn.question)
+        if match.found:
+            in_words.append(index)
+        else:
             yield _Change(f"mark {describe_expectation(expectation)} as must", _essential(expectation), index)
     in_question = {fact.key for fact in facts_of(turn.question)}
     in_key = {fact.key for one in turn.expected_keywords for fact in facts_of(describe_expectation(one))}
     for fact, text in right.common_facts(in_question | in_key):
         expectation = _expected(fact, text)
-        yield _Change(f"add {describe_expectation(expectation)} as must", expectation)
+        words = f"{describe_expectation(expectation)} as must"
+        if in_words:
+            index = in_words[0]
+            echo = describe_expectation(turn.expected_keywords[index])
+            yield _Change(f"replace {echo}, which the question contains, by {words}", expectation, index)
+        yield _Change(f"add {words}", expectation)
 
 
 def _essential(expectation: Expectation) -> Expectation:

@@ -46,6 +46,7 @@ from answerkey.scorers.grader import Grader, make_grader
 from answerkey.store.feedback import FeedbackStore
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
+from answerkey.text.dates import find_dates
 from answerkey.text.normalise import folded_text, folded_words, stem
 from answerkey.text.numbers import parse_number
 from answerkey.transcripts.files import database_url, input_path, remote_url
@@ -87,6 +88,11 @@ _ASKS_MORE = re.compile(
     r"|\b(?:percent(?:age)?|share|ratio|versus|vs|compared?|all|each|every|per|more|less|higher|lower|change[ds]?)\b"
     r"|\b(?:most|least|highest|lowest|not|without|except)\b)",
     re.IGNORECASE | re.DOTALL,
+)
+# Before a figure that is an estimate.
+_APPROXIMATELY = re.compile(
+    r"(?:\b(?:about|around|approx(?:\.|imately)?|roughly|nearly|almost|circa|ca\.)|[~≈])\s*[$€£]?\s*$",
+    re.IGNORECASE,
 )
 # How similar a question is to an earlier one of its conversation, if the user asked it again.
 _ASKED_AGAIN = 0.6
@@ -566,7 +572,7 @@ def _unsupported(real: RealQuestion, links: Sequence[Link]) -> str:
         if not link.where and link.kind in ("figure", "date", "id"):
             return f"{link.text!r} is in no tool result"
     if not _expected_links(real, links):
-        return "no sentence of the reply answers the question with a figure, date or name of a tool result"
+        return "no sentence of the reply answers the question with an exact figure, a full date or a name of a tool result"
     return ""
 
 
@@ -604,7 +610,7 @@ def _expected_links(real: RealQuestion, links: Sequence[Link]) -> list[Link]:
     facts = _asked_facts(stated, real.text, words)
     # Among several figures and dates, a name is one detail of many.
     listed = stated if all(link.kind == "name" for link in facts) else facts
-    if len(listed) > _MOST_EXPECTATIONS:
+    if len(listed) > _MOST_EXPECTATIONS or not all(_is_exact(link, text) for link in facts):
         return []
     return [link for link in facts if link.kind == "name" or not _TITLE.search(link.where)]
 
@@ -623,6 +629,13 @@ def _is_about(
     return own <= said | question_facts(map(stem, folded_words(arguments))) and not (
         years(own) and years(said) and not years(own) & years(said)
     )
+
+
+def _is_exact(link: Link, text: str) -> bool:
+    """Whether a fact is complete: not a date of any year ("by March 15"), nor a figure that is only about right."""
+    if link.kind == "date":
+        return any(date.year is not None for date in find_dates(f"{link.text}; {link.found}"))
+    return link.kind != "figure" or _APPROXIMATELY.search(text[: link.start]) is None
 
 
 def _cell_words(link: Link) -> list[str]:
