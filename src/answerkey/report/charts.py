@@ -165,7 +165,7 @@ def line_chart(
         if index and moment.change
     ]
     return Chart(
-        scale=tuple((scale.y(value), words(value)) for value in scale.ticks),
+        scale=scale.labels(unit),
         labels=labels,
         series=tuple(drawn),
         rules=tuple((scale.y(rule.at), rule.words, rule.kind) for rule in rules),
@@ -201,6 +201,14 @@ class _Scale(msgspec.Struct, frozen=True):
         return [
             self.low + index * self.step for index in range(round((self.high - self.low) / self.step) + 1)
         ]
+
+    def labels(self, unit: str) -> tuple[tuple[float, str], ...]:
+        """The lines with their values; amounts of money have the digits that tell them apart, and counts no fractions."""
+        words = _WORDS[unit]
+        if unit == "money":
+            words = f"${{:,.{max(2, -floor(log10(self.step)))}f}}".format
+        ticks = [tick for tick in self.ticks if unit != "count" or tick == round(tick)]
+        return tuple((self.y(tick), words(tick)) for tick in ticks)
 
     def y(self, value: float) -> float:
         """The vertical position of a value."""
@@ -263,7 +271,6 @@ def bar_chart(
     unit: str = "count",
 ) -> Chart:
     """Stacked bars: for each position the parts, as value, colour, words and address."""
-    words = _WORDS[unit]
     scale = _Scale.fitting([sum(part[0] for part in parts) for parts in bars], shares=False)
     room = (_RIGHT - _LEFT) / max(1, len(bars))
     drawn: list[Bar] = []
@@ -291,10 +298,7 @@ def bar_chart(
         (round(_LEFT + room * (index + 0.5), 2), labels[index], index // every % 3 == 0)
         for index in range(0, len(bars), every or 1)
     ]
-    ticks = [tick for tick in scale.ticks if unit != "count" or tick == round(tick)]
-    return Chart(
-        scale=tuple((scale.y(tick), words(tick)) for tick in ticks), labels=tuple(shown), bars=tuple(drawn)
-    )
+    return Chart(scale=scale.labels(unit), labels=tuple(shown), bars=tuple(drawn))
 
 
 # A gate on the score, which is drawn as a line.
