@@ -79,9 +79,16 @@ def test_a_run_is_started_cancelled_and_resumed(client, folder):
     page = client.get("/jobs").text
     assert "from the page" in page
     job = page.partition('name="job" value="')[2].partition('"')[0]
+    # Where the rows appear, it can be cancelled too.
+    shown = client.get(f"/runs/{newest(client)['id']}").text
+    assert f'name="job" value="{job}"' in shown
+    assert f"job-{job}" not in shown, "a tag for the server only"
+    assert "job-" not in client.get("/").text
     assert post(client, action="cancel", job=job).status == 303
     run = until(lambda: (one := newest(client)) and one["status"] == "interrupted" and one)
     assert progress(client)["done"] == 1, "what was answered is kept"
+    page = until(lambda: 'value="resume"' in (text := client.get("/jobs").text) and text)
+    assert 'name="job"' not in client.get(f"/runs/{run['id']}").text
     (folder / "go").touch()
     assert post(client, action="resume", run=run["id"]).status == 303
     until(lambda: newest(client)["status"] == "complete")

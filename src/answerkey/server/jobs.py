@@ -30,7 +30,7 @@ _MOST_WAITING = 10
 # Characters of what a failed command printed last.
 _ENDING = 600
 # How the tag begins by which the run of a job is found.
-_TAG = "job-"
+JOB_TAG = "job-"
 
 
 class JobForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,9 +105,13 @@ class JobQueue:
             return store.find_run(job.run)
         # Runs of faults have no tags: the job is in their names.
         faulted = job.arguments[0] == "faults"
-        wanted = RunFilter(text=f"{job.id}-faulted") if faulted else RunFilter(tag=f"{_TAG}{job.id}")
+        wanted = RunFilter(text=f"{job.id}-faulted") if faulted else RunFilter(tag=f"{JOB_TAG}{job.id}")
         rows, _ = RunTable(store).page(wanted, limit=1)
         return rows[0].info if rows else None
+
+    def active_job(self, info: RunInfo) -> Job | None:
+        """The job that asks a run's questions now."""
+        return next((job for job in self.jobs if job.active and _asks(job, info)), None)
 
     def start(self, store: SqlStore, form: JobForm, author: str) -> Job:
         """Add a job; raises UsageError for what is not configured."""
@@ -155,7 +159,7 @@ class JobQueue:
             return self._add(job_id, words, arguments, author)
         named = ("--name", form.name) if form.name.strip() else ()
         arguments = ("run", "--target", target, *chosen, "--repeat", str(form.repeat), *named)
-        return self._add(job_id, words, (*arguments, "--tag", f"{_TAG}{job_id}"), author)
+        return self._add(job_id, words, (*arguments, "--tag", f"{JOB_TAG}{job_id}"), author)
 
     def cancel(self, job_id: str) -> None:
         """Stop a job; its run can be resumed."""
@@ -242,13 +246,20 @@ class JobQueue:
             status = self._child.wait()
             with self._lock:
                 self._child = None
-                if job.state == "running":
-                    # 1: a gate failed, 4: inconclusive; the run ended.
-                    job.state = "done" if status in (0, 1, 4) else "failed"
+                # 1: a gate failed, 4: inconclusive; the run ended, also if it was cancelled too late.
+                if status in (0, 1, 4):
+                    job.state = "done"
+                elif job.state == "running":
+                    job.state = "failed"
                 if job.state == "failed":
                     size = printed.seek(0, os.SEEK_END)
                     printed.seek(max(0, size - _ENDING))
                     job.problem = one_line(printed.read().decode("utf-8", "replace"), _ENDING)
+
+
+def _asks(job: Job, info: RunInfo) -> bool:
+    """Whether a run is that of a job; a run of faults has the job's id in its name."""
+    return job.run == info.id or f"{JOB_TAG}{job.id}" in info.tags or f" {job.id}-" in info.name
 
 
 def _check_rubric(text: str) -> None:

@@ -418,6 +418,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             link=_Linker(path, query),
             zone=zone_name(),
             allow_run=bool(state.get("allow_run")),
+            active_job=scope["app"].state.jobs.active_job if "app" in scope else None,
             has_drafts=bool(state.get("has_drafts")),
             edits_golden=bool(state.get("edits_golden")),
             # For examples that can be copied.

@@ -18,6 +18,7 @@ from answerkey.report.detail import Loss
 from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words, score_percent
+from answerkey.server.jobs import JOB_TAG
 from answerkey.server.rendering import causes_stored
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
@@ -416,7 +417,10 @@ def _run_cell(row: RunRow, name: str) -> Any:
         case "interval":
             likely = None if row.figures is None else row.figures.interval
             return None if likely is None else f"{score_percent(likely.low)}–{score_percent(likely.high)}"
-        case "name" | "id" | "status" | "tags" | "target" | "created_at":
+        case "tags":
+            # Those of jobs are for the server.
+            return tuple(tag for tag in info.tags if not tag.startswith(JOB_TAG))
+        case "name" | "id" | "status" | "target" | "created_at":
             return getattr(info, name)
     return figure_of(row.figures, name)
 
