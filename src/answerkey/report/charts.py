@@ -203,7 +203,7 @@ class _Scale(msgspec.Struct, frozen=True):
         ]
 
     def labels(self, unit: str) -> tuple[tuple[float, str], ...]:
-        """The lines with their values; amounts of money have the digits that tell them apart, and counts no fractions."""
+        """The lines with their values; amounts of money have the digits that distinguish them, and counts no fractions."""
         words = _WORDS[unit]
         if unit == "money":
             words = f"${{:,.{max(2, -floor(log10(self.step)))}f}}".format
