@@ -15,7 +15,7 @@ import pytest
 from answerkey.errors import InputError, InterruptedRunError
 from answerkey.model.options import Scoring
 from answerkey.model.run import LoggedResults, Run, Summary
-from answerkey.model.tally import Tally, summarise
+from answerkey.model.tally import AlikeTrials, Tally, summarise
 from answerkey.protocols import Progress, RunningScore
 from answerkey.report.files import write_report
 from answerkey.runs.api import score_replies
@@ -86,8 +86,11 @@ def put_together(plan: LogPlan, blocks: list[Block], chosen: random.Random) -> A
         part = BlockScorer(plan, make_grader()).score(block)
         table.add(part)
         tally.merge(part.summary.tally)
-    for questions in table.questions():
-        for totals in questions:
+    for some in table.questions():
+        if isinstance(some, AlikeTrials):
+            tally.add_single_trials(some)
+            continue
+        for totals in some:
             tally.add_question(totals)
     return tally.summary(None)
 

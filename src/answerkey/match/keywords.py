@@ -67,6 +67,9 @@ _OUT_OF_RANGE = Match(False, "none", why="no number in the range occurs in the r
 _NO_DATE = Match(False, "none", why="the date does not occur in the reply")
 _NOT_COMPUTED = Match(False, "none", why="the expected value has not been computed")
 _EQUAL = "the reply has a number of equal value"
+# A text that was found, where its place is not needed.
+_OCCURS = Match(True, "substring", why="occurs in the reply, ignoring case")
+_HAS_DIGIT = re.compile("[0-9]")
 
 
 # How a reply says that there are 0 of something; "no information" says nothing of the kind.
@@ -137,8 +140,10 @@ _SEPARATORS = frozenset(",.:'’_\u00a0\u2009\u202f")
 class ReplyText:
     """One reply with what several keywords need of it, computed at most once and only when needed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, spans: bool = True) -> None:
         self.text, self.lowered = text, text.lower()
+        # Whether matches of texts say where they are.
+        self._spans = spans
 
     @cached_property
     def _plain(self) -> str:
@@ -190,7 +195,9 @@ class ReplyText:
 
     def find_text(self, keyword: str, numeric: bool, whole: bool) -> Match:
         """Find a text."""
-        form = plain_typography(keyword.lower())
+        form = keyword.lower()
+        if not form.isascii():
+            form = plain_typography(form)
         if not form or form.isspace():
             return EMPTY
         text = self.lowered
@@ -203,11 +210,13 @@ class ReplyText:
             while at >= 0 and _continues(text, at, at + len(form)):
                 at = text.find(form, at + 1)
         if at < 0:
-            return self._equal(keyword) if numeric and not keyword.isalpha() else _ABSENT
+            return self._equal(keyword) if numeric and _HAS_DIGIT.search(keyword) else _ABSENT
+        if not self._spans:
+            return _OCCURS
         end = at + len(form)
         if len(self.lowered) != len(self.text):
             at, end = self._offsets[at], self._offsets[end - 1] + 1
-        return Match(True, "substring", at, end, self.text[at:end], "occurs in the reply, ignoring case")
+        return Match(True, "substring", at, end, self.text[at:end], _OCCURS.why)
 
     def _equal(self, keyword: str) -> Match:
         """A keyword that is a number, wherever the reply has a number of equal value."""
@@ -311,6 +320,7 @@ def find_keywords(
     probability: Probability | None = None,
     whole_numbers: bool = False,
     abbreviations: tuple[tuple[str, str], ...] = (),
+    spans: bool = True,
 ) -> tuple[Match, ...]:
     """One Match for each expectation, in order.
 
@@ -323,15 +333,15 @@ def find_keywords(
         probability: Decides in place of the model of `smart`.
         whole_numbers: A number is not found inside another: 310 is not in "$1,310"; `smart` always does so.
         abbreviations: Pairs of an abbreviation and its meaning that `smart` knows beside its own.
+        spans: Matches of texts say where they are; without, `literal` and `standard` are faster.
 
     >>> [match.text for match in find_keywords(["442300", "land"], "The basis is $442,300.")]
     ['442,300', '']
     """
     if text is None:
         return (_NO_REPLY,) * len(keywords)
-    reply = _read_reply(text)
     if mode != "smart":
-        numeric = mode == "standard"
+        reply, numeric = _read_reply(text, spans), mode == "standard"
         find_text, look = reply.find_text, reply.look
         return tuple(
             [
@@ -344,4 +354,4 @@ def find_keywords(
     # The other modes do without the libraries and the weights that this one needs.
     from answerkey.match.smart import find_smart
 
-    return find_smart(keywords, reply, question, threshold, probability, abbreviations)
+    return find_smart(keywords, _read_reply(text), question, threshold, probability, abbreviations)

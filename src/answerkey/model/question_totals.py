@@ -2,14 +2,14 @@
 
 import marshal
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
-from answerkey.model.scorecard import UNNUMBERED, Trial, passes
+from answerkey.model.scorecard import UNNUMBERED, Scorecard, Trial, passes
 from answerkey.stats.intervals import fixed_point_mean, to_fixed_point
 
 # Words in a short and in a medium question.
@@ -135,43 +135,81 @@ def add_to_column(sums: dict[str, ColumnSum], column: str, total: int, size: int
 
 _Value = TypeVar("_Value", QuestionSlices, TrialValues)
 # Different slices, and different values, that the questions of a block share; further ones are written with each question.
-_MOST_SHARED = 128
+_MOST_SHARED = 2000
+# A question with a single plain reply in a block, as most are in a log of varied questions: its id, its `first`, the checksum of
+# its text, the trial's number and index, the numbers of its slices and values, errors, and latency in fixed point.
+SingleTrial = tuple[str, int, int, int, int | None, int, int, int, int | None]
 
 
-class SharedValues:
+class SharedValues(NamedTuple):
     """Slices and values of the questions of a block: most of them are those of many questions, which refer to them by number."""
 
-    def __init__(self) -> None:
-        self._slices: dict[QuestionSlices, int] = {}
-        self._values: dict[TrialValues, int] = {}
+    slices: dict[QuestionSlices, int]
+    values: dict[TrialValues, int]
+    listed: "ListedValues"
+
+    @classmethod
+    def none(cls) -> "SharedValues":
+        """Those of a block without questions."""
+        return cls({}, {}, ListedValues([], []))
+
+    def number_slices(self, slices: QuestionSlices) -> int | None:
+        """The number of slices; None if there are too many different ones."""
+        return _number(self.slices, self.listed.slices, slices)
+
+    def number_values(self, values: TrialValues) -> int | None:
+        """The number of values; None if there are too many different ones."""
+        return _number(self.values, self.listed.values, values)
+
+    def single_trial(
+        self, trial: Trial, first: int, slices: QuestionSlices, index: int | None
+    ) -> SingleTrial | None:
+        """A question by its only trial; None where it is more than that of a question of its own with one plain reply."""
+        question, replies = trial.question, trial.replies
+        if len(replies) != 1 or question.severity is not None or group_of(question) is not None:
+            return None
+        for call in replies[0].tool_calls:
+            if call.duration_ms is not None:
+                return None
+        its_slices, its_values = self.number_slices(slices), self.number_values(TrialValues.of(trial))
+        if its_slices is None or its_values is None:
+            return None
+        latency = counted_latency(replies[0])
+        return (
+            question.id,
+            first,
+            crc32(question.question.encode("utf-8", "replace")),
+            trial.number,
+            index,
+            its_slices,
+            its_values,
+            _errors(trial.scorecard),
+            None if latency is None else to_fixed_point(latency),
+        )
+
+
+class ListedValues(NamedTuple):
+    """The slices and values of a block by their number."""
+
+    slices: list[QuestionSlices]
+    values: list[TrialValues]
 
     def packed(self) -> bytes:
         """All of it in built-in types, packed."""
-        return marshal.dumps(
-            (list(map(tuple, self._slices)), [_plain_values(values) for values in self._values])
-        )
+        return marshal.dumps((list(map(tuple, self.slices)), list(map(_plain_values, self.values))))
 
-    @staticmethod
-    def unpack(packed: bytes) -> tuple[list[QuestionSlices], list[TrialValues]]:
-        """The slices and values by their number."""
+    @classmethod
+    def unpack(cls, packed: bytes) -> "ListedValues":
+        """Those that `packed` wrote."""
         slices, values = marshal.loads(packed)  # noqa: S302  # our own table, which only its owner can write
-        return [QuestionSlices._make(one) for one in slices], [_values(one) for one in values]
-
-    def number_slices(self, slices: QuestionSlices) -> int | tuple[object, ...]:
-        """The number of slices; the slices themselves if there are too many different ones."""
-        number = _number(self._slices, slices)
-        return tuple(slices) if number is None else number
-
-    def number_values(self, values: TrialValues) -> int | tuple[object, ...]:
-        """The number of values; the values themselves if there are too many different ones."""
-        number = _number(self._values, values)
-        return _plain_values(values) if number is None else number
+        return cls([QuestionSlices._make(one) for one in slices], [_values(one) for one in values])
 
 
-def _number(known: dict[_Value, int], value: _Value) -> int | None:
-    number = known.get(value)
-    if number is None and len(known) < _MOST_SHARED:
-        number = known[value] = len(known)
+def _number(numbers: dict[_Value, int], listed: list[_Value], value: _Value) -> int | None:
+    number = numbers.get(value)
+    if number is None and len(listed) < _MOST_SHARED:
+        number = numbers[value] = len(listed)
+        listed.append(value)
     return number
 
 
@@ -182,6 +220,10 @@ def _plain_values(values: TrialValues) -> tuple[object, ...]:
 def _values(plain: tuple[Any, ...]) -> TrialValues:
     (components, metrics), score, values, cost = plain
     return TrialValues(MeasureNames(components, metrics), score, values, cost)
+
+
+def _errors(card: Scorecard) -> int:
+    return sum(turn.error is not None for turn in card.turns) if card.turns else card.error is not None
 
 
 class QuestionTotals:
@@ -229,17 +271,18 @@ class QuestionTotals:
             self.text_checksum,
             self.has_several_texts,
             self.is_critical,
-            shared.number_slices(self.slices),
-            {shared.number_values(values): times for values, times in self.trials.items()},
+            _number_or_plain(shared.number_slices(self.slices), tuple(self.slices)),
+            {
+                _number_or_plain(shared.number_values(values), _plain_values(values)): times
+                for values, times in self.trials.items()
+            },
             self.sums,
             self.numbers.tobytes(),
             self.indices,
         )
 
     @classmethod
-    def from_plain(
-        cls, plain: tuple[Any, ...], slices: Sequence[QuestionSlices], values: Sequence[TrialValues]
-    ) -> "QuestionTotals":
+    def from_plain(cls, plain: tuple[Any, ...], shared: ListedValues) -> "QuestionTotals":
         """The totals that `to_plain` gave, with the slices and values that it refers to."""
         totals = cls.__new__(cls)
         (
@@ -255,12 +298,35 @@ class QuestionTotals:
             numbers,
             totals.indices,
         ) = plain
+        slices, values = shared
         totals.slices = slices[its_slices] if type(its_slices) is int else QuestionSlices._make(its_slices)
         totals.trials = {
             values[one] if type(one) is int else _values(one): times for one, times in trials.items()
         }
         totals.numbers = array("i", numbers)
         return totals
+
+    @classmethod
+    def from_single(cls, single: SingleTrial, shared: ListedValues) -> "QuestionTotals":
+        """The totals of a question with a single trial."""
+        identity, first, checksum, number, index, slices, values, errors, latency = single
+        sums = {ERRORS: (to_fixed_point(errors), 1)} | ({} if latency is None else {LATENCY: (latency, 1)})
+        numbers = array("i", () if number == UNNUMBERED else (number,))
+        indices = [] if index is None or numbers else [index]
+        plain = (
+            identity,
+            None,
+            first,
+            checksum,
+            False,
+            False,
+            slices,
+            {values: 1},
+            sums,
+            numbers.tobytes(),
+            indices,
+        )
+        return cls.from_plain(plain, shared)
 
     @property
     def unit(self) -> str:
@@ -283,9 +349,7 @@ class QuestionTotals:
         self._add_replies(trial)
 
     def _add_replies(self, trial: Trial) -> None:
-        card = trial.scorecard
-        errors = sum(turn.error is not None for turn in card.turns) if card.turns else card.error is not None
-        add_to_column(self.sums, ERRORS, to_fixed_point(errors), len(trial.replies))
+        add_to_column(self.sums, ERRORS, to_fixed_point(_errors(trial.scorecard)), len(trial.replies))
         for reply in trial.replies:
             latency = counted_latency(reply)
             if latency is not None:
@@ -329,6 +393,10 @@ class QuestionTotals:
 
         means = tuple(mean(name) for name in (*names.components, *names.metrics))
         return TrialValues(names, mean(SCORE), means, mean(COST))
+
+
+def _number_or_plain(number: int | None, plain: tuple[object, ...]) -> int | tuple[object, ...]:
+    return plain if number is None else number
 
 
 def counted_latency(reply: Reply) -> float | None:

@@ -65,7 +65,7 @@ def details(score: Score, convert: Callable[[Any], Any] = msgspec.to_builtins) -
         listed = {"unscored": facts.message, "harness": facts.problem}
     else:
         listed = _joined(details(turn) for turn in facts.turns)
-    return {**listed, **score.details}
+    return {**listed, **score.details} if score.details else listed
 
 
 def worded(score: Score) -> Score:
@@ -148,17 +148,18 @@ def _found_words(facts: KeywordFacts) -> str:
 
 def marked_computed(names: Iterable[str], facts: KeywordFacts) -> list[str]:
     """Names of expectations, those with a computed value marked: "3960 (computed)"."""
+    if not facts.notes:
+        return list(names)
     computed = {note.keyword for note in facts.notes if note.expression}
     return [f"{name} (computed)" if name in computed else name for name in names]
 
 
 def _quality_details(facts: KeywordFacts, convert: Callable[[Any], Any]) -> dict[str, Any]:
-    notes = {note.keyword: note for note in facts.notes}
     names = [match.keyword for match in facts.matches] or [*facts.found, *facts.missing]
     listed: dict[str, Any] = {
         "found": list(facts.found),
         "missing": list(facts.missing),
-        "expected": [_expected(name, notes.get(name)) for name in names],
+        "expected": _expected(names, facts) if facts.notes else [{"keyword": name} for name in names],
         "matches": [convert(match) for match in facts.matches],
     }
     if facts.declined is not None:
@@ -171,12 +172,15 @@ def _quality_details(facts: KeywordFacts, convert: Callable[[Any], Any]) -> dict
     return listed
 
 
-def _expected(name: str, note: ExpectationNote | None) -> dict[str, Any]:
-    listed: dict[str, Any] = {"keyword": name}
-    if note is not None and note.must:
-        listed["must"] = True
-    if note is not None and note.expression:
-        listed |= {"computed": True, "expression": note.expression}
+def _expected(names: Iterable[str], facts: KeywordFacts) -> list[dict[str, Any]]:
+    """The expectations, with what is essential or computed."""
+    notes = {note.keyword: note for note in facts.notes}
+    listed: list[dict[str, Any]] = []
+    for name in names:
+        note = notes.get(name, ExpectationNote(name))
+        must = {"must": True} if note.must else {}
+        computed = {"computed": True, "expression": note.expression} if note.expression else {}
+        listed.append({"keyword": name, **must, **computed})
     return listed
 
 

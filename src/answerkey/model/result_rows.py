@@ -79,12 +79,18 @@ def for_table(document: dict[str, Any]) -> dict[str, Any]:
 def table_lines(results: Iterable[Trial]) -> Iterable[bytes]:
     """All results as rows for a table, some lines at a time."""
     if isinstance(results, LoggedResults) and results.lines is not None:
-        return map(_line_for_table, results.lines())
+        return map(_lines_for_table, results.lines())
     return (encode(for_table(result_document(result))) + b"\n" for result in results)
 
 
-def _line_for_table(line: bytes) -> bytes:
+def _lines_for_table(lines: bytes) -> bytes:
     # A table ignores fields that it has no column for; only these must be rewritten.
+    if not any(mark in lines for mark in _MARKS):
+        return lines
+    return b"".join([_line_for_table(line) for line in lines.splitlines(keepends=True)])
+
+
+def _line_for_table(line: bytes) -> bytes:
     if not any(mark in line for mark in _MARKS):
         return line
     return encode(for_table(_decode(line))) + b"\n"

@@ -98,10 +98,17 @@ class ReplyCounts:
         for column, (total, size) in sums.items():
             if size:
                 bounded = column == ERRORS and fixed_point_mean(total, size) <= 1
-                moments = self.moments.get(column)
-                if moments is None:
-                    moments = self.moments[column] = UnitMoments()
-                moments.add(total, size, times, bounded=bounded)
+                self._moments_of(column).add(total, size, times, bounded=bounded)
+
+    def add_unbounded(self, column: str, totals: Sequence[int]) -> None:
+        """Count units of one reply each, by their values in a column."""
+        self._moments_of(column).extend(totals, 1)
+
+    def _moments_of(self, column: str) -> UnitMoments:
+        found = self.moments.get(column)
+        if found is None:
+            found = self.moments[column] = UnitMoments()
+        return found
 
     def interval(self, column: str, replies: int) -> Interval | None:
         """The interval of a mean over this many replies; None where the units of some are not known."""
@@ -404,6 +411,18 @@ class _CellCount:
         self.times, self.first, self.replies = 0, first, replies
 
 
+class AlikeTrials:
+    """Questions with one plain reply each that are alike in all but their latency."""
+
+    __slots__ = ("errors", "firsts", "latencies", "slices", "values")
+
+    def __init__(self, slices: QuestionSlices, values: TrialValues, errors: int) -> None:
+        self.slices, self.values, self.errors = slices, values, errors
+        # The position of each question; the latencies that are known, in fixed point.
+        self.firsts: list[int] = []
+        self.latencies: list[int] = []
+
+
 class Tally:
     """Adds up trials, and the questions that they belong to."""
 
@@ -442,16 +461,29 @@ class Tally:
             self._note_first(cell, first)
             self._groups.setdefault(totals.group, []).append((cell, totals.sums))
             return
+        self._add_to_cell(cell, first, 1).add_unit(totals.sums)
+
+    def add_single_trials(self, alike: "AlikeTrials") -> None:
+        """Count questions of one plain reply each."""
+        cell = _Cell(alike.slices, alike.values)
+        times = len(alike.firsts)
+        replies = self._add_to_cell(cell, min(alike.firsts), times)
+        replies.add_unit({ERRORS: (to_fixed_point(alike.errors), 1)}, times)
+        if alike.latencies:
+            replies.add_unbounded(LATENCY, alike.latencies)
+
+    def _add_to_cell(self, cell: _Cell, first: int, times: int) -> ReplyCounts:
+        """Count questions that are alike; returns the counts of their replies."""
+        if len(self._cells) >= _MOST_CELLS:
+            self._fold_cells()
         count = self._cells.get(cell)
         if count is None:
             # A later part of a log may say that the question is in other slices than its replies.
             replies = self._replies.setdefault(cell.slices, ReplyCounts())
             count = self._cells[cell] = _CellCount(first, replies)
-        count.times += 1
+        count.times += times
         count.first = min(count.first, first)
-        count.replies.add_unit(totals.sums)
-        if len(self._cells) > _MOST_CELLS:
-            self._fold_cells()
+        return count.replies
 
     def _note_first(self, cell: _Cell, first: int) -> None:
         names, slices = cell.values.names, cell.slices

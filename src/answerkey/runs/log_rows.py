@@ -1,6 +1,7 @@
 """Rows of a log: which question each answers, the trial that comes of it, and the scored block of many."""
 
 import gc
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import nsmallest
@@ -21,14 +22,21 @@ from answerkey.datasets.golden_sets import (
 )
 from answerkey.model.options import Options
 from answerkey.model.question import Question, question_id
-from answerkey.model.question_totals import QuestionSlices, QuestionTotals
+from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
 from answerkey.model.reply import Reply, Timings
 from answerkey.model.result_rows import row_line
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import BadRow, Block
-from answerkey.runs.log_table import BlockPart, BlockResult, BlockSummary, LowScore, PackedQuestions
+from answerkey.runs.log_table import (
+    BlockLines,
+    BlockPart,
+    BlockResult,
+    BlockSummary,
+    LowScore,
+    PackedQuestions,
+)
 from answerkey.scorers.grader import Grader, GraderRecipe
 from answerkey.transcripts.fields import read_calls
 from answerkey.transcripts.json_values import read_duration, safe_text
@@ -402,13 +410,17 @@ class BlockCollector:
     def __init__(self, plan: LogPlan, block: Block) -> None:
         self._plan, self._block = plan, block
         self._tally = Tally(plan.pass_mark)
-        self._questions: dict[str, tuple[Question, QuestionTotals]] = {}
+        # Question id → the first question with it, its slices, and its trials.
+        self._questions: dict[str, tuple[Question, QuestionSlices, SingleTrial | QuestionTotals]] = {}
+        self._shared = SharedValues.none()
         self._low: list[tuple[float, int, Trial]] = []
         self._low_limit = 2.0
         self._trials = self._errors = self._imperfect = self._failed = 0
         self._points = 0.0
         self._bad: list[BadRow] = []
         self._results: list[BlockResult] = []
+        # Lines of JSON, and the place of each in the log.
+        self._lines, self._places = bytearray(), array("q")
         self.scored_before = False
         self._columns: set[str] = set()
         self._without_text = 0
@@ -416,18 +428,8 @@ class BlockCollector:
 
     def add(self, trial: Trial, row_index: int) -> None:
         """Count a scored trial."""
-        card, question = trial.scorecard, trial.question
-        known = self._questions.get(question.id)
-        if known is None:
-            totals, slices = QuestionTotals(question, trial.position), None
-            self._questions[question.id] = question, totals
-        else:
-            first, totals = known
-            # Rows mostly repeat the very same question.
-            slices = None if question is first else QuestionSlices.of(question)
-            totals.has_several_texts |= question.question != first.question
-        totals.add(trial, row_index if self._plan.results != "nothing" else None)
-        self._tally.add_reply(trial, slices or totals.slices)
+        card = trial.scorecard
+        self._tally.add_reply(trial, self._add_to_question(trial, row_index))
         if trial.origin is not None and trial.origin.columns:
             self._columns.update(trial.origin.columns)
         self._trials += 1
@@ -437,9 +439,37 @@ class BlockCollector:
             self._imperfect += 1
             self._failed += not card.passed
             self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
-        if self._plan.results != "nothing":
-            packed = row_line(trial) if self._plan.results == "lines" else _encode_trial(trial)
-            self._results.append(BlockResult(row_index, question.id, card.total, packed))
+        if self._plan.results == "lines":
+            self._lines += row_line(trial)
+            self._places.append(row_index)
+        elif self._plan.results == "trials":
+            packed = _encode_trial(trial)
+            self._results.append(BlockResult(row_index, trial.question.id, card.total, packed))
+
+    def _add_to_question(self, trial: Trial, row_index: int) -> QuestionSlices:
+        """Count a trial of its question; returns the slices that this row puts it in."""
+        question = trial.question
+        index = row_index if self._plan.results != "nothing" else None
+        known = self._questions.get(question.id)
+        if known is None:
+            slices = QuestionSlices.of(question)
+            totals: SingleTrial | QuestionTotals | None
+            totals = self._shared.single_trial(trial, trial.position, slices, index)
+            if totals is None:
+                totals = QuestionTotals(question, trial.position)
+                totals.add(trial, index)
+            self._questions[question.id] = question, slices, totals
+            return slices
+        first, slices, totals = known
+        if not isinstance(totals, QuestionTotals):
+            totals = QuestionTotals.from_single(totals, self._shared.listed)
+            self._questions[question.id] = first, slices, totals
+        totals.add(trial, index)
+        # Rows mostly repeat the very same question.
+        if question is first:
+            return slices
+        totals.has_several_texts |= question.question != first.question
+        return QuestionSlices.of(question)
 
     def _add_low(self, score: float, row_index: int, trial: Trial) -> None:
         if score > self._low_limit:
@@ -482,8 +512,9 @@ class BlockCollector:
         )
         return BlockPart(
             summary,
-            PackedQuestions.of(totals for _, totals in self._questions.values()),
+            PackedQuestions.of((totals for _, _, totals in self._questions.values()), self._shared),
             self._results,
+            BlockLines(self._places.tobytes(), bytes(self._lines)) if self._lines else None,
             self._block.row_checksums(),
         )
 

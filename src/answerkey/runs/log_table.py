@@ -6,7 +6,7 @@ import sqlite3
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +15,22 @@ from zlib import crc32
 import msgspec
 
 from answerkey.errors import StoreFullError
-from answerkey.model.question_totals import QuestionTotals, SharedValues
+from answerkey.model.question_totals import (
+    ListedValues,
+    QuestionSlices,
+    QuestionTotals,
+    SharedValues,
+    SingleTrial,
+    TrialValues,
+)
 from answerkey.model.scorecard import Trial
-from answerkey.model.tally import Tally
+from answerkey.model.tally import AlikeTrials, Tally
 from answerkey.runs.log_files import BadRow
 
 # Questions are partitioned by their unit, so that no more than one partition is in memory at a time.
 _PARTITIONS = 64
+# Single trials that are counted together.
+_MOST_SINGLES = 50_000
 # Checksums of rows that are in memory at a time.
 _CHECKSUMS_AT_ONCE = 250_000
 # Journals older than this are deleted.
@@ -31,6 +40,7 @@ CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT 
 CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS shared (block INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS row_checksums (block INTEGER PRIMARY KEY, checksums BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS lines (block INTEGER PRIMARY KEY, places BLOB NOT NULL, lines BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS results
     (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, score REAL, packed BLOB NOT NULL);
 """
@@ -72,15 +82,23 @@ class BlockSummary(msgspec.Struct, kw_only=True):
 
 
 class BlockResult(NamedTuple):
-    """A result of a block, where results are kept."""
+    """A result of a block, where trials are kept."""
 
     # Its position among all rows of the log.
     row_index: int
     question: str
     # None: unscored.
     score: float | None
-    # The trial as MessagePack, or its row as a line of JSON.
+    # The trial as MessagePack.
     packed: bytes
+
+
+class BlockLines(msgspec.Struct, frozen=True):
+    """The results of a block as rows of the run document, where these are kept: lines of JSON."""
+
+    # Of each row, its position among all rows of the log, packed.
+    places: bytes
+    lines: bytes
 
 
 class PackedQuestions(msgspec.Struct, frozen=True):
@@ -88,18 +106,29 @@ class PackedQuestions(msgspec.Struct, frozen=True):
 
     # What the questions of all partitions refer to by number.
     shared: bytes
+    # Of each partition, packed: the single trials, and the totals of other questions.
     partitions: dict[int, bytes]
 
     @classmethod
-    def of(cls, questions: Iterable[QuestionTotals]) -> "PackedQuestions":
-        """Pack the totals of questions."""
-        shared = SharedValues()
-        partitions: dict[int, list[tuple[object, ...]]] = {}
-        for totals in questions:
-            partition = crc32(totals.unit.encode("utf-8", "replace")) % _PARTITIONS
-            partitions.setdefault(partition, []).append(totals.to_plain(shared))
-        packed = {partition: marshal.dumps(plain) for partition, plain in partitions.items()}
-        return cls(shared.packed(), packed)
+    def of(cls, questions: Iterable[SingleTrial | QuestionTotals], shared: SharedValues) -> "PackedQuestions":
+        """Pack the questions of a block; `shared` are the slices and values that single trials refer to."""
+        singles: list[list[SingleTrial]] = [[] for _ in range(_PARTITIONS)]
+        others: dict[int, list[tuple[object, ...]]] = {}
+        for one in questions:
+            if isinstance(one, QuestionTotals):
+                others.setdefault(_partition(one.unit), []).append(one.to_plain(shared))
+            else:
+                singles[_partition(f"q {one[0]}")].append(one)
+        packed = {
+            number: marshal.dumps((some, others.get(number, [])))
+            for number, some in enumerate(singles)
+            if some or number in others
+        }
+        return cls(shared.listed.packed(), packed)
+
+
+def _partition(unit: str) -> int:
+    return crc32(unit.encode("utf-8", "replace")) % _PARTITIONS
 
 
 class BlockPart(msgspec.Struct):
@@ -108,6 +137,7 @@ class BlockPart(msgspec.Struct):
     summary: BlockSummary
     questions: PackedQuestions
     results: list[BlockResult]
+    lines: BlockLines | None
     # Of each row, sorted; see `Block.row_checksums`.
     row_checksums: bytes = b""
 
@@ -158,7 +188,7 @@ class LogTable:
     def _delete_block(self, number: int) -> None:
         with self._database as database:
             database.execute("DELETE FROM blocks WHERE number = ?", (number,))
-            for table in ("totals", "shared", "results", "row_checksums"):
+            for table in ("totals", "shared", "lines", "results", "row_checksums"):
                 database.execute(f"DELETE FROM {table} WHERE block = ?", (number,))  # noqa: S608  # our own names
 
     def add(self, part: BlockPart) -> None:
@@ -179,6 +209,10 @@ class LogTable:
                         for result in part.results
                     ],
                 )
+                if part.lines is not None:
+                    database.execute(
+                        "INSERT INTO lines VALUES (?, ?, ?)", (number, part.lines.places, part.lines.lines)
+                    )
                 database.execute("INSERT INTO row_checksums VALUES (?, ?)", (number, part.row_checksums))
                 database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
         except sqlite3.OperationalError as error:
@@ -187,24 +221,19 @@ class LogTable:
             raise
         self.done.add(number)
 
-    def questions(self) -> Iterator[list[QuestionTotals]]:
-        """Every question with all of its trials, in lists that hold whole units."""
-        shared = {
-            block: SharedValues.unpack(packed)
-            for block, packed in self._rows("SELECT block, packed FROM shared")
-        }
+    def questions(self) -> Iterator[list[QuestionTotals] | AlikeTrials]:
+        """Every question with all of its trials: lists that hold whole units, and questions of one plain reply each."""
+        alike = _AlikeQuestions(
+            {
+                block: ListedValues.unpack(packed)
+                for block, packed in self._rows("SELECT block, packed FROM shared")
+            }
+        )
         for (partition,) in self._rows("SELECT DISTINCT partition FROM totals ORDER BY partition"):
-            merged: dict[tuple[str | None, str], QuestionTotals] = {}
             rows = self._rows("SELECT block, questions FROM totals WHERE partition = ?", partition)
-            for block, packed in rows:
-                slices, values = shared[block]
-                for plain in marshal.loads(packed):  # noqa: S302
-                    totals = QuestionTotals.from_plain(plain, slices, values)
-                    key = totals.group, totals.id
-                    known = merged.setdefault(key, totals)
-                    if known is not totals:
-                        known.merge(totals)
-            yield list(merged.values())
+            yield _merged(rows, alike)
+            yield from alike.take(_MOST_SINGLES)
+        yield from alike.take(0)
 
     def copied_rows(self) -> int:
         """How many rows are exact copies of another one; looked at in ranges of checksums that fit in memory."""
@@ -225,6 +254,11 @@ class LogTable:
     def results(self) -> Iterator[tuple[int, bytes]]:
         """Place and packed result, in the order of the log."""
         return iter(self._rows("SELECT place, packed FROM results ORDER BY place"))
+
+    def lines(self) -> Iterator[tuple["array[int]", bytes]]:
+        """Places and lines of each block, in the order of the log."""
+        for places, lines in self._rows("SELECT places, lines FROM lines ORDER BY block"):
+            yield array("q", places), lines
 
     def worst_results(self) -> Iterator[tuple[int, bytes]]:
         """The same, the worst first: unscored ones, then by score."""
@@ -253,6 +287,74 @@ class LogTable:
         """Let another command have it."""
         with suppress(sqlite3.Error):
             self._database.close()
+
+
+class _AlikeQuestions:
+    """Questions of one plain reply each, those with equal slices and values together."""
+
+    def __init__(self, shared: Mapping[int, ListedValues]) -> None:
+        self.shared = shared
+        # Equal slices, and equal values, of all blocks have one number.
+        slices: dict[QuestionSlices, int] = {}
+        values: dict[TrialValues, int] = {}
+        self._numbers = {
+            block: (
+                [slices.setdefault(one, len(slices)) for one in listed.slices],
+                [values.setdefault(one, len(values)) for one in listed.values],
+            )
+            for block, listed in shared.items()
+        }
+        self._slices, self._values = list(slices), list(values)
+        self._alike: dict[tuple[int, int, int], AlikeTrials] = {}
+        self._count = 0
+
+    def add(self, singles: Collection[tuple[int, SingleTrial]]) -> None:
+        """Add single trials, each with its block."""
+        alike = self._alike
+        self._count += len(singles)
+        for block, (_, first, _, _, _, its_slices, its_values, errors, latency) in singles:
+            slices, values = self._numbers[block]
+            key = slices[its_slices], values[its_values], errors
+            same = alike.get(key)
+            if same is None:
+                same = alike[key] = AlikeTrials(self._slices[key[0]], self._values[key[1]], errors)
+            same.firsts.append(first)
+            if latency is not None:
+                same.latencies.append(latency)
+
+    def take(self, at_least: int) -> Iterator[AlikeTrials]:
+        """All of them, if there are many, so that they take no memory."""
+        if self._count >= at_least:
+            yield from self._alike.values()
+            self._alike.clear()
+            self._count = 0
+
+
+def _merged(rows: Iterable[tuple[int, bytes]], alike: _AlikeQuestions) -> list[QuestionTotals]:
+    """The questions of one partition, from all blocks; those of one plain reply are added to `alike` instead."""
+    singles: dict[str, tuple[int, SingleTrial]] = {}
+    merged: dict[tuple[str | None, str], QuestionTotals] = {}
+
+    def merge(totals: QuestionTotals) -> None:
+        known = merged.setdefault((totals.group, totals.id), totals)
+        if known is not totals:
+            known.merge(totals)
+
+    for block, packed in rows:
+        some, others = marshal.loads(packed)  # noqa: S302  # our own table, which only its owner can write
+        for single in some:
+            known = singles.setdefault(single[0], (block, single))
+            if known[1] is not single:
+                merge(QuestionTotals.from_single(single, alike.shared[block]))
+        for plain in others:
+            merge(QuestionTotals.from_plain(plain, alike.shared[block]))
+    # What other blocks have of a question is merged in any order.
+    for _, identity in [*merged]:
+        if (None, identity) in merged and identity in singles:
+            block, single = singles.pop(identity)
+            merge(QuestionTotals.from_single(single, alike.shared[block]))
+    alike.add(singles.values())
+    return list(merged.values())
 
 
 def _connect(name: str, journal_mode: str) -> sqlite3.Connection:

@@ -33,7 +33,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.question_totals import QuestionTotals
 from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import UNNUMBERED, Trial
-from answerkey.model.tally import Tally
+from answerkey.model.tally import AlikeTrials, Tally
 from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.context import with_key_quality
 from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
@@ -60,7 +60,7 @@ _FEW_BLOCKS = 3
 # A smaller log is scored again faster than a journal is read.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised when journals of earlier code cannot be read.
-_JOURNAL_VERSION = 10
+_JOURNAL_VERSION = 11
 _IDS_NAMED = 3
 # A first block with at least this many rows shows whether the mapping works.
 _ENOUGH_ROWS = 1000
@@ -284,6 +284,10 @@ class LogRun:
         questions = _QuestionCount(self.plan, self._blocks.rows_read)
         with paused_garbage_collection():
             for some in self.table.questions():
+                if isinstance(some, AlikeTrials):
+                    self._tally.add_single_trials(some)
+                    questions.add_single_trials(some)
+                    continue
                 for totals in some:
                     self._tally.add_question(totals)
                     questions.add(totals)
@@ -332,7 +336,7 @@ class LogRun:
                 yield trial if has_golden_set else msgspec.structs.replace(trial, position=index)
 
         def lines() -> Iterator[bytes]:
-            return (_numbered_line(line, numbers[index]) for index, line in table.results())
+            return (_numbered_lines(lines, places, numbers) for places, lines in table.lines())
 
         worst = [_numbered(low.trial(), numbers[low.index] if numbers else 1) for low in self._worst]
         return LoggedResults(
@@ -411,6 +415,10 @@ class _QuestionCount:
         for index, number in zip(sorted(totals.indices), _free_numbers(used), strict=False):
             self.numbers[index] = number
 
+    def add_single_trials(self, alike: AlikeTrials) -> None:
+        """Count questions with one reply each."""
+        self.answered += sum(first < self._golden for first in alike.firsts)
+
     def notes(self) -> Iterator[str]:
         """What a reader must know of the log's ids and trial numbers."""
         if self._ambiguous:
@@ -455,12 +463,19 @@ def _numbered(trial: Trial, number: int) -> Trial:
     return msgspec.structs.replace(trial, number=number) if trial.number == UNNUMBERED else trial
 
 
-def _numbered_line(line: bytes, number: int) -> bytes:
-    """A row's line with its trial number; lines of unnumbered rows are written with a 1.
+def _numbered_lines(lines: bytes, places: "array[int]", numbers: "array[int]") -> bytes:
+    """Rows with their trial numbers; those of unnumbered rows are written with a 1.
 
     The first such bytes are the field itself: in a text before it, the quotes would be escaped.
     """
-    return line if number == 1 else line.replace(b'"trial":1,', b'"trial":%d,' % number, 1)
+    if numbers[places[0] : places[-1] + 1].count(1) == places[-1] + 1 - places[0]:
+        return lines
+    return b"".join(
+        [
+            line.replace(b'"trial":1,', b'"trial":%d,' % numbers[place], 1)
+            for line, place in zip(lines.splitlines(keepends=True), places, strict=True)
+        ]
+    )
 
 
 def _journal_path(

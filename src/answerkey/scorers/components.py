@@ -377,14 +377,12 @@ class ResponseQuality(BaseScorer):
         if not keywords:
             return 1.0, _NOTHING_EXPECTED
         # A plain text is its own name, and most sets have nothing else.
-        is_plain = set(map(type, keywords)) == {str}
+        is_plain = {*map(type, keywords)} == _TEXTS
         names: Sequence[str] = keywords if is_plain else keyword_names(keywords)  # type: ignore[assignment]  # texts
         notes = () if is_plain and self._must == "marked" else self._notes(keywords, names)
-        matches = self.find(keywords, text, question.question)
-        found: list[str] = []
-        missing: list[str] = []
-        for name, match in zip(names, matches, strict=True):
-            (found if match.found else missing).append(name)
+        matches = self.find(keywords, text, question.question, spans=self.spans)
+        found = [name for name, match in zip(names, matches, strict=True) if match.found]
+        missing = [name for name, match in zip(names, matches, strict=True) if not match.found]
         spans = tuple(map(_keyword_match, names, matches)) if self.spans else ()
         value = len(found) / len(names)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
@@ -412,6 +410,8 @@ class ResponseQuality(BaseScorer):
         text: str | None,
         question: str = "",
         mode: MatchMode | None = None,
+        *,
+        spans: bool = True,
     ) -> tuple[Match, ...]:
         """One Match for each keyword, in order."""
         return find_keywords(
@@ -423,6 +423,7 @@ class ResponseQuality(BaseScorer):
             probability=self._probability,
             whole_numbers=self._whole_numbers,
             abbreviations=self._abbreviations,
+            spans=spans,
         )
 
     def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:
@@ -435,6 +436,7 @@ class ResponseQuality(BaseScorer):
 
 
 _NOTHING_EXPECTED = KeywordFacts()
+_TEXTS = {str}
 
 
 def keyword_names(keywords: Sequence[Expectation]) -> list[str]:
