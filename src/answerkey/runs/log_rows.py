@@ -30,12 +30,12 @@ from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import BadRow, Block
 from answerkey.runs.log_table import (
-    BlockLines,
     BlockPart,
     BlockResult,
     BlockSummary,
     LowScore,
     PackedQuestions,
+    ResultLines,
 )
 from answerkey.scorers.grader import Grader, GraderRecipe
 from answerkey.transcripts.fields import read_calls
@@ -317,6 +317,8 @@ ResultForm = Literal["nothing", "trials", "lines"]
 WORST_LISTED = 20
 # Rows that are scored together; fewer than the texts that error handling remembers.
 _BATCH = 2000
+# Rows of results that are kept together.
+_ROWS_TOGETHER = 500
 
 
 @contextmanager
@@ -419,8 +421,9 @@ class BlockCollector:
         self._points = 0.0
         self._bad: list[BadRow] = []
         self._results: list[BlockResult] = []
-        # Lines of JSON, and the place of each in the log.
-        self._lines, self._places = bytearray(), array("q")
+        self._lines: list[ResultLines] = []
+        # Rows that are not in `_lines` yet, and the place of each in the log.
+        self._rows, self._places = list[bytes](), array("q")
         self.scored_before = False
         self._columns: set[str] = set()
         self._without_text = 0
@@ -440,8 +443,10 @@ class BlockCollector:
             self._failed += not card.passed
             self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
         if self._plan.results == "lines":
-            self._lines += row_line(trial)
+            self._rows.append(row_line(trial))
             self._places.append(row_index)
+            if len(self._rows) >= _ROWS_TOGETHER:
+                self._join_rows()
         elif self._plan.results == "trials":
             packed = _encode_trial(trial)
             self._results.append(BlockResult(row_index, trial.question.id, card.total, packed))
@@ -471,6 +476,11 @@ class BlockCollector:
         totals.has_several_texts |= question.question != first.question
         return QuestionSlices.of(question)
 
+    def _join_rows(self) -> None:
+        if self._rows:
+            self._lines.append(ResultLines(self._places, b"".join(self._rows)))
+            self._rows, self._places = [], array("q")
+
     def _add_low(self, score: float, row_index: int, trial: Trial) -> None:
         if score > self._low_limit:
             return
@@ -495,6 +505,7 @@ class BlockCollector:
     def part(self) -> BlockPart:
         """What the block came to."""
         low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
+        self._join_rows()
         summary = BlockSummary(
             number=self._block.number,
             trials=self._trials,
@@ -514,7 +525,7 @@ class BlockCollector:
             summary,
             PackedQuestions.of((totals for _, _, totals in self._questions.values()), self._shared),
             self._results,
-            BlockLines(self._places.tobytes(), bytes(self._lines)) if self._lines else None,
+            self._lines,
             self._block.row_checksums(),
         )
 

@@ -40,7 +40,8 @@ CREATE TABLE IF NOT EXISTS blocks (number INTEGER PRIMARY KEY, summary BLOB NOT 
 CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT NULL, questions BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS shared (block INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS row_checksums (block INTEGER PRIMARY KEY, checksums BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS lines (block INTEGER PRIMARY KEY, places BLOB NOT NULL, lines BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS lines
+    (first INTEGER PRIMARY KEY, block INTEGER NOT NULL, places BLOB NOT NULL, lines BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS results
     (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, score REAL, packed BLOB NOT NULL);
 """
@@ -93,11 +94,12 @@ class BlockResult(NamedTuple):
     packed: bytes
 
 
-class BlockLines(msgspec.Struct, frozen=True):
-    """The results of a block as rows of the run document, where these are kept: lines of JSON."""
+class ResultLines(msgspec.Struct, frozen=True):
+    """Some results as rows of the run document, where these are kept."""
 
-    # Of each row, its position among all rows of the log, packed.
-    places: bytes
+    # Of each row, its position among all rows of the log.
+    places: "array[int]"
+    # JSON.
     lines: bytes
 
 
@@ -137,7 +139,7 @@ class BlockPart(msgspec.Struct):
     summary: BlockSummary
     questions: PackedQuestions
     results: list[BlockResult]
-    lines: BlockLines | None
+    lines: list[ResultLines]
     # Of each row, sorted; see `Block.row_checksums`.
     row_checksums: bytes = b""
 
@@ -209,10 +211,10 @@ class LogTable:
                         for result in part.results
                     ],
                 )
-                if part.lines is not None:
-                    database.execute(
-                        "INSERT INTO lines VALUES (?, ?, ?)", (number, part.lines.places, part.lines.lines)
-                    )
+                database.executemany(
+                    "INSERT INTO lines VALUES (?, ?, ?, ?)",
+                    [(some.places[0], number, some.places.tobytes(), some.lines) for some in part.lines],
+                )
                 database.execute("INSERT INTO row_checksums VALUES (?, ?)", (number, part.row_checksums))
                 database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
         except sqlite3.OperationalError as error:
@@ -255,10 +257,10 @@ class LogTable:
         """Place and packed result, in the order of the log."""
         return iter(self._rows("SELECT place, packed FROM results ORDER BY place"))
 
-    def lines(self) -> Iterator[tuple["array[int]", bytes]]:
-        """Places and lines of each block, in the order of the log."""
-        for places, lines in self._rows("SELECT places, lines FROM lines ORDER BY block"):
-            yield array("q", places), lines
+    def lines(self) -> Iterator[ResultLines]:
+        """Results as rows of the run document, in the order of the log."""
+        for places, lines in self._rows("SELECT places, lines FROM lines ORDER BY first"):
+            yield ResultLines(array("q", places), lines)
 
     def worst_results(self) -> Iterator[tuple[int, bytes]]:
         """The same, the worst first: unscored ones, then by score."""

@@ -46,7 +46,7 @@ from answerkey.runs.log_rows import (
     ResultForm,
     paused_garbage_collection,
 )
-from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
+from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore, ResultLines
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
 from answerkey.transcripts.files import database_url, shown_url
@@ -336,7 +336,7 @@ class LogRun:
                 yield trial if has_golden_set else msgspec.structs.replace(trial, position=index)
 
         def lines() -> Iterator[bytes]:
-            return (_numbered_lines(lines, places, numbers) for places, lines in table.lines())
+            return (_numbered_lines(some, numbers) for some in table.lines())
 
         worst = [_numbered(low.trial(), numbers[low.index] if numbers else 1) for low in self._worst]
         return LoggedResults(
@@ -463,12 +463,14 @@ def _numbered(trial: Trial, number: int) -> Trial:
     return msgspec.structs.replace(trial, number=number) if trial.number == UNNUMBERED else trial
 
 
-def _numbered_lines(lines: bytes, places: "array[int]", numbers: "array[int]") -> bytes:
+def _numbered_lines(some: ResultLines, numbers: "array[int]") -> bytes:
     """Rows with their trial numbers; those of unnumbered rows are written with a 1.
 
     The first such bytes are the field itself: in a text before it, the quotes would be escaped.
     """
-    if numbers[places[0] : places[-1] + 1].count(1) == places[-1] + 1 - places[0]:
+    places, lines = some.places, some.lines
+    between = numbers[places[0] : places[-1] + 1]
+    if between.count(1) == len(between):
         return lines
     return b"".join(
         [
