@@ -423,7 +423,7 @@ class BlockCollector:
         self._results: list[BlockResult] = []
         self._lines: list[ResultLines] = []
         # Rows that are not in `_lines` yet, and the place of each in the log.
-        self._rows, self._places = list[bytes](), array("q")
+        self._rows, self._indices = list[bytes](), array("q")
         self.scored_before = False
         self._columns: set[str] = set()
         self._without_text = 0
@@ -444,7 +444,7 @@ class BlockCollector:
             self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
         if self._plan.results == "lines":
             self._rows.append(row_line(trial))
-            self._places.append(row_index)
+            self._indices.append(row_index)
             if len(self._rows) >= _ROWS_TOGETHER:
                 self._join_rows()
         elif self._plan.results == "trials":
@@ -478,8 +478,8 @@ class BlockCollector:
 
     def _join_rows(self) -> None:
         if self._rows:
-            self._lines.append(ResultLines(self._places, b"".join(self._rows)))
-            self._rows, self._places = [], array("q")
+            self._lines.append(ResultLines(self._indices, b"".join(self._rows)))
+            self._rows, self._indices = [], array("q")
 
     def _add_low(self, score: float, row_index: int, trial: Trial) -> None:
         if score > self._low_limit:

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS totals (partition INTEGER NOT NULL, block INTEGER NOT
 CREATE TABLE IF NOT EXISTS shared (block INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS row_checksums (block INTEGER PRIMARY KEY, checksums BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS lines
-    (first INTEGER PRIMARY KEY, block INTEGER NOT NULL, places BLOB NOT NULL, lines BLOB NOT NULL);
+    (first INTEGER PRIMARY KEY, block INTEGER NOT NULL, indices BLOB NOT NULL, lines BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS results
     (place INTEGER PRIMARY KEY, block INTEGER, question TEXT, score REAL, packed BLOB NOT NULL);
 """
@@ -98,7 +98,7 @@ class ResultLines(msgspec.Struct, frozen=True):
     """Some results as rows of the run document, where these are kept."""
 
     # Of each row, its position among all rows of the log.
-    places: "array[int]"
+    indices: "array[int]"
     # JSON.
     lines: bytes
 
@@ -213,7 +213,7 @@ class LogTable:
                 )
                 database.executemany(
                     "INSERT INTO lines VALUES (?, ?, ?, ?)",
-                    [(some.places[0], number, some.places.tobytes(), some.lines) for some in part.lines],
+                    [(some.indices[0], number, some.indices.tobytes(), some.lines) for some in part.lines],
                 )
                 database.execute("INSERT INTO row_checksums VALUES (?, ?)", (number, part.row_checksums))
                 database.execute("INSERT INTO blocks VALUES (?, ?, ?)", (number, summary, crc32(summary)))
@@ -259,8 +259,8 @@ class LogTable:
 
     def lines(self) -> Iterator[ResultLines]:
         """Results as rows of the run document, in the order of the log."""
-        for places, lines in self._rows("SELECT places, lines FROM lines ORDER BY first"):
-            yield ResultLines(array("q", places), lines)
+        for indices, lines in self._rows("SELECT indices, lines FROM lines ORDER BY first"):
+            yield ResultLines(array("q", indices), lines)
 
     def worst_results(self) -> Iterator[tuple[int, bytes]]:
         """The same, the worst first: unscored ones, then by score."""

@@ -468,14 +468,14 @@ def _numbered_lines(some: ResultLines, numbers: "array[int]") -> bytes:
 
     The first such bytes are the field itself: in a text before it, the quotes would be escaped.
     """
-    places, lines = some.places, some.lines
-    between = numbers[places[0] : places[-1] + 1]
+    indices, lines = some.indices, some.lines
+    between = numbers[indices[0] : indices[-1] + 1]
     if between.count(1) == len(between):
         return lines
     return b"".join(
         [
-            line.replace(b'"trial":1,', b'"trial":%d,' % numbers[place], 1)
-            for line, place in zip(lines.splitlines(keepends=True), places, strict=True)
+            line.replace(b'"trial":1,', b'"trial":%d,' % numbers[index], 1)
+            for line, index in zip(lines.splitlines(keepends=True), indices, strict=True)
         ]
     )
 
