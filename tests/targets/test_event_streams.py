@@ -1,5 +1,6 @@
 """Streams of a chatbot's own events: each tool call counts, by configuration or without."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -8,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from answerkey.model.reply import Reply
+from answerkey.protocols import Ask
+from answerkey.targets.http_target import HttpSettings, HttpTarget
+
+from .hostile_server import Connection, serving
 
 
 @pytest.fixture
@@ -118,6 +125,42 @@ def test_tool_events_with_usual_names_are_calls_without_configuration(
     [result] = json.loads(done.out)["results"]
     assert result["reply"]["tools_used"] == ["get_product", "get_stock"]
     assert result["score"] == 1.0
+
+
+_PIECES = b'{"tools_used": []}\n{"token": "It costs "}\n{"token": "$20."}\n'
+_WHOLE_CHUNK = b"%x\r\n%b\r\n" % (len(_PIECES), _PIECES)
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "completeness", "failure"),
+    [
+        (b"Content-Length: %d" % len(_PIECES), _PIECES, "complete", None),
+        (b"Transfer-Encoding: chunked", _WHOLE_CHUNK + b"0\r\n\r\n", "complete", None),
+        # The body ends with the connection: one that broke looks the same.
+        (b"Connection: close", _PIECES, "partial", None),
+        (b"Connection: close", _PIECES + b'{"type": "done"}\n', "complete", None),
+        (b"Content-Length: %d" % (len(_PIECES) + 9), _PIECES, "partial", "connection"),
+        (b"Transfer-Encoding: chunked", _WHOLE_CHUNK, "partial", "connection"),
+    ],
+)
+def test_a_stream_without_a_mark_of_its_end_is_complete_if_http_says_where_it_ends(
+    header: bytes, body: bytes, completeness: str, failure: str | None
+) -> None:
+    async def stream(connection: Connection) -> None:
+        if await connection.request():
+            await connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n" + header)
+            await connection.send(b"\r\n\r\n" + body)
+            connection.hang_up()
+
+    async def asked() -> Reply:
+        async with serving(stream) as url, HttpTarget(HttpSettings(url=url)) as target:
+            return await target.ask(Ask(question="What does bike 3 cost?", conversation_id="c"))
+
+    reply = asyncio.run(asked())
+    assert reply.text == "It costs $20."
+    assert reply.evidence.completeness == completeness
+    assert reply.evidence.tools_observed == (completeness == "complete")
+    assert (reply.failure and reply.failure.kind) == failure
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,13 @@ async def talk(request: web.Request) -> web.WebSocketResponse:
             break
         if question == "long":
             await socket.send_str("x" * 300_000)
+        elif question == "lost":
+            await socket.send_json({"text": "Hel", "tools_used": []})
+            assert request.transport is not None
+            request.transport.close()
+        elif question == "closed":
+            await socket.send_json({"text": "Hello", "tools_used": []})
+            break
         elif question == "pieces":
             for piece in ("Hel", "lo"):
                 await socket.send_json({"text": piece})
@@ -182,6 +189,22 @@ def test_a_websocket_whose_reply_comes_in_pieces() -> None:
     assert reply.text == "Hello"
     with pytest.raises(ConfigError, match="not a JMESPath expression"):
         converse(talk, *turns("a", 1), scheme="ws", last="type ==")
+
+
+def test_a_websocket_that_is_lost_within_its_reply_does_not_show_all_calls() -> None:
+    lost, closed = converse(
+        talk,
+        Ask(question="lost", conversation_id="a"),
+        Ask(question="closed", conversation_id="b"),
+        scheme="ws",
+        last="type == 'end'",
+    )
+    assert (lost.text, lost.evidence.completeness, lost.evidence.tools_observed) == ("Hel", "partial", False)
+    assert (closed.text, closed.evidence.completeness, closed.evidence.tools_observed) == (
+        "Hello",
+        "complete",
+        True,
+    )
 
 
 @pytest.mark.parametrize(("question", "kind"), [("hang up", "connection"), ("long", "malformed")])

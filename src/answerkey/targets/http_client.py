@@ -161,6 +161,7 @@ class Response:
         self.keep_alive = False
         self._buffer = b""
         self._state: _Framing = "head"
+        self._ends_by_closing = False
         self._left = 0
         self._size = 0
         self._informational = 0
@@ -169,6 +170,11 @@ class Response:
         self._deflate = False
 
     # For callers.
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether the server said where the body ends; else a connection that broke looks like its end."""
+        return not self._ends_by_closing
 
     async def body(self) -> bytes:
         """The whole body; raises ConnectionError if it breaks off."""
@@ -331,6 +337,7 @@ class Response:
                 self._finish()
         else:
             self.keep_alive = False
+            self._ends_by_closing = True
             self._state = "until_close"
 
     def _read_sized(self) -> None:

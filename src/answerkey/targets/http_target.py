@@ -58,7 +58,7 @@ from answerkey.transcripts.json_values import (
     decode_strict_json,
     too_large,
 )
-from answerkey.transcripts.messages import QuestionContext, with_evidence
+from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import ReplyMapping, map_events, note_raw, reply_from_payload
 from answerkey.transcripts.streams import (
     STREAM_KINDS,
@@ -367,9 +367,9 @@ async def _from_stream(
     if mappings:
         decoded = [decode_event(event) for event in events]
         raw: Json = {"events": listed_events(decoded, reader.names)}
-        reply, whole = read(map_events(decoded, reader.names, mappings)), True
+        reply, whole = read(map_events(decoded, reader.names, mappings)), reader.done or response.is_framed
     else:
-        raw, whole = assemble(kind, events, done=reader.done, names=reader.names)
+        raw, whole = assemble(kind, events, done=reader.done, closed=response.is_framed, names=reader.names)
         reply = read(raw)
     note_raw(lambda: secrets.redact(json.dumps(raw, ensure_ascii=False, default=str)))
     if reply.failure is None and broken is not None:
@@ -492,6 +492,8 @@ def _wrong_fields(listed: object) -> str:
 
 # The code with which a connection is closed over a message that is too large.
 _TOO_BIG = 1009
+# What stands for the code where a connection ended without being closed.
+_LOST = 1006
 
 
 class WebSocketTarget(HttpTarget):
@@ -557,7 +559,7 @@ class WebSocketTarget(HttpTarget):
         try:
             socket = await self._socket(ask)
             await socket.send_str(msgspec.json.encode(self._body.fill(values_of(ask))).decode())
-            said, first = await self._receive(socket)
+            said, first, is_whole = await self._receive(socket)
         except (aiohttp.ClientError, OSError) as error:
             if is_refused(error) or is_refused(getattr(error, "os_error", error)):
                 failure = Failure("connection", failure_message(f"{self.name}: connection refused"))
@@ -569,14 +571,15 @@ class WebSocketTarget(HttpTarget):
         )
         if isinstance(said, Reply):
             return msgspec.structs.replace(said, timings=timings)
-        payload, _ = assemble("lines", said, done=True)
+        payload, whole = assemble("lines", said, done=is_whole, closed=is_whole)
         note_raw(lambda: self.secrets.redact(msgspec.json.encode(payload).decode()))
         reply = reply_from_payload(
             payload,
             mapping=self.settings.reply,
             context=QuestionContext(ask.question, ask.turn, ask.turn > 0),
         )
-        reply = with_evidence(reply, kind="stream") if len(said) > 1 else reply
+        if len(said) > 1 or not whole:
+            reply = streamed(reply, whole)
         return self.secrets.redact_reply(msgspec.structs.replace(reply, timings=timings))
 
     async def _socket(self, ask: Ask) -> "aiohttp.ClientWebSocketResponse":
@@ -596,8 +599,8 @@ class WebSocketTarget(HttpTarget):
 
     async def _receive(
         self, socket: "aiohttp.ClientWebSocketResponse"
-    ) -> tuple[list[str] | Reply, float | None]:
-        """The messages of one reply, or why there are none, with the time of the first."""
+    ) -> tuple[list[str] | Reply, float | None, bool]:
+        """The messages of one reply, or why there are none; the time of the first; and whether the last one came."""
         from aiohttp import WSMsgType
 
         said: list[str] = []
@@ -608,20 +611,20 @@ class WebSocketTarget(HttpTarget):
             first = first or time.perf_counter()
             if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                 if said and message.type is not WSMsgType.ERROR:
-                    # Closing is a way to say that this was all.
-                    return said, first
+                    # Closing is a way to say that this was all; a connection that is lost is none.
+                    return said, first, socket.close_code != _LOST
                 if socket.close_code == _TOO_BIG:
-                    return too_large(self.settings.max_reply_mb), first
+                    return too_large(self.settings.max_reply_mb), first, False
                 closed = f"the connection was closed ({socket.close_code})"
-                return Reply(failure=Failure("connection", closed)), first
+                return Reply(failure=Failure("connection", closed)), first, False
             data = message.data
             text = data if isinstance(data, str) else data.decode("utf-8", "replace")
             said.append(text)
             size += len(text)
             if size > self._most_bytes:
-                return too_large(self.settings.max_reply_mb), first
+                return too_large(self.settings.max_reply_mb), first, False
             if self._last is None or self._is_last(text):
-                return said, first
+                return said, first, True
 
     def _is_last(self, text: str) -> bool:
         try:

@@ -256,7 +256,7 @@ def _unusual(payload: JsonObject, name: str, context: QuestionContext, depth: in
     if isinstance(value, dict) and depth < _DEEPEST and has_reply_names(value):
         found = _recognised(value, context, depth + 1)
     else:
-        inner = read_list(value, context) if isinstance(value, list) else None
+        inner = _known_list(value, context) if isinstance(value, list) else None
         text = spoken_text(value)
         found = inner or Reply(text=text, failure=None if text is not None else not_text(name, value))
     rest = {key: part for key, part in payload.items() if key != name}
@@ -333,15 +333,24 @@ def _other(payload: object, context: QuestionContext) -> Reply:
     return Reply(failure=not_text(None, payload)) if plain is payload else _other(plain, context)
 
 
-def _list(items: list[Json], context: QuestionContext) -> Reply:
-    """A bare list: messages, parts, or the events of a stream."""
+def _known_list(items: list[Json], context: QuestionContext) -> Reply | None:
+    """A list of messages, of parts, or of the events of a stream; None if it is none of them."""
     streams = are_stream_events(items)
     found = None if streams else read_list(items, context)
     if found is not None:
         return found
-    if streams or any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
-        payload, whole = assemble_events(items)
-        return streamed(read_payload(payload, context), whole)
+    if not streams and all(protocol_of(item) is None for item in items if isinstance(item, dict)):
+        return None
+    # Who hands over a list has its end; in a log nothing says that its stream was not cut off.
+    payload, whole = assemble_events(items, closed=not context.recorded)
+    return streamed(read_payload(payload, context), whole)
+
+
+def _list(items: list[Json], context: QuestionContext) -> Reply:
+    """A bare list: one that is known, or texts."""
+    found = _known_list(items, context)
+    if found is not None:
+        return found
     if all(isinstance(item, dict) and "type" not in item for item in items):
         # Messages one after another, not the parts of one: 900 and 50 are not 90050.
         said = [spoken_text(item) for item in items]

@@ -1,4 +1,8 @@
-"""The protocols of streams: events of model APIs and agent frameworks, assembled into documents."""
+"""The protocols of streams: events of model APIs and agent frameworks, assembled into documents.
+
+Each function returns the document, and whether the stream's own mark of its end was seen: None where it has no such mark, so that
+only the transport can show that nothing is missing.
+"""
 
 from collections.abc import Hashable
 
@@ -14,7 +18,7 @@ from answerkey.transcripts.json_values import (
     pick,
     spoken_text,
 )
-from answerkey.transcripts.messages import is_message, unwrap_message
+from answerkey.transcripts.messages import is_message, read_message, unwrap_message
 
 
 class Growing:
@@ -24,8 +28,8 @@ class Growing:
         self._parts: dict[Hashable, JsonObject] = {}
         self._pieces: dict[tuple[Hashable, str], list[str]] = {}
 
-    def __len__(self) -> int:
-        return len(self._parts)
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._parts
 
     def part(self, key: Hashable, /, **fields: Json) -> JsonObject:
         """The object of a key; created with these fields if it is new."""
@@ -218,18 +222,21 @@ def bedrock(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return document, bool(document.get("stopReason"))
 
 
-def gemini(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+def gemini(events: list[JsonObject]) -> tuple[JsonObject, bool | None]:
     """One response from several, which each carry some parts."""
     parts: list[Json] = []
     document: JsonObject = {}
     first: JsonObject = {}
+    # Events with the reason why the response ends: some gateways write it into every one.
+    reasons = 0
     for event in events:
         document.update({name: value for name, value in event.items() if value is not None})
         for candidate in as_dicts(event.get("candidates"))[:1]:
             parts += as_dicts(at(candidate, "content", "parts"))
             first.update({name: value for name, value in candidate.items() if value is not None})
+            reasons += bool(either(candidate, "finishReason"))
     document["candidates"] = [{**first, "content": {"role": "model", "parts": parts}}]
-    return document, bool(pick(first, "finishReason", "finish_reason"))
+    return document, None if reasons > 1 else reasons == 1
 
 
 def ollama(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -373,27 +380,29 @@ def ag_ui(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return {**document, "messages": [*messages.finished()]}, finished or "error" in document
 
 
-def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
+def langgraph(events: list[Json]) -> tuple[JsonObject, bool | None]:
     """The messages that a graph's stream brings, in any of its modes; chunks of one message are put together."""
     messages, calls = Growing(), Growing()
     # The calls of messages that have come in chunks only.
     made: dict[Hashable, dict[str, JsonObject]] = {}
     begun = 0
-    # Whether the last chunk belongs to a message without an end, by LangChain's mark of the last chunk or the model's reason.
-    is_open = False
+    # Whether the last message has ended: a chunk of it has LangChain's mark or the model's reason. Older versions mark nothing.
+    has_ended: bool | None = True
+    is_graph = any(isinstance(event, list) for event in events)
+    is_chunk = False
     for number, event in enumerate(events):
         for place, item in enumerate(map(unwrap_message, _event_messages(event))):
             identity, content = item.get("id"), item.get("content")
             is_chunk = str(item.get("type")).endswith("Chunk")
-            ends = item.get("chunk_position") == "last" or "finish_reason" in as_dict(
-                item.get("response_metadata")
-            )
-            is_open = is_chunk and "chunk_position" in item and not ends and (is_open or bool(content))
             # Chunks without an id are of one message until another kind of message comes.
             begun = begun if is_chunk else number + 1
             key: Hashable = (
                 identity if isinstance(identity, str) else ("chunks", begun) if is_chunk else (number, place)
             )
+            if not is_chunk or _is_last_chunk(item):
+                has_ended = True
+            elif content or item.get("tool_call_chunks") or key not in messages:
+                has_ended = False if "chunk_position" in item else None
             if not is_chunk:
                 # A whole message, or one again that an update brings after its chunks.
                 messages.part(key).update(item)
@@ -417,7 +426,19 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     for key, called in made.items():
         message = messages.part(key)
         message["tool_calls"] = [*as_list(message.get("tool_calls")), *called.values()]
-    return {"messages": [*found]}, not is_open
+    # A graph goes on after a model's calls, a model does not.
+    goes_on = bool(found) and (is_graph or not is_chunk) and not is_closing_answer(found[-1])
+    return {"messages": [*found]}, None if has_ended and goes_on else has_ended
+
+
+def is_closing_answer(message: Json) -> bool:
+    """Whether a message is an answer with which a run ends: the assistant's, without a call."""
+    read = read_message(unwrap_message(as_dict(message)))
+    return read.role == "assistant" and not any(part.kind in ("call", "unread") for part in read.parts)
+
+
+def _is_last_chunk(item: JsonObject) -> bool:
+    return item.get("chunk_position") == "last" or "finish_reason" in as_dict(item.get("response_metadata"))
 
 
 def _event_messages(event: Json) -> list[JsonObject]:
@@ -436,7 +457,7 @@ def _event_messages(event: Json) -> list[JsonObject]:
     return _event_messages(pair[-1]) if pair and isinstance(pair[-1], (dict, list)) else []
 
 
-def adk(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+def adk(events: list[JsonObject]) -> tuple[JsonObject, bool | None]:
     """The messages of an ADK run: the contents of its events, without pieces of a text that come whole later."""
     document: JsonObject = {}
     messages: list[Json] = []
@@ -447,7 +468,12 @@ def adk(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             messages.append({**content, "role": role, "usage_metadata": either(event, "usageMetadata")})
         if message := either(event, "errorMessage"):
             document["error"] = {"code": either(event, "errorCode"), "message": message}
-    return {**document, "messages": messages}, events[-1].get("partial") is not True
+    if events[-1].get("partial") is True:
+        return {**document, "messages": messages}, False
+    # In pieces, a text that is whole may be followed by calls of the same response.
+    in_pieces = any(event.get("partial") is True for event in events)
+    answers = bool(messages) and is_closing_answer(messages[-1])
+    return {**document, "messages": messages}, True if answers and not in_pieces else None
 
 
 def llama_index(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -486,16 +512,16 @@ def llama_index(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return {"messages": messages}, finished
 
 
-def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool | None]:
     """The response that the updates of Microsoft's Agent Framework make: texts and arguments grow until the role changes."""
     parts = Growing()
     messages: list[Json] = []
     document: JsonObject = {"type": "agent_response", "messages": messages}
     place, role = 0, None
-    # Of models that say why they end, whether the last message has ended.
-    is_open, says_why = False, False
+    # Whether the last message has ended; not every model says why it ends, and calls are followed by their results.
+    has_ended: bool | None = None
+    says_why = any(event.get("finish_reason") for event in events)
     for event in events:
-        says_why = says_why or bool(event.get("finish_reason"))
         place, role = place + (event.get("role") != role), event.get("role")
         document["response_id"] = event.get("response_id") or document.get("response_id")
         for content in as_dicts(event.get("contents")):
@@ -504,17 +530,18 @@ def agent_framework(events: list[JsonObject]) -> tuple[JsonObject, bool]:
                 # The last one counts all steps.
                 document["usage_details"] = content.get("usage_details")
                 continue
-            is_open = True
+            has_ended = False if says_why else None
             grown = {"text": "text", "function_call": "arguments"}.get(str(kind), "")
             key: Hashable = (place, str(kind), as_str(content.get("call_id")))
-            known = len(parts)
+            is_new = key not in parts
             part = parts.part(key, **{**content, **({grown: ""} if grown else {})})
             parts.grow(key, grown, content.get(grown))
-            if len(parts) > known:
+            if is_new:
                 messages.append({"role": role, "contents": [part]})
-        is_open = is_open and not event.get("finish_reason")
+        if reason := event.get("finish_reason"):
+            has_ended = None if reason == "tool_calls" else True
     parts.finished()
-    return document, not (is_open and says_why)
+    return document, has_ended
 
 
 def strands(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -524,33 +551,42 @@ def strands(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return {"type": "agent_response", "messages": messages}, "result" in events[-1]
 
 
-def semantic_kernel(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+def semantic_kernel(events: list[JsonObject]) -> tuple[JsonObject, bool | None]:
     """The message that the pieces of Semantic Kernel's stream make; only its text is in them."""
     items = [item for event in events for item in as_dicts(at(event, "message", "items"))]
     text = "".join(said for item in items if isinstance(said := item.get("text"), str))
     others: list[Json] = [item for item in items if "text" not in item]
     content: JsonObject = {"content_type": "text", "text": text}
     message: JsonObject = {"content_type": "message", "role": "assistant", "items": [*others, content]}
-    return {"message": message}, True
+    reasons = [at(event, "message", "finish_reason") for event in events]
+    return {"message": message}, ("stop" in reasons) if any(reasons) else None
 
 
-def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool | None]:
     """A stream of whole messages (Claude's SDK, AutoGen); a result at its end that has them all is the reply."""
     last = events[-1]
     if isinstance(last.get("messages"), list):
         return last, True
     if all(event.keys() == {"role", "content"} and event["role"] == "assistant" for event in events):
         # Message by message, or one in pieces: none of it is left out.
-        return {"answer": "".join(spoken_text(event["content"]) or "" for event in events)}, True
-    return {"messages": [*events]}, True
+        return {"answer": "".join(spoken_text(event["content"]) or "" for event in events)}, None
+    # Claude's SDK ends with what it cost.
+    return {"messages": [*events]}, True if "total_cost_usd" in last else None
 
 
-def openai_agents(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+def openai_agents(events: list[JsonObject]) -> tuple[JsonObject, bool | None]:
     """The items that a run made; the model's own events say the same once more."""
     items = [
         at(event, "item", "raw_item") for event in events if event.get("type") == "run_item_stream_event"
     ]
-    return {"messages": [item for item in items if isinstance(item, dict)]}, True
+    models = [as_dict(event.get("data")) for event in events if event.get("type") == "raw_response_event"]
+    has_ended: bool | None = None
+    if models:
+        # The run ends with a response that asks for nothing more; its items come within it or after it.
+        output = as_dicts(at(models[-1], "response", "output"))
+        asks = any(str(item.get("type")).endswith("_call") for item in output)
+        has_ended = None if asks else models[-1].get("type") in RESPONSE_ENDS
+    return {"messages": [item for item in items if isinstance(item, dict)]}, has_ended
 
 
 def pydantic_ai(events: list[JsonObject]) -> tuple[JsonObject, bool]:

@@ -39,6 +39,7 @@ from answerkey.transcripts.stream_protocols import (
     bedrock,
     first_choice,
     gemini,
+    is_closing_answer,
     langgraph,
     llama_index,
     message_stream,
@@ -64,6 +65,8 @@ _ASIDES = frozenset(
     words("status progress log debug info ping heartbeat thinking thought thoughts reasoning")
 )
 _ERRORS = frozenset(("error", "exception"))
+# Names of events, or of fields that are true, with which a stream ends.
+_ENDS = frozenset(words("done end complete completed finished final is_final is_finished message_end stop"))
 
 
 def assemble_pieces(events: list[Json], names: Sequence[str] = ()) -> JsonObject:
@@ -221,7 +224,7 @@ class EventReader:
 class _Protocol(NamedTuple):
     """One protocol: how its events are recognised, and put together into a document."""
 
-    assemble: Callable[[list[JsonObject]], tuple[JsonObject, bool]]
+    assemble: Callable[[list[JsonObject]], tuple[JsonObject, bool | None]]
     # Values of an event's `type`, and fields, that only this protocol's events have.
     types: str = ""
     fields: str = ""
@@ -373,18 +376,27 @@ def split_responses(protocol: str, events: list[JsonObject]) -> list[list[JsonOb
 
 
 def assemble(
-    kind: StreamKind, data: list[str], *, done: bool, names: Sequence[str] = ()
+    kind: StreamKind, data: list[str], *, done: bool, closed: bool = True, names: Sequence[str] = ()
 ) -> tuple[Json, bool]:
-    """The payload that the events make, and whether it is whole (`done`: the stream said that it is over)."""
+    """The payload that the events make, and whether it is whole.
+
+    `done`: the stream said that it is over. `closed`: its transport did, which counts where a protocol has no mark of its end.
+    """
     if kind == "data-stream":
         return ai_sdk_lines([(line[0], decode_event(line[2:])) for line in data if line[1:2] == ":"])
-    return assemble_events([decode_event(text) for text in data], done=done, names=names)
+    return assemble_events([decode_event(text) for text in data], done=done, closed=closed, names=names)
 
 
 def assemble_events(
-    events: list[Json], *, done: bool = False, names: Sequence[str] = ()
+    events: list[Json], *, done: bool = False, closed: bool = True, names: Sequence[str] = ()
 ) -> tuple[Json, bool]:
     """The same for events that are decoded, or objects that were made plain."""
+    payload, has_ended = _assembled(events, names)
+    return payload, done or (closed if has_ended is None else has_ended)
+
+
+def _assembled(events: list[Json], names: Sequence[str]) -> tuple[Json, bool | None]:
+    """The payload, and whether the mark of the stream's end was seen; None: it has none."""
     counted = Counter(name for event in events if (name := protocol_of(event)) is not None)
     if counted and (len(events) > 1 or not looks_like_messages(as_dict(events[0]).get("messages"))):
         protocol = "langgraph" if "langgraph" in counted else counted.most_common(1)[0][0]
@@ -392,27 +404,33 @@ def assemble_events(
             last = as_dict(events[-1])
             # Each state of a graph, and the result at the end of AutoGen's, has all that came before.
             if looks_like_messages(last.get("messages")):
-                closing = unwrap_message(as_dict(as_list(last["messages"])[-1]))
-                return last, not closing.get("tool_calls")
+                closing = as_list(last["messages"])[-1]
+                is_open = bool(unwrap_message(as_dict(closing)).get("tool_calls"))
+                return last, False if is_open else is_closing_answer(closing) or None
             return langgraph(events)
         if protocol == "messages" and any(map(_is_piece, events)):
             # A chatbot's own events, of which those on tools are called like parts of messages.
-            return assemble_pieces(events, names), True
+            return assemble_pieces(events, names), _ends_by_itself(events, names)
         found = split_responses(protocol, [event for event in events if isinstance(event, dict)])
         documents = [_PROTOCOLS[protocol].assemble(response) for response in found]
         if len(documents) == 1:
-            payload, whole = documents[0]
-            return payload, whole or done
+            return documents[0]
         # An agent that forwards the model's responses of all its steps.
         several: list[Json] = [document for document, _ in documents]
-        return {"object": SEVERAL_RESPONSES, "responses": several}, documents[-1][1] or done
+        return {"object": SEVERAL_RESPONSES, "responses": several}, documents[-1][1]
     if len(events) == 1 and isinstance(events[0], (dict, list)):
         if isinstance(events[0], dict) and any(names):
             # Expressions written for several events find a single one in the same place.
-            return {**events[0], "events": listed_events(events, names)}, True
-        return events[0], True
-    # Without a protocol nothing says where the stream should have ended.
-    return assemble_pieces(events, names), True
+            return {**events[0], "events": listed_events(events, names)}, None
+        return events[0], None
+    return assemble_pieces(events, names), _ends_by_itself(events, names)
+
+
+def _ends_by_itself(events: list[Json], names: Sequence[str]) -> bool | None:
+    """Whether the last of a chatbot's own events says that it is the last; None if it does not: another need not either."""
+    last = as_dict(events[-1]) if events else {}
+    name = event_name(last, names[-1] if names else "").lower()
+    return True if name in _ENDS or any(last.get(field) is True for field in _ENDS) else None
 
 
 def _is_piece(event: Json) -> bool:
