@@ -61,6 +61,11 @@ class AskAgainError(RetryableError):
     Example: a process or event loop that several questions share ended or was blocked by one of them.
     """
 
+    def __init__(self, failure: Failure, *, still_works: bool = False) -> None:
+        super().__init__(failure)
+        # Whether the chatbot may still work on this attempt.
+        self.still_works = still_works
+
 
 @runtime_checkable
 class Target(Protocol):

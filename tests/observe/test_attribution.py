@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import aiohttp
@@ -17,7 +18,7 @@ from aiohttp import web
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.observed_target import ObservedTarget, Observers
-from answerkey.protocols import Ask, BaseTarget
+from answerkey.protocols import Ask, AskAgainError, BaseTarget
 
 AT_ONCE = 20
 # Some are a part of others, and several run at the same time.
@@ -31,7 +32,7 @@ QUESTIONS = (
     ),
     *(f"How much was paid in month {month}?" for month in range(1, 13)),
 )
-WAYS = ("plain", "few-shot", "planner", "short", "template", "timeout", "traceparent")
+WAYS = ("plain", "few-shot", "planner", "short", "template", "timeout", "blocked", "traceparent")
 TOOLS = [{"type": "function", "function": {"name": "lookup"}}]
 
 
@@ -73,6 +74,10 @@ class Agent(BaseTarget):
             await asyncio.sleep(self.random.random() / 50)
             # The chatbot continues.
             raise asyncio.CancelledError
+        if way == "blocked":
+            # It continues as well, and is asked again.
+            await asyncio.sleep(self.random.random() / 50)
+            raise AskAgainError(Failure("local_resources", "blocked"), still_works=True)
         await asyncio.shield(work)
         return Reply(text="Done.")
 
@@ -119,14 +124,21 @@ async def run_trials(
 
     async def one(number: int) -> None:
         question = f"What is number {number} of the list?" if distinct else agent.random.choice(QUESTIONS)
-        ask = Ask(
-            question=question, conversation_id=f"c{number}", traceparent=f"00-{number:032x}-{'ab' * 8}-01"
-        )
         async with slots:
-            try:
-                reply = await target.ask(ask)
-            except asyncio.CancelledError:
-                reply = Reply(failure=Failure("timeout", "no reply"))
+            for attempt in count(1):
+                trace_id = f"{attempt:016x}{number:016x}"
+                ask = Ask(
+                    question=question,
+                    conversation_id=f"c{number}",
+                    traceparent=f"00-{trace_id}-{'ab' * 8}-01",
+                )
+                try:
+                    reply = await target.ask(ask)
+                except AskAgainError:
+                    continue
+                except asyncio.CancelledError:
+                    reply = Reply(failure=Failure("timeout", "no reply"))
+                break
             seen = await target.observe(ask, reply)
         made_by = [(call.arguments or {}).get("trial") for call in seen.tool_calls]
         became["calls"] += len(made_by)
@@ -150,6 +162,12 @@ async def test_no_call_is_given_to_another_trial() -> None:
     assert became["of another trial"] == 0, became
     assert became["complete, but calls are missing"] == 0, became
     assert became["calls"] > 0
+
+
+async def test_calls_of_an_attempt_that_was_asked_again_are_not_the_next_ones() -> None:
+    became, ways = await run_trials(40, seed=7, ways=("plain", "blocked"), distinct=True)
+    assert ways["blocked"] > 0
+    assert became["of another trial"] == 0, became
 
 
 async def test_plain_agents_with_other_questions_are_seen_completely() -> None:

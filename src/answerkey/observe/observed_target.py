@@ -31,7 +31,7 @@ from answerkey.observe.merging import (
 from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
 from answerkey.observe.receiver import Receiver, TraceBook, load_messages, receiver_app
 from answerkey.observe.trace_reading import read_trace
-from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetWrapper
+from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetWrapper
 from answerkey.transcripts.json_values import admit_reply
 
 if TYPE_CHECKING:
@@ -282,8 +282,10 @@ class ObservedTarget(TargetWrapper):
         self._observers.open_question(ask)
         try:
             return await self.target.ask(self._observers.without_fault(ask))
-        except RetryableError:
+        except RetryableError as error:
             # It is asked again with another trace.
+            if isinstance(error, AskAgainError) and error.still_works:
+                self._observers.give_up_question(ask)
             self._observers.close_question(ask, is_retried=True)
             raise
         except asyncio.CancelledError:

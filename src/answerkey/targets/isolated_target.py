@@ -222,11 +222,14 @@ class PythonProcess:
 
     def release_others(self, number: int | None) -> None:
         """Have the questions that another one blocks asked elsewhere, except for later turns, which must stay here."""
+        if len(self._waiting) + len(self._cancelled) == 1:
+            # Nothing else is asked there: it blocks itself, perhaps by a task that it started.
+            return
         for one, waiting in list(self._waiting.items()):
             if one != number and not waiting.ask.turn and not waiting.answer.done():
                 self._cancelled.add(one)
                 self._send(Cancel(one))
-                waiting.answer.set_exception(AskAgainError(_BLOCKED))
+                waiting.answer.set_exception(AskAgainError(_BLOCKED, still_works=True))
 
     async def close(self) -> None:
         """Let the process end by itself for a moment, then kill it and its children."""
