@@ -82,6 +82,8 @@ class Agent(BaseTarget):
         return Reply(text="Done.")
 
     async def _work(self, ask: Ask, way: str) -> None:
+        if way == "blocked":
+            await asyncio.sleep(self.random.random() / 20)
         other = self.random.choice(QUESTIONS)
         system = f"Example: {other}" if way == "few-shot" else "You are a bookkeeper."
         asked = f"Context: none. Question: {ask.question}" if way == "template" else ask.question
