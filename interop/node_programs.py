@@ -1,6 +1,7 @@
 """Runs a program of `node/` in the folder that its npm packages were installed in: the script's first argument."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 
 __all__ = ["npm_version", "read_cases", "run_node"]
 
-_PLACE = Path(sys.argv[1])
+# A chatbot in a process of its own has it from its environment.
+_PLACE = Path(os.environ.setdefault("INTEROP_NODE", sys.argv[1] if len(sys.argv) > 1 else "."))
 
 
 def npm_version(package: str) -> str:
@@ -19,7 +21,7 @@ def npm_version(package: str) -> str:
 def run_node(program: str, *arguments: str) -> str:
     """What the program prints."""
     for file in (Path(__file__).parent / "node").glob("*.mjs"):
-        shutil.copy(file, _PLACE)
+        shutil.copyfile(file, _PLACE / file.name)
     ran = subprocess.run(
         ["node", program, *arguments], cwd=_PLACE, capture_output=True, check=True, text=True, timeout=60
     )

@@ -35,7 +35,7 @@ async def _seen(reference: str, model: str, port: int) -> tuple[Reply, list[str]
     return observed, target.warnings()
 
 
-def run_proxied(package: str, cases: dict[str, Seen]) -> None:
+def run_proxied(package: str, cases: dict[str, Seen], npm_version: str = "") -> None:
     """Run cases of the bot that is called like the script; exit with 1 if one is seen wrongly."""
     bot = Path(__file__).parent / "bots" / Path(sys.argv[0]).name
     model = serve_model()
@@ -50,6 +50,6 @@ def run_proxied(package: str, cases: dict[str, Seen]) -> None:
         problem = problem_with(reply, seen)
         wrong += problem is not None
         print(
-            f"{package} {version(package)} {name} through the proxy: {problem or f'{seen} seen'} {' '.join(warnings)}"
+            f"{package} {npm_version or version(package)} {name} through the proxy: {problem or f'{seen} seen'} {' '.join(warnings)}"
         )
     sys.exit(1 if wrong else 0)

@@ -19,9 +19,15 @@ FOLDERS = ("interop/bots", "interop/datasets", "interop/traces", "interop/proxie
 LAST = ("examples/langgraph/agent.py",)
 # Of scripts that run a program for Node: the npm packages that it needs, installed in a folder of its own.
 _EXPORT = ("@opentelemetry/sdk-trace-node@2.12.0", "@opentelemetry/exporter-trace-otlp-http@0.223.1")
+_MASTRA = (
+    *("@mastra/core@1.71.0", "ai@6.0.326", "@ai-sdk/openai-compatible@2.0.87"),
+    *("@mastra/observability@1.17.9", "@mastra/otel-exporter@1.4.0"),
+)
 NODE = {
     "interop/bots/ai_sdk.py": ("ai@6.0.326",),
-    "interop/bots/mastra.py": ("@mastra/core@1.71.0", "ai@6.0.326"),
+    **dict.fromkeys(
+        ("interop/bots/mastra.py", "interop/proxies/mastra.py", "interop/traces/mastra_own.py"), _MASTRA
+    ),
     "interop/traces/ai_sdk_6.py": ("ai@6.0.326", *_EXPORT),
     "interop/traces/ai_sdk_7.py": ("ai@7.0.169", "@ai-sdk/otel@1.0.169", *_EXPORT),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from ai_telemetry import trace_ai_sdk
+from ai_telemetry import trace_program
 
 if __name__ == "__main__":
-    trace_ai_sdk("6")
+    trace_program("ai", "ai", "telemetry.mjs", case="6")
