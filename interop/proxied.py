@@ -49,7 +49,8 @@ def run_proxied(package: str, cases: dict[str, Seen], npm_version: str = "") -> 
         del os.environ["INTEROP_PROXY"]
         problem = problem_with(reply, seen)
         wrong += problem is not None
+        release = npm_version or version(package)
         print(
-            f"{package} {npm_version or version(package)} {name} through the proxy: {problem or f'{seen} seen'} {' '.join(warnings)}"
+            f"{package} {release} {name} through the proxy: {problem or f'{seen} seen'} {' '.join(warnings)}"
         )
     sys.exit(1 if wrong else 0)

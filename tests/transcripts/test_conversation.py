@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.messages import QuestionContext
+from answerkey.transcripts.messages import TRANSCRIPT_NAMES, QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
-from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
+from answerkey.transcripts.recorded_rows import lacks_text, question_in_row, reply_in_row
 
 Call = tuple[str, dict[str, Any], str | None]
 
@@ -103,6 +103,28 @@ def test_200_conversations_are_read_exactly(seed: int) -> None:
 def test_a_row_without_a_question_is_known_by_its_first_user_message() -> None:
     truth = Scripted(1)
     assert question_in_row({"messages": truth.messages}) == truth.asked[0]
+
+
+@pytest.mark.parametrize("name", TRANSCRIPT_NAMES)
+@pytest.mark.parametrize("written", [list, json.dumps])
+def test_a_row_has_its_transcript_under_any_of_the_names_that_live_replies_have(
+    name: str, written: Any
+) -> None:
+    truth = Scripted(1)
+    row = {"id": "q", name: written(truth.messages)}
+    assert question_in_row(row) == truth.asked[0]
+    for turn, question in enumerate(truth.asked):
+        reply = reply_in_row(row, question, turn, in_turns=True)
+        assert reply == reply_in_row({"id": "q", "messages": truth.messages}, question, turn, in_turns=True)
+        assert not lacks_text(row, [reply] if reply else [])
+
+
+def test_beside_an_answer_a_history_is_what_came_before_it() -> None:
+    row = {"id": "q", "answer": "Four.", "history": Scripted(1).messages}
+    assert question_in_row(row) is None
+    reply = reply_in_row(row, "And two more?")
+    assert reply is not None
+    assert (reply.text, reply.tool_calls) == ("Four.", ())
 
 
 def call(identity: str | None, name: str, **given: Any) -> dict[str, Any]:

@@ -401,9 +401,9 @@ def _requested_calls(
         )
         if shown or (reasons and not calling) or span.status == 2:
             continue
-        # If the same instrumentation recorded the tools that ran next, these are all calls.
+        # If the same instrumentation recorded the tools that ran next, these are all calls. Mastra runs them while the model streams.
         until = models[number + 1].span.start_ns if number + 1 < len(models) else None
-        begun = [tool.span.start_ns for tool in tools if tool.span.start_ns >= span.end_ns]
+        begun = [tool.span.start_ns for tool in tools if tool.span.start_ns >= span.start_ns]
         if not (calling and any(until is None or start <= until for start in begun)):
             text = "the calls that a model made" if calling else _UNKNOWN_OUTCOME
             gaps.append(Gap(text, frozenset(_model_ids(span))))

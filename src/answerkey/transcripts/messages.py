@@ -4,7 +4,7 @@ The exchange that answers the question is chosen, the last text of the assistant
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal
 
@@ -187,6 +187,18 @@ def with_roles(items: Json) -> list[Json]:
         if all(roles) and all(type(item.get("text", item.get("content"))) is str for item in messages):
             return [{**item, "role": role} for item, role in zip(messages, roles, strict=True)]
     return []
+
+
+# The names under which a payload or a row may have a transcript.
+TRANSCRIPT_NAMES = ("messages", "history", "chat_history", "conversation", "transcript")
+
+
+def transcripts_in(payload: Mapping[str, Json]) -> Iterator[list[Json]]:
+    """The transcripts under the usual names, with the role as the word for who speaks."""
+    for name in TRANSCRIPT_NAMES:
+        items = payload.get(name)
+        if messages := as_list(items) if looks_like_messages(items) else with_roles(items):
+            yield messages
 
 
 def is_message(item: JsonObject) -> bool:

@@ -37,10 +37,10 @@ from answerkey.transcripts.json_values import (
 )
 from answerkey.transcripts.messages import (
     NO_CONTEXT,
+    TRANSCRIPT_NAMES,
     QuestionContext,
-    looks_like_messages,
+    transcripts_in,
     with_evidence,
-    with_roles,
 )
 from answerkey.transcripts.streams import are_stream_events, assemble_events, event_name, protocol_of
 
@@ -68,11 +68,9 @@ _OWN_NAMES = frozenset(
 )
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
-# Where a transcript may be then.
-_TRANSCRIPTS = ("messages", "history", "chat_history", "conversation", "transcript")
 # Every name at the top of a payload that is looked at.
 NAMES_READ = _OWN_NAMES.union(
-    TEXT_NAMES, FORMAT_MARKS, _WRAPPERS, _USAGES, {"toolCalls", "replies", "turns", "tools"}
+    TEXT_NAMES, FORMAT_MARKS, TRANSCRIPT_NAMES, _WRAPPERS, _USAGES, {"toolCalls", "replies", "turns", "tools"}
 )
 _DEEPEST = 4
 
@@ -286,10 +284,8 @@ def _without_text(payload: JsonObject, context: QuestionContext, depth: int) -> 
 
 def _other_transcript(payload: JsonObject, context: QuestionContext) -> Reply | None:
     """A transcript under another name or with other words for the speaker, if it has the answer."""
-    for name in _TRANSCRIPTS:
-        items = payload.get(name)
-        messages = items if looks_like_messages(items) else with_roles(items)
-        reply = read_transcript(messages, context) if messages else None
+    for messages in transcripts_in(payload):
+        reply = read_transcript(messages, context)
         if reply is not None and reply.text is not None:
             return reply
     return None

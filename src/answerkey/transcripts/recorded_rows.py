@@ -16,10 +16,12 @@ from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAME
 from answerkey.transcripts.formats import read_transcript
 from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
 from answerkey.transcripts.messages import (
+    TRANSCRIPT_NAMES,
     QuestionContext,
     looks_like_messages,
     read_messages,
     split_exchanges,
+    transcripts_in,
 )
 from answerkey.transcripts.payloads import (
     NAMES_READ,
@@ -57,7 +59,7 @@ _ASKED = ("question", "input", "query", "user_input", "prompt")
 
 # What tables and exports write as JSON in a text, and what must come of it.
 _AS_JSON_TEXT: dict[str, type] = {
-    **dict.fromkeys(("messages", "contents", "replies", *SOURCE_NAMES), list),
+    **dict.fromkeys(("contents", "replies", *TRANSCRIPT_NAMES, *SOURCE_NAMES), list),
     "usage": dict,
 }
 
@@ -94,10 +96,14 @@ def question_in_row(row: Mapping[str, Json]) -> str | None:
         for name in _ASKED:
             if isinstance(holder.get(name), str):
                 return str(holder[name])
-    if looks_like_messages(row.get("messages")):
-        said = [text for texts, _ in split_exchanges(read_messages(row["messages"])) for text in texts]
-        return next(filter(None, said), None)
-    return None
+    said = [text for texts, _ in split_exchanges(read_messages(_transcript(row))) for text in texts]
+    return next(filter(None, said), None)
+
+
+def _transcript(row: Mapping[str, Json]) -> list[Json]:
+    """The transcript of a row; beside an answer, only `messages` is one: a history may be what came before the question."""
+    named = row if row.keys().isdisjoint(TEXT_NAMES) else {"messages": row.get("messages")}
+    return next(transcripts_in(named), [])
 
 
 def reply_in_row(
@@ -115,14 +121,14 @@ def reply_in_row(
         parts = row.get(name)
         if isinstance(parts, list) and any(_is_reply(part) for part in parts):
             return _reply(parts[turn], asked, mapping) if turn < len(parts) else None
-    if asked.in_turns and mapping is None and looks_like_messages(row.get("messages")):
+    if asked.in_turns and mapping is None and (messages := _transcript(row)):
         # What the row says beside them is not said of this turn.
-        return read_transcript(row["messages"], asked)
+        return read_transcript(messages, asked)
     return _reply(row, asked, mapping) if turn == 0 else None
 
 
 # Where a row may have the text of a reply.
-_TEXT_HOLDERS = frozenset({*TEXT_NAMES, *FORMAT_MARKS, "replies", "turns"})
+_TEXT_HOLDERS = frozenset({*TEXT_NAMES, *FORMAT_MARKS, *TRANSCRIPT_NAMES, "replies", "turns"})
 
 
 def lacks_text(row: Mapping[str, Json], replies: Sequence[Reply]) -> bool:
