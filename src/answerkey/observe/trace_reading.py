@@ -401,7 +401,7 @@ def _requested_calls(
         )
         if shown or (reasons and not calling) or span.status == 2:
             continue
-        # If the same instrumentation recorded the tools that ran next, these are all calls. Mastra runs them while the model streams.
+        # If the same instrumentation recorded the tools that ran next, or while the model streamed, these are all calls.
         until = models[number + 1].span.start_ns if number + 1 < len(models) else None
         begun = [tool.span.start_ns for tool in tools if tool.span.start_ns >= span.start_ns]
         if not (calling and any(until is None or start <= until for start in begun)):
