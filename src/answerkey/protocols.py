@@ -61,8 +61,15 @@ class AskAgainError(RetryableError):
     Example: a process or event loop that several questions share ended or was blocked by one of them.
     """
 
-    def __init__(self, failure: Failure, *, still_works: bool = False) -> None:
-        super().__init__(failure)
+    def __init__(
+        self,
+        failure: Failure,
+        retry_after: float | None = None,
+        so_far: Reply | None = None,
+        *,
+        still_works: bool = False,
+    ) -> None:
+        super().__init__(failure, retry_after, so_far)
         # Whether the chatbot may still work on this attempt.
         self.still_works = still_works
 
