@@ -492,7 +492,7 @@ def _wrong_fields(listed: object) -> str:
 
 # The code with which a connection is closed over a message that is too large.
 _TOO_BIG = 1009
-# What stands for the code where a connection ended without being closed.
+# The code of a connection that ended without being closed.
 _LOST = 1006
 
 

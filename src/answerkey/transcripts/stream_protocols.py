@@ -426,9 +426,9 @@ def langgraph(events: list[Json]) -> tuple[JsonObject, bool | None]:
     for key, called in made.items():
         message = messages.part(key)
         message["tool_calls"] = [*as_list(message.get("tool_calls")), *called.values()]
-    # A graph goes on after a model's calls, a model does not.
-    goes_on = bool(found) and (is_graph or not is_chunk) and not is_closing_answer(found[-1])
-    return {"messages": [*found]}, None if has_ended and goes_on else has_ended
+    # A graph continues after a model's calls, a model does not.
+    continues = bool(found) and (is_graph or not is_chunk) and not is_closing_answer(found[-1])
+    return {"messages": [*found]}, None if has_ended and continues else has_ended
 
 
 def is_closing_answer(message: Json) -> bool:
