@@ -29,7 +29,7 @@ from answerkey.report.wording import (
     rate_range_text,
     score_text,
 )
-from answerkey.text.normalise import for_xml, one_line
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from answerkey.golden.wrong_replies import Family
@@ -352,41 +352,34 @@ def write_faults(result: "FaultResult", path: Path) -> None:
 
 def fault_junit(result: "FaultResult") -> str:
     """A test for each fault and gate: one that was not handled failed, one that did not land was skipped."""
+    from answerkey.report.result_files import junit_gate, xml_attribute  # most commands write no JUnit
+
     lines = []
     failures = skipped = 0
     for gate in result.gates:
         failures += not gate.passed
-        failed = "" if gate.passed else f'<failure type="gate" message={_attribute(gate_words(gate))}/>'
-        lines.append(
-            f'<testcase classname="answerkey.gates" name={_attribute(gate.gate)} time="0">{failed}</testcase>'
-        )
+        lines.append(junit_gate(gate, gate.gate).rstrip())
     for case in result.cases:
         inside = ""
         if not case.landed:
             skipped += 1
-            inside = f"<skipped message={_attribute(f'not landed: {case.because}')}/>"
+            inside = f"<skipped message={xml_attribute(f'not landed: {case.because[:1000]}')}/>"
         elif not case.is_resilient:
             failures += 1
-            inside = f"<failure type={_attribute(case.outcome or '')} message={_attribute(case.because)}/>"
+            inside = f"<failure type={xml_attribute(case.outcome or '')} message={xml_attribute(case.because[:1000])}/>"
         name = f"{case.id} · {_fault_words(case) or 'no fault'}" + (
             f" · {case.trial}" if case.trial > 1 else ""
         )
         lines.append(
-            f'<testcase classname="answerkey.faults" name={_attribute(name)} time="0">{inside}</testcase>'
+            f'<testcase classname="answerkey.faults" name={xml_attribute(name)} time="0">{inside}</testcase>'
         )
     counts = f'tests="{len(lines)}" failures="{failures}" errors="0" skipped="{skipped}"'
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuites name="answerkey" {counts}>\n<testsuite name={_attribute(result.faulted.info.name)} {counts}>\n'
+        f'<testsuites name="answerkey" {counts}>\n<testsuite name={xml_attribute(result.faulted.info.name)} {counts}>\n'
         + "\n".join(lines)
         + "\n</testsuite>\n</testsuites>\n"
     )
-
-
-def _attribute(text: str) -> str:
-    from xml.sax.saxutils import quoteattr  # slow to load, and only for JUnit
-
-    return quoteattr(" ".join(for_xml(text).split())[:1000])
 
 
 def print_faults(result: "FaultResult") -> None:

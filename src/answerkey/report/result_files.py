@@ -111,7 +111,7 @@ class _Tally:
         return name if seen == 1 else self.unique(f"{name} ({seen})")
 
 
-def _attribute(text: str) -> str:
+def xml_attribute(text: str) -> str:
     """A quoted attribute; line breaks and tabs become spaces."""
     from xml.sax.saxutils import quoteattr  # slow to load, and only for JUnit
 
@@ -143,13 +143,13 @@ def _head(run: Run, tally: _Tally) -> str:
         },
     }
     listed = "".join(
-        f"<property name={_attribute(name)} value={_attribute(value)}/>\n"
+        f"<property name={xml_attribute(name)} value={xml_attribute(value)}/>\n"
         for name, value in properties.items()
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<testsuites name="answerkey" {counts}>\n'
-        f"<testsuite name={_attribute(info.name)} {counts} timestamp={_attribute(info.created_at[:19])}>\n"
+        f"<testsuite name={xml_attribute(info.name)} {counts} timestamp={xml_attribute(info.created_at[:19])}>\n"
         f"<properties>\n{listed}</properties>\n"
     )
 
@@ -175,15 +175,14 @@ def _is_critical_failure(trials: list[Trial], run: Run) -> bool:
 
 def _gate(gate: GateResult, tally: _Tally) -> str:
     tally.tests += 1
-    name = _attribute(tally.unique(gate.gate))
-    if gate.passed:
-        return f'<testcase classname="answerkey.gates" name={name} time="0"/>\n'
-    tally.failures += 1
-    message = gate_words(gate)
-    return (
-        f'<testcase classname="answerkey.gates" name={name} time="0">'
-        f'<failure type="gate" message={_attribute(message)}/></testcase>\n'
-    )
+    tally.failures += not gate.passed
+    return junit_gate(gate, tally.unique(gate.gate))
+
+
+def junit_gate(gate: GateResult, name: str) -> str:
+    """The test case of a gate."""
+    failure = "" if gate.passed else f'<failure type="gate" message={xml_attribute(gate_words(gate))}/>'
+    return f'<testcase classname="answerkey.gates" name={xml_attribute(name)} time="0">{failure}</testcase>\n'
 
 
 def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
@@ -195,14 +194,14 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
     # CI pages treat a dot as a package separator.
     category = question.category.replace(".", "_")
     head = (
-        f"<testcase classname={_attribute(f'answerkey.{category}')} "
-        f'name={_attribute(tally.unique(question.id))} time="{seconds:.3f}">'
+        f"<testcase classname={xml_attribute(f'answerkey.{category}')} "
+        f'name={xml_attribute(tally.unique(question.id))} time="{seconds:.3f}">'
     )
     score = mean_score(result.scorecard.total for result in trials)
     if score is None:
         tally.skipped += 1
         unscored = [str(loss) for loss in losses_of(trials[0].scorecard) if loss.points is None]
-        message = _attribute(": ".join(["not scored", *unscored])[:1000])
+        message = xml_attribute(": ".join(["not scored", *unscored])[:1000])
         return f"{head}<skipped message={message}/></testcase>\n"
     output = f"<system-out>{_content(_transcript(trials))}</system-out>"
     if passes(score, run.info.pass_mark):
@@ -220,7 +219,7 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
     critical = "CRITICAL: " if question.severity == "critical" else ""
     message = f"{critical}score {score_text(score)} is below {run.info.pass_mark:g}: {'; '.join(reasons)}"
     return (
-        f"{head}<{element} type={_attribute(kind)} message={_attribute(message[:1000])}>"
+        f"{head}<{element} type={xml_attribute(kind)} message={xml_attribute(message[:1000])}>"
         f"{_content(chr(10).join(reasons))}</{element}>{output}</testcase>\n"
     )
 
