@@ -81,6 +81,24 @@ def test_a_finished_run_keeps_its_summary(store_url: str) -> None:
         assert store.list_runs() == [(done, summary)]
 
 
+def test_only_failed_questions_are_read(store_url: str) -> None:
+    unscored = Reply(failure=Failure("mapping", "finds nothing"))
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        # 1.0 and 0.6, on average above the pass mark; 0.6; no score.
+        store.add(info, [graded(0, Reply(text="0")), graded(0, Reply(text="none"), 2)])
+        store.add(info, [graded(1, Reply(text="none")), graded(2, unscored)])
+        run = store.load_run(info)
+        assert [trial.question.id for trial in run.results.of_questions_below(0.7)] == ["q1", "q2"]
+        assert [[trial.scorecard.total for trial in trials] for trials in run.failed_questions()] == [
+            [0.6],
+            [None],
+        ]
+        everything = msgspec.structs.replace(run, results=list(run.results))
+        assert list(everything.failed_questions()) == list(run.failed_questions())
+
+
 def test_runs_are_found_by_id_prefix_name_age_and_baseline(store_url: str) -> None:
     with open_store(store_url) as store:
         for identity, day, name in (("aa11", 1, "one"), ("aa22", 2, "two"), ("bb33", 3, "one")):

@@ -446,6 +446,12 @@ class GateResults(tuple[GateResult, ...]):
         return f"<{'; '.join(f'{one.gate} failed: {one.finding}{one.because}' for one in failed)}>"
 
 
+def _grouped(results: Iterable[Trial]) -> Iterator[list[Trial]]:
+    """The trials of each question; those of one question come one after the other."""
+    for _, trials in groupby(results, key=attrgetter("question.id")):
+        yield list(trials)
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished run: its description, summary and results, trial by trial in the order of the set."""
 
@@ -491,9 +497,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def by_question(self) -> Iterator[list[Trial]]:
         """Yield the trials of each question, in the order of the set, or of a log's first replies."""
         results = self.results
-        grouped = results.by_question() if isinstance(results, LoggedResults) else results
-        for _, trials in groupby(grouped, key=attrgetter("question.id")):
-            yield list(trials)
+        return _grouped(results.by_question() if isinstance(results, LoggedResults) else results)
+
+    def failed_questions(self) -> Iterator[list[Trial]]:
+        """Yield the trials of each question that did not pass; of a stored run, only these are read."""
+        results, pass_mark = self.results, self.info.pass_mark
+        if isinstance(results, StreamedResults) and not isinstance(results, LoggedResults):
+            groups = _grouped(results.of_questions_below(pass_mark))
+        else:
+            groups = self.by_question()
+        for trials in groups:
+            if not passes(mean_score(trial.scorecard.total for trial in trials), pass_mark):
+                yield trials
 
     def table_results(self) -> Iterable[Trial]:
         """The results in the order of a table."""
@@ -542,10 +557,18 @@ class StreamedResults(Sequence[Trial]):
     """Results that are not in memory: every iteration reads them again."""
 
     def __init__(
-        self, read: Callable[[], Iterable[Trial]], find: Callable[[str], list[Trial]] | None = None
+        self,
+        read: Callable[[], Iterable[Trial]],
+        find: Callable[[str], list[Trial]] | None = None,
+        below: Callable[[float], Iterable[Trial]] | None = None,
     ) -> None:
-        self._read = read
-        self._find = find
+        self._read, self._find = read, find
+        # Reads the questions whose mean score is below a limit, or unknown.
+        self._below = below
+
+    def of_questions_below(self, score: float) -> Iterable[Trial]:
+        """The results of questions whose mean score may be below a limit; all of them where no others can be left out."""
+        return iter(self) if self._below is None else self._below(score)
 
     def of_question(self, question_id: str) -> list[Trial]:
         """The results of one question."""

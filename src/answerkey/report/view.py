@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -299,20 +300,15 @@ def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
 
 def failures_of(run: Run) -> Iterator[QuestionView]:
     """The failed questions, in the order of the set."""
-    for position, trials in enumerate(run.by_question()):
-        if not passes(_mean_score(trials), run.info.pass_mark):
-            yield _question(position, trials, run.info.pass_mark)
+    for trials in run.failed_questions():
+        yield _question(trials[0].position, trials, run.info.pass_mark)
 
 
 def only_failures(run: Run) -> Run:
     """The run with only the results of failed questions; the summary is that of the whole run."""
-
-    def read() -> Iterator[Trial]:
-        for trials in run.by_question():
-            if not passes(_mean_score(trials), run.info.pass_mark):
-                yield from trials
-
-    return msgspec.structs.replace(run, results=StreamedResults(read))
+    return msgspec.structs.replace(
+        run, results=StreamedResults(lambda: chain.from_iterable(run.failed_questions()))
+    )
 
 
 def only_question(run: Run, question_id: str) -> Run:

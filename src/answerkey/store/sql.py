@@ -48,6 +48,8 @@ _decode_summary = msgspec.json.Decoder(Summary).decode
 _decode_origin = msgspec.json.Decoder(RowOrigin).decode
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
+# More than databases and Python differ in a mean.
+_ROUNDING = 1e-6
 # Questions from which on a set is large.
 _LARGE_SET = 1_000
 # Scorecards `c` with their question `q`, replies `r` and details `d`.
@@ -197,7 +199,9 @@ class SqlStore(RunWriter):
         if summary is None:
             summary = self.summarise(info, self.results(info))
         results = StreamedResults(
-            lambda: self.results(info), lambda question_id: self._results_of(info, question_id, None)
+            lambda: self.results(info),
+            lambda question_id: self._results_of(info, question_id, None),
+            lambda score: self._results_below(info, score),
         )
         return Run(info=info, summary=summary, results=results)
 
@@ -340,6 +344,18 @@ class SqlStore(RunWriter):
         )
         with self.database.reading() as connection:
             return [read_result(row) for row in connection.run(*query)]
+
+    def _results_below(self, info: RunInfo, score: float) -> Iterator[Trial]:
+        """The results of the questions whose mean score is below a limit or unknown, and of a few just above."""
+        position = sql(
+            "c.position IN (SELECT s.position FROM scorecards s WHERE s.run = {run} AND s.scoring = {scoring} "
+            "GROUP BY s.position HAVING COALESCE(AVG(s.score), 0) < ?)",
+            score + _ROUNDING,
+            run=run_key_sql(info.id),
+            scoring=name_key_sql(info.scoring_hash),
+        )
+        for row in self.database.stream(*select_results(info, position)):
+            yield read_result(row)
 
     # For comparisons: a few short columns, without replies, reasons or questions.
 
