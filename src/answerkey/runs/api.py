@@ -96,8 +96,6 @@ async def evaluate_async(
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     # Whatever is wrong is reported before the first question is asked.
-    chatbot = choose_target(target, settings, questions=questions, options=chosen)
-    check_questions_given(questions, [chatbot], settings)
     context = make_context(chosen, settings, scorers=scorers, progress=progress)
     golden, context = _with_questions(context, questions, chosen)
     _check_slices(context.gates, golden)
@@ -110,6 +108,8 @@ async def evaluate_async(
         from answerkey.runs.verdicts import check_confirm
 
         check_confirm(context)
+    chatbot = choose_target(target, settings, questions=questions, options=chosen)
+    check_questions_given(questions, [chatbot], settings)
     async with context.target(chatbot) as opened:
         # Only once the target answers: a mistyped one leaves no store behind.
         store = open_configured_store(settings, chosen.store)
@@ -326,11 +326,11 @@ def bisect(
     chosen = msgspec.structs.replace(
         make_options(settings, options, changes), gates=(), baseline=None, confirm=0, reuse=False, outputs=()
     )
+    golden, context = _with_questions(make_context(chosen, settings), questions, chosen)
     spec = choose_target(target, settings, questions=questions, options=chosen)
     if not isinstance(spec, str):
         raise UsageError("bisect starts the chatbot in checkouts of its commits; name it, e.g. bot.py:answer")
     check_questions_given(questions, [spec], settings)
-    golden, context = _with_questions(make_context(chosen, settings), questions, chosen)
     finding = find_commit(
         context, golden, spec, good, bad, repository=repository, setup=setup, start=start, note=note
     )
@@ -386,9 +386,9 @@ def faults(
     chosen = msgspec.structs.replace(chosen, gates=(), baseline=None, confirm=0, reuse=False)
     outcome = FaultOutcome(**quality_arguments(chosen.scoring, settings))
     context = make_context(chosen, settings, scorers=[*scorers, outcome], progress=progress)
+    golden, context = _with_questions(context, questions, chosen)
     target = choose_target(target, settings, questions=questions, options=chosen)
     check_questions_given(questions, [target], settings)
-    golden, context = _with_questions(context, questions, chosen)
     return with_fault_gates(wait_for(run_faults(context, golden, target, planned, confirm=confirm)), gates)
 
 
