@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 import answerkey as ak
-from answerkey.model.reasons import details
-from answerkey.model.scorecard import letter_grade, total
+from answerkey.model.scorecard import details, letter_grade, total
 
 TOOL_ROWS = [
     ("What is our property address?", ["query_database"], ["query_database"], 1.0),

@@ -2,8 +2,7 @@
 
 import pytest
 
-from answerkey.detect.detector import detect_failure
-from answerkey.detect.messages import read_message
+from answerkey.detect.detector import detect_failure, read_message
 
 # One message a language; no list has any of them as a phrase.
 MESSAGES = {

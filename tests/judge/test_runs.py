@@ -15,7 +15,7 @@ import pytest
 
 import answerkey
 from answerkey.model.options import Price, Scoring
-from answerkey.model.reasons import details, reason
+from answerkey.model.scorecard import details, reason
 from answerkey.store import open_store
 from answerkey.store.feedback import SqlJudgements
 

@@ -9,8 +9,8 @@ from answerkey.cli.main import run_command
 from answerkey.config import load_settings
 from answerkey.errors import ConfigError
 from answerkey.model.question import Question
-from answerkey.model.reasons import details
 from answerkey.model.reply import Reply
+from answerkey.model.scorecard import details
 from answerkey.scorers.components import ResponseQuality
 from evidence.tiny_model import write_model
 

@@ -4,9 +4,8 @@ from hypothesis import strategies as st
 
 import answerkey as ak
 from answerkey.errors import ConfigError
-from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Failure, Reply, ToolCall
-from answerkey.model.scorecard import Score
+from answerkey.model.scorecard import Score, details, reason
 from answerkey.scorers.grader import make_grader
 
 TEXTS = st.one_of(st.none(), st.text(max_size=200))

@@ -4,8 +4,8 @@ import pytest
 
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.model.question import Alternatives, ComputedExpectation, NumberExpectation, Question
-from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Reply
+from answerkey.model.scorecard import details, reason
 from answerkey.scorers.components import ResponseQuality
 
 

@@ -9,8 +9,8 @@ import answerkey as ak
 from answerkey.config import load_settings
 from answerkey.errors import ConfigError
 from answerkey.model.question import ExpectedTool
-from answerkey.model.reasons import details, reason
 from answerkey.model.reply import ToolCall
+from answerkey.model.scorecard import details, reason
 from answerkey.scorers.components import argument_credit, fit_tools
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from answerkey.stats.assignment import cheapest_assignment
+from answerkey.scorers.components import cheapest_assignment
 
 # Ties, which credits are full of, and costs that have none.
 COSTS = st.one_of(

@@ -28,9 +28,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from answerkey.detect import detector
-from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text, scan
+from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text, read_message, scan
 from answerkey.detect.forms import body_fields, certain_form, is_blank
-from answerkey.detect.messages import read_message
 from answerkey.detect.model import Model, Weights, clip, runs_of, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -549,7 +549,7 @@ def print_run(run: Run, *, worst: int = 10) -> None:
 
 def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
     """Stream the run document to stdout."""
-    from answerkey.model.result_rows import write_json
+    from answerkey.model.run_document import write_json
 
     stream = stdout or sys.stdout.buffer
     write_json(run, stream)
@@ -562,7 +562,7 @@ def print_document(document: object) -> None:
 
 
 def _write_document(document: object, stream: BinaryIO) -> None:
-    from answerkey.model.result_rows import encode
+    from answerkey.model.run_document import encode
 
     stream.write(encode(document) + b"\n")
     stream.flush()

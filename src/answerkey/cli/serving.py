@@ -650,7 +650,7 @@ def _shortened(value: Any) -> Any:
 
 def _plain(document: dict[str, Any]) -> dict[str, Any]:
     """The document as plain JSON values, whatever characters the chatbot's texts contain."""
-    from answerkey.model.result_rows import encode
+    from answerkey.model.run_document import encode
 
     plain: dict[str, Any] = msgspec.json.decode(encode(document))
     return plain

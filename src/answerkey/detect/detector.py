@@ -3,14 +3,19 @@
 1. Certain forms (`forms.py`) are charged.
 2. A reply without any word of failure is an answer, unless it breaks off. One finite automaton looks for these words and
    for marks of forms, another for all whole forms, and most replies need no more.
-3. A reply that is an error message through and through (`messages.py`) is charged unless the fitted model (`model.py`) finds
-   that unlikely.
+3. A reply that is an error message through and through (every sentence of it, by what its words mean: `words.txt`) is charged
+   unless the fitted model (`model.py`) finds that unlikely.
 4. The model charges a reply that reports a failure where it is surer than one false accusation in 200 answers; from one half on
    it suspects, which costs nothing.
+
+"Der opstod en fejl. Prøv igen senere." reports a fault that happened and says to try again, and no word of it is about anything
+else. An answer about an error has other words, explains, or states a value.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -27,9 +32,227 @@ from answerkey.detect.forms import (
     truncated_form,
     whole_forms,
 )
-from answerkey.detect.messages import failure_words, has_few_unknown_words, read_message
 from answerkey.detect.model import Model, shipped_model
 from answerkey.text.lazy import lazy
+from answerkey.text.normalise import Remembered
+
+_LONGEST = 600
+# Languages written without spaces: what follows each other there is looked up in parts.
+_DENSE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+# Of such writing, the letters of which about three make a word.
+_DENSE_LETTER = lazy("[\u3400-\u9fff\u30a0-\u30ff\uac00-\ud7af\u0e01-\u0e2e]")
+_LETTERS = "\\w\u0591-\u05c7\u064b-\u065f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff"
+_WORD = lazy(rf"[^\W\d_](?:[{_LETTERS}'ʼ\u200c\u200d-]*[{_LETTERS}])?")
+_SENTENCE_END = lazy(r"[.!?…।؟]+(?=\s|$)|[。！？\n]+|[;:—–](?=\s)|(?<=[\u0e00-\u0e7f]) |$")
+_LONGEST_PART = 12
+# Identifiers are unknown words at a glance.
+_MOST_UNKNOWN = 5
+_COMPANIONS = frozenset({"sorry", "again", "help"})
+# Meanings one of which every sentence that reports a failure has.
+_FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
+# Words by which an answer speaks about an error, and marks of code.
+_EXPLAINS = lazy(
+    r"""(?x)
+  \b(?:you\ can | to\ fix | fixed | fix: | means? | meant | usually | typically | often | every | when\ you
+    | if\ you\ see | because\ you | most\ common
+    | is\ an?\ (?:\w+\ )?(?:message|error|status|code|sign|term)
+    | here\ is | here\ are | here's | instead | step\ \d | rate\ of | budget | in\ english | headline | translat\w*
+    | betekent | bedeutet | signifi\w+ | vuol\ dire | означа\w+ | oznacza | znamen\w+ | betyder | tarkoittaa
+    | jelent\w* | demek | artinya | nghĩa
+    | (?:mon|tues|wednes|thurs|fri|satur|sun)days? | weekends? | midnight | noon
+    | (?:mon|diens|donners|frei|sams|sonn)tags? | mittwochs? | wochenendes? | feiertags?
+    | lundis? | mardis? | mercredis? | jeudis? | vendredis? | samedis? | dimanches? | lunes | martes | miércoles
+    | jueves | viernes | sábados? | domingos?
+    | lunedì | martedì | mercoledì | giovedì | venerdì | sabato | domenica | maandag | dinsdag | woensdag | donderdag
+    | vrijdag | zaterdag | zondag
+    | your\ (?:router|browser|phone|printer|device|card|password|computer|payment|bank)
+  )\b | = | ``` | 意味 | 就是 | 是指 | 뜻 | يعني | משמע"""
+)
+# What machines write of failures: names of exceptions, error codes, HTTP statuses.
+_FAILURE_TOKEN = lazy(
+    r"""(?x)
+  \b[A-Za-z_$][\w$]*(?:(?:\.|::|\\|/)[A-Za-z_$][\w$]*)*[a-z0-9](?:Error|Exception|Fault|Failure|Timeout|Rejection)\b
+  | \b(?:Error|Exception)(?=[:(])
+  | \bE[A-Z]{4,}\b | \bERR_[A-Z_]+\b | \b[A-Z]{2,}(?:_[A-Z]{2,})+\b | \b[A-Z]{2,4}-\d{3,6}\b | \b0x[0-9A-Fa-f]{4,}\b
+  | (?i:\bhttps?(?:/[\d.]+)?\b)
+  | (?<![\d.,$€£#/-])[45]\d\d(?![\d%€]|[.,]\d|\ ?(?i:k?g|km|ml|eur|usd|euros?|dollars?)\b)"""
+)
+# What else machines write: addresses, paths, identifiers.
+_OTHER_TOKEN = lazy(
+    r"""(?x)
+  https?://\S+ | \S+@\S+\.\w+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | \b[\w-]+(?:\.[\w-]+)+(?::\d{2,5})?\b
+    | \blocalhost(?::\d+)?\b | \bport\ \d+\b
+  | (?<=\s)/[\w./-]+
+  | \b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*\b | \b[a-z]+(?:_[a-z0-9]+)+\b | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
+  | `[^`\n]+` | '[\w./-]+' | \#\w+ | \(ref[^)]*\)"""
+)
+
+
+class Message(NamedTuple):
+    """A reply that reports a failure."""
+
+    # Span of the first sentence that does.
+    start: int
+    end: int
+    # How many sentences neither report a failure nor accompany one.
+    others: int
+    # Whether all of it is an error message: surely, or unless the fitted model finds it unlikely.
+    is_sure: bool
+    is_likely: bool
+
+
+def has_few_unknown_words(text: str) -> bool:
+    """Whether a reply may be an error message through and through; quicker than reading it."""
+    words = _WORD.findall(text[: _LONGEST + 1].lower())
+    return sum([_words[word].unknown for word in words]) <= _MOST_UNKNOWN
+
+
+def read_message(text: str) -> Message | None:
+    """What a reply reports of a failure, by the words of its sentences; None: nothing, or it speaks about errors."""
+    lower = text.lower()
+    if len(text) > _LONGEST or text[0] in '"“«„`' or _EXPLAINS.search(lower):
+        return None
+    # What machines write hides words, and never adds one.
+    if not any(sentence.failures for sentence in _sentences(lower)):
+        return None
+    plain = _OTHER_TOKEN.sub(_spaces, _FAILURE_TOKEN.sub(_spaces, text)).lower()
+    sentences = [sentence for sentence in _sentences(plain) if sentence.words]
+    failing = [sentence for sentence in sentences if sentence.failures]
+    if not failing:
+        return None
+    meanings = frozenset[str]().union(*(sentence.meanings for sentence in sentences))
+    failures = frozenset[str]().union(*(sentence.failures for sentence in failing)) - {"something"}
+    support = len(meanings & _COMPANIONS) + (_FAILURE_TOKEN.search(text) is not None)
+    unknown = sum(sentence.unknown for sentence in sentences)
+    others = sum(not sentence.failures and not sentence.accompanies for sentence in sentences)
+    # The more a reply has of an error message, the more words of it may be about what failed.
+    is_likely = (
+        not others
+        and (bool(failures) or support > (unknown > 0))
+        and unknown <= 0.6 + 0.7 * (len(failures) + support)
+        and ("again" in meanings or "?" not in text)
+    )
+    is_plain = not failures.isdisjoint({"fault", "cannot", "down"}) and (support > 0 or "happen" in meanings)
+    is_sure = is_likely and unknown < 0.5 and (is_plain or len(failures) + support > 2)
+    return Message(failing[0].start, failing[0].end, others, is_sure, is_likely)
+
+
+class _Sentence:
+    """What the words of one sentence mean."""
+
+    def __init__(self, start: int, end: int, words: list[str]) -> None:
+        self.start, self.end, self.words = start, end, words
+        known = [_words[word] for word in words]
+        self.meanings = frozenset[str]().union(*(word.meanings for word in known))
+        self.unknown = sum(word.unknown for word in known)
+        self._limits = sum("limit" in word.meanings for word in known)
+
+    @property
+    def failures(self) -> set[str]:
+        """What it says is wrong; "something": hardly anything."""
+        meanings = self.meanings
+        is_asked = not meanings.isdisjoint({"ask", "system"})
+        found = {
+            "fault": "fault" in meanings and not meanings.isdisjoint({"happen", "work", "system"}),
+            "cannot": {"cannot", "work"} <= meanings and is_asked,
+            "down": {"down", "system"} <= meanings or {"up", "cannot", "system"} <= meanings,
+            "late": "late" in meanings and (is_asked or "work" in meanings),
+            "limit": "limit" in meanings and (self._limits > 1 or is_asked),
+            "something": "fault" in meanings or {"cannot", "work"} <= meanings,
+        }
+        return {name for name, is_reported in found.items() if is_reported}
+
+    @property
+    def accompanies(self) -> bool:
+        """Whether it is a sentence that error messages also have."""
+        return self.unknown <= 1 and not self.meanings.isdisjoint(
+            _COMPANIONS | {"ask", "system", "happen", "late"}
+        )
+
+
+def _sentences(lower: str) -> Iterator[_Sentence]:
+    start = 0
+    for found in _SENTENCE_END.finditer(lower):
+        yield _Sentence(start, found.end(), _WORD.findall(lower[start : found.start()]))
+        start = found.end()
+
+
+def _spaces(found: "re.Match[str]") -> str:
+    return " " * len(found[0])
+
+
+class _Word(NamedTuple):
+    meanings: frozenset[str]
+    # How many words of it are in no list.
+    unknown: float
+
+
+@cache
+def _meanings() -> dict[str, list[str]]:
+    """Meaning → the lines of `words.txt` that have it, each a language and its words."""
+    sections: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            lines = sections.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return sections
+
+
+class _Lists:
+    """Words of these meanings: whole ones, beginnings, and parts of words, each with what it means."""
+
+    def __init__(self, meanings: Iterable[str]) -> None:
+        self.whole, self.beginnings, self.parts = (dict[str, set[str]]() for _ in range(3))
+        for meaning in meanings:
+            for line in _meanings()[meaning]:
+                language, _, words = line.partition(":")
+                for word in words.split():
+                    known = self.beginnings if word.endswith("*") else self.whole
+                    known = self.parts if language == "joined" else known
+                    known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
+
+
+@cache
+def _lists() -> _Lists:
+    return _Lists(_meanings())
+
+
+def failure_words() -> str:
+    """An RE2 pattern of the words without which no sentence reports a failure."""
+    lists = _Lists(_FAILING)
+    # In order, as words with the same beginning compile faster side by side.
+    whole, beginnings, parts = (
+        "|".join(map(re.escape, sorted(words))) for words in (lists.whole, lists.beginnings, lists.parts)
+    )
+    edge = r"[^\pL\pM\pN_]"
+    return f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{parts}"
+
+
+def _look_up(word: str) -> _Word:
+    if _DENSE.search(word):
+        return _look_up_parts(word)
+    lists = _lists()
+    beginnings = (word[:end] for end in range(len(word), 1, -1) if word[:end] in lists.beginnings)
+    meanings = lists.whole.get(word, set()) | lists.beginnings.get(next(beginnings, ""), set())
+    return _Word(frozenset(meanings), 0.0 if meanings or len(word) <= 2 else 1.0)
+
+
+def _look_up_parts(word: str) -> _Word:
+    parts = _lists().parts
+    meanings: set[str] = set()
+    rest, at = "", 0
+    while at < len(word):
+        ends = range(min(len(word), at + _LONGEST_PART), at, -1)
+        end = next((end for end in ends if word[at:end] in parts), None)
+        meanings |= parts[word[at:end]] if end else set()
+        rest += "" if end else word[at]
+        at = end or at + 1
+    return _Word(frozenset(meanings), len(_DENSE_LETTER.findall(rest)) / 3)
+
+
+_words = Remembered(_look_up)
+
 
 __all__ = ["LEAST_LIKELY", "MOST_OTHERS", "SUSPECTED_FROM", "DetectedFailure", "detect_failure", "plain_text"]
 

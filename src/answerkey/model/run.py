@@ -18,7 +18,6 @@ from answerkey.model.fault import FaultSettings
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.options import Options, TargetVersion
 from answerkey.model.question import RunTruth
-from answerkey.model.run_document import run_document
 from answerkey.model.scorecard import (
     PASS_MARK,
     Scorecard,
@@ -492,6 +491,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The run document."""
+        from answerkey.model.run_document import run_document  # few commands write it
+
         return run_document(self)
 
     def by_question(self) -> Iterator[list[Trial]]:
@@ -522,13 +523,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each result, under the names of the run document."""
-        from answerkey.model.result_rows import result_row  # API users only
+        from answerkey.model.run_document import result_row  # API users only
 
         return [result_row(result) for result in self.results]
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame."""
-        from answerkey.model.result_rows import data_frame
+        from answerkey.model.run_document import data_frame
 
         return data_frame(self)
 
@@ -543,7 +544,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         """HTML for notebooks."""
-        from answerkey.model.result_rows import run_html
+        from answerkey.model.run_document import run_html
 
         return run_html(self)
 

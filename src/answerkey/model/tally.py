@@ -33,7 +33,6 @@ from answerkey.model.question_totals import (
     add_to_column,
     counted_latency,
 )
-from answerkey.model.reasons import reason
 from answerkey.model.reply import Reply, Usage
 from answerkey.model.run import Cost, Latency, Slice, SlowQuestion, Summary, SuspectedReply
 from answerkey.model.scorecard import (
@@ -43,6 +42,7 @@ from answerkey.model.scorecard import (
     harness_problem,
     letter_grade,
     passes,
+    reason,
     round_score,
 )
 from answerkey.stats.intervals import Durations, Interval, UnitMoments, fixed_point_mean, to_fixed_point

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from answerkey.model.question import Question, describe_expectation
-from answerkey.model.reasons import details, reason
 from answerkey.model.reply import Link, Reply, Source, ToolCall
-from answerkey.model.scorecard import RowOrigin, Score, Scorecard, Trial
+from answerkey.model.scorecard import RowOrigin, Score, Scorecard, Trial, details, reason
 from answerkey.report.wording import first_names, milliseconds, name_words, points
 from answerkey.text.normalise import for_terminal, one_line
 

@@ -8,8 +8,8 @@ import pyarrow
 import pyarrow.json
 import pyarrow.parquet
 
-from answerkey.model.result_rows import table_lines
 from answerkey.model.run import Run
+from answerkey.model.run_document import table_lines
 
 # Size of a batch, in bytes of JSON.
 _BYTES = 8_000_000

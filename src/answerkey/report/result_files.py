@@ -12,9 +12,8 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
 from answerkey.model.reply import Json
-from answerkey.model.result_rows import encode, suspected_words
 from answerkey.model.run import GateResult, Run, RunInfo
-from answerkey.model.run_document import result_document
+from answerkey.model.run_document import encode, result_document, suspected_words
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial, mean_score, passes, round_score
 from answerkey.report.detail import losses_of
 from answerkey.report.tables import Column, write_table

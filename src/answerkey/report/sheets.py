@@ -8,8 +8,8 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Measure, QuestionChange, cause_lines
-from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo, Summary
+from answerkey.model.run_document import encode
 from answerkey.model.scorecard import COMPONENTS
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import policy_hash, report_style, report_template

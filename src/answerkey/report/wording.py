@@ -7,9 +7,8 @@ import msgspec
 
 from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.judgement import JudgeRecord
-from answerkey.model.reasons import details
 from answerkey.model.run import Cost, GateResult, KeyStrength, Summary
-from answerkey.model.scorecard import Scorecard, round_down, shown_score
+from answerkey.model.scorecard import Scorecard, details, round_down, shown_score
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import one_line
 

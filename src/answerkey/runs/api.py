@@ -18,10 +18,9 @@ from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options, Scoring
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reasons import worded_card
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.scorecard import Scorecard
+from answerkey.model.scorecard import Scorecard, worded_card
 from answerkey.protocols import NO_PROGRESS, Progress
 from answerkey.runs.context import (
     JudgeLike,

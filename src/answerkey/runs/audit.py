@@ -41,10 +41,9 @@ from answerkey.model.question import (
     group_of,
     is_essential,
 )
-from answerkey.model.reasons import details
 from answerkey.model.reply import JsonObject, Reply
 from answerkey.model.run import GateResult, KeyFloor, KeyQuality, KeyStrength, Run
-from answerkey.model.scorecard import Scorecard, Trial, round_score, total
+from answerkey.model.scorecard import Scorecard, Trial, details, round_score, total
 from answerkey.runs.context import QuestionsLike, golden_set, with_truth
 from answerkey.scorers.grader import Grader, make_grader
 from answerkey.stats.intervals import mean_interval

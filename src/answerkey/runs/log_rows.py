@@ -24,7 +24,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import Question, question_id
 from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
 from answerkey.model.reply import Reply, Timings
-from answerkey.model.result_rows import row_line
+from answerkey.model.run_document import row_line
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers

@@ -14,9 +14,8 @@ from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import FEEDBACK_NAMES, Gate, GateSubject, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import AskedAgain, Comparison, Confirmation, QuestionChange
 from answerkey.model.question import Question
-from answerkey.model.reasons import reason
 from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import Trial, lowest_score, round_score
+from answerkey.model.scorecard import Trial, lowest_score, reason, round_score
 from answerkey.runs.causes import NOISE, Grouping, cause_of_change
 from answerkey.runs.stored import load_stored_run
 from answerkey.stats.intervals import Repeats, chance_of_no_success

@@ -13,7 +13,6 @@ from answerkey.config import ScorerSettings, Settings
 from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
-from answerkey.model.reasons import details
 from answerkey.model.reply import HARNESS_PROBLEMS, ErrorKind, Failure, HarnessProblem, Reply
 from answerkey.model.run import Summary
 from answerkey.model.scorecard import (
@@ -25,6 +24,7 @@ from answerkey.model.scorecard import (
     Score,
     Scorecard,
     TurnFacts,
+    details,
     letter_grade,
     passes,
     round_score,
