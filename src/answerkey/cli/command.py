@@ -541,7 +541,7 @@ def print_run(run: Run, *, worst: int = 10) -> None:
 
         print_comparison(run.comparison, causes=False)
     if not run.passed:
-        from answerkey.report.terminal import make_console
+        from answerkey.report.layout import make_console
         from answerkey.report.terminal_texts import print_failed_gates
 
         print_failed_gates(run, make_console())

@@ -253,8 +253,9 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
     """
     from answerkey.comparison.columns import columns_from_store
     from answerkey.report.command_results import causes_sheet, why_sheet
+    from answerkey.report.layout import make_console
     from answerkey.report.sheets import check_sheet_output, scores_in, write_sheet
-    from answerkey.report.terminal import make_console, print_sheet
+    from answerkey.report.terminal import print_sheet
     from answerkey.report.wording import score_text
     from answerkey.runs.causes import causes
     from answerkey.runs.why import check_different, explain

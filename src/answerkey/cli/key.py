@@ -252,7 +252,8 @@ def draft(
       answerkey draft sqlite:///app.db --sql "SELECT query AS question, response FROM audit_log"
     """
     from answerkey.report.command_results import draft_sheet
-    from answerkey.report.terminal import make_console, print_sheet
+    from answerkey.report.layout import make_console
+    from answerkey.report.terminal import print_sheet
     from answerkey.runs.context import golden_set, with_truth
     from answerkey.runs.draft import QuestionSources, draft_cases
     from answerkey.transcripts.files import database_url

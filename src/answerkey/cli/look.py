@@ -66,7 +66,8 @@ def show(
       answerkey show production --question rent-august
       answerkey show latest --json
     """
-    from answerkey.report.terminal import make_console, print_failures, print_question
+    from answerkey.report.layout import make_console
+    from answerkey.report.terminal import print_failures, print_question
     from answerkey.report.view import failures_of, only_failures, only_question
     from answerkey.runs.verdicts import decided_run
 
@@ -394,7 +395,8 @@ def _review_items(
 
 def _print_item(store: "SqlStore", info: "RunInfo", item: "ReviewItem", position: str) -> None:
     from answerkey.report.detail import Limits
-    from answerkey.report.terminal import make_console, print_trial
+    from answerkey.report.layout import make_console
+    from answerkey.report.terminal import print_trial
 
     click.echo(f"\n{position} · {_review_reason(item)}")
     results = store.results_of(info, item.question_id, most=1000)

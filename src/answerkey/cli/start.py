@@ -125,7 +125,7 @@ def init(flags: InitFlags) -> None:
       answerkey init --target http://localhost:8000/chat --login http://localhost:8000/login --login-body '{"key": "${KEY}"}'
       answerkey init --target bot.py:answer --no-run
     """
-    from answerkey.report.terminal import make_console
+    from answerkey.report.layout import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
     from answerkey.runs.context import wait_for
@@ -247,7 +247,7 @@ def ask(
       answerkey ask address --target bot.py:answer --questions golden.jsonl
       answerkey ask "Hello!" --raw
     """
-    from answerkey.report.terminal import make_console
+    from answerkey.report.layout import make_console
     from answerkey.report.terminal_texts import print_asked, raw_text
     from answerkey.runs.context import choose_target, wait_for
     from answerkey.runs.setup import ask_once, find_case

@@ -5,9 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
-
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Case, Causes, Group, PlainFact, Stage, StagePoints, Why, WorseSlice
 from answerkey.model.fault import OUTCOMES, OutcomeName
@@ -15,8 +12,9 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.model.run import GateResult
 from answerkey.report.files import atomic_file
+from answerkey.report.layout import Console, Text, make_console
 from answerkey.report.sheets import Sheet, SheetTable, scores_in, write_sheet
-from answerkey.report.terminal import emit, make_console, print_sheet
+from answerkey.report.terminal import emit, print_sheet
 from answerkey.report.wording import (
     ScoreWords,
     count,

@@ -1,18 +1,23 @@
 """Runs on the terminal: the report of a run, one question in full, failures, and the list of runs."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
-
-from rich.columns import Columns
-from rich.console import Console, Group, JustifyMethod, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from answerkey.model.run import Latency, Run, RunInfo, Slice, Summary
 from answerkey.model.scorecard import Trial, letter_grade
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
+from answerkey.report.layout import (
+    Columns,
+    Console,
+    Group,
+    Justify,
+    Padding,
+    Renderable,
+    Table,
+    Text,
+    encodes,
+    make_console,
+)
 from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.report.wording import (
     cost_line,
@@ -50,8 +55,6 @@ _CATEGORIES_SHOWN = 20
 _SLICES_SHOWN = 8
 _TOOLS_SHOWN = 12
 _SHEET_ROWS = 12
-# Wider than any sentence.
-_UNWRAPPED = 2000
 # Shares of a cell, for bars that are finer than the terminal's grid.
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -62,47 +65,13 @@ def print_report(run: Run, *, file: TextIO | None = None, width: int | None = No
     emit(console, "", *_parts(build_view(run, worst=worst), console), "")
 
 
-def make_console(file: TextIO | None = None, *, width: int | None = None) -> Console:
-    """A console on a stream (default: stdout), 100 columns wide if the stream is not a terminal."""
-    stream = file or sys.stdout
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None and not _encodes(stream.encoding or "utf-8", "█─✓"):
-        # Show "?" for characters that the terminal cannot encode, instead of failing.
-        reconfigure(errors="replace")
-    piped = width is None and not stream.isatty()
-    kind = PipeConsole if piped else Console
-    return kind(file=stream, width=100 if piped else width, highlight=False, markup=False, emoji=False)
+def emit(console: Console, *parts: Renderable) -> None:
+    """Print parts one below the other."""
+    for part in parts:
+        console.print(part)
 
 
-def _encodes(encoding: str, text: str) -> bool:
-    try:
-        text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-class PipeConsole(Console):
-    """A file, a pipe or a CI log: laid out for 100 columns, but no sentence is wrapped, so that commands can be copied."""
-
-
-def emit(console: Console, *parts: RenderableType) -> None:
-    """Print; without trailing spaces if the output is a file or a pipe."""
-    if console.is_terminal:
-        for part in parts:
-            console.print(part)
-        return
-    laid_out = console.width
-    with console.capture() as captured:
-        for part in parts:
-            if isinstance(console, PipeConsole):
-                console.width = laid_out if isinstance(part, Columns) else _UNWRAPPED
-            console.print(part)
-    console.width = laid_out
-    console.file.write("\n".join([line.rstrip() for line in captured.get().split("\n")]))
-
-
-def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
+def _parts(view: ReportView, console: Console) -> Iterator[Renderable]:
     yield from _headline(view)
     if view.causes:
         yield Text("")
@@ -136,7 +105,7 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
     yield from _worst(view, console)
 
 
-def _indented(text: str, style: str = "dim") -> RenderableType:
+def _indented(text: str, style: str = "dim") -> Renderable:
     return Padding(Text(text, style), (0, 0, 0, 2), expand=False)
 
 
@@ -144,7 +113,7 @@ def _section(title: str) -> Text:
     return Text.assemble("\n", (title, "bold"))
 
 
-def _headline(view: ReportView) -> Iterator[RenderableType]:
+def _headline(view: ReportView) -> Iterator[Renderable]:
     info, summary = view.info, view.summary
     facts = [
         # A run without a name has its chatbot's.
@@ -200,8 +169,8 @@ def bar(share: float | None, width: int, *, plain: bool = False) -> str:
     return drawn + " " * (width - len(drawn))
 
 
-def _bar(share: float | None, width: int, console: Console) -> RenderableType:
-    plain = not _encodes(console.encoding, "█▏")
+def _bar(share: float | None, width: int, console: Console) -> Renderable:
+    plain = not encodes(console.encoding, "█▏")
     colour = GRADE_COLOURS[letter_grade(share)] if share is not None else "dim"
     drawn = bar(share, width, plain=plain)
     if plain:
@@ -231,7 +200,7 @@ def print_sheet(sheet: "Sheet", console: Console) -> None:
             for row in shown:
                 add_row(grid, f"  {row[0]}", *row[1:])
             # The last cell of a row may be a sentence.
-            grid.columns[-1].no_wrap, grid.columns[-1].overflow = False, "fold"
+            grid.columns[-1].settings |= {"no_wrap": False, "overflow": "fold"}
             emit(console, grid)
         if len(table.rows) > len(shown):
             rest = len(table.rows) - len(shown)
@@ -241,9 +210,9 @@ def print_sheet(sheet: "Sheet", console: Console) -> None:
 
 def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
     """A table without lines, its rows added by `add_row`; `right` names the right-aligned columns."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table()
     for column, head in enumerate(heads):
-        justify: JustifyMethod = "right" if head in right else "left"
+        justify: Justify = "right" if head in right else "left"
         # On a narrow terminal rich narrows the columns that may wrap, and only then the others.
         table.add_column(
             head,
@@ -255,14 +224,14 @@ def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
     return table
 
 
-def add_row(table: Table, name: str, *cells: RenderableType) -> None:
+def add_row(table: Table, name: str, *cells: Renderable) -> None:
     """Add a row whose name may be cut on a narrow terminal; its figures never are."""
     table.add_row(Text(name, no_wrap=True, overflow="ellipsis"), *cells)
 
 
 def _grid(columns: str) -> Table:
     """Indented columns without heads: `<` left-aligned, `>` right-aligned, `~` may be cut."""
-    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(has_head=False)
     table.add_column(width=0)
     for sign in columns:
         table.add_column(
@@ -276,7 +245,7 @@ def _grid(columns: str) -> Table:
 
 def _signed_grid(*widths: int) -> Table:
     """Narrow columns of these widths, then one of wrapped text."""
-    table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(gap=1, has_head=False)
     for width in widths:
         table.add_column(width=width)
     table.add_column(overflow="fold")
@@ -304,12 +273,12 @@ def _components(view: ReportView, console: Console) -> Table:
     return table
 
 
-def _slices(parts: Sequence[Slice], most: int, console: Console) -> RenderableType:
+def _slices(parts: Sequence[Slice], most: int, console: Console) -> Renderable:
     wide = console.width >= 100
     table = _grid("~<<><>>" if wide else "~<<><>")
     name_width = max(12, console.width - _bar_width(console) - (47 if wide else 36))
     for part in parts[:most]:
-        cells: list[RenderableType] = [
+        cells: list[Renderable] = [
             "",
             one_line(part.name, name_width),
             Text(part.grade or "–", f"bold {GRADE_COLOURS.get(part.grade or '', 'dim')}"),
@@ -327,7 +296,7 @@ def _slices(parts: Sequence[Slice], most: int, console: Console) -> RenderableTy
     return Group(table, Text(f"  … and {len(parts) - most} more", "dim"))
 
 
-def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
+def _latency(view: ReportView, console: Console) -> Iterator[Renderable]:
     summary = view.summary
     if not view.latencies:
         return
@@ -358,7 +327,7 @@ def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
         yield _indented(f"slowest: {', '.join(slow)}")
 
 
-def _metrics(view: ReportView) -> Iterator[RenderableType]:
+def _metrics(view: ReportView) -> Iterator[Renderable]:
     parts = [
         f"{name_words(one_line(name, 40))} {metric_text(value)}"
         f"{metric_range_text(view.summary.metric_intervals.get(name))}"
@@ -374,12 +343,12 @@ def _metrics(view: ReportView) -> Iterator[RenderableType]:
         parts.append(line)
     if parts:
         yield _section("Other metrics")
-        yield Columns([Text(f"  {part}") for part in parts], padding=(0, 2))
+        yield Columns([Text(f"  {part}") for part in parts])
     if view.info.judge:
         yield _indented(judge_line(view.info.judge))
 
 
-def _gates(view: ReportView) -> RenderableType:
+def _gates(view: ReportView) -> Renderable:
     rows = []
     for gate in view.gates:
         sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
@@ -389,14 +358,14 @@ def _gates(view: ReportView) -> RenderableType:
     return _marked(rows)
 
 
-def _marked(rows: Sequence[tuple[str, str, str]]) -> RenderableType:
+def _marked(rows: Sequence[tuple[str, str, str]]) -> Renderable:
     table = _signed_grid(1, 1)
     for sign, style, words in rows:
         table.add_row("", Text(sign, style=style), Text(words))
     return table
 
 
-def _worst(view: ReportView, console: Console) -> Iterator[RenderableType]:
+def _worst(view: ReportView, console: Console) -> Iterator[Renderable]:
     if not view.worst:
         return
     shown = len(view.worst)
@@ -409,7 +378,7 @@ def _worst(view: ReportView, console: Console) -> Iterator[RenderableType]:
         yield question_lines(question, console)
 
 
-def question_lines(question: QuestionView, console: Console) -> RenderableType:
+def question_lines(question: QuestionView, console: Console) -> Renderable:
     """A question's grade, score and wording, and below why it lost points."""
     table = _signed_grid(1, 1, 5)
     colour = GRADE_COLOURS.get(question.grade or "", "white")
@@ -600,7 +569,7 @@ def print_runs(listed: Sequence[tuple[RunInfo, Summary | None]], total: int) -> 
         return
     wide = console.width >= 110
     gap = 2 if wide else 1
-    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+    table = Table(gap=gap)
     rows = [_cells(info, summary, wide=wide) for info, summary in listed]
     widths = [max(len(row[column]) for row in (_HEADS, *rows)) for column in range(len(_HEADS))]
     # Only name and target are shortened on a narrow terminal.

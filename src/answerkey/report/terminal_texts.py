@@ -7,20 +7,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from answerkey.model.comparison import Comparison, Measure, QuestionChange, cause_lines
 from answerkey.model.judgement import JudgeRecord, LabelAgreement, RubricRecord, RubricVersion
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial
+from answerkey.report.layout import Console, Padding, Table, Text, cell_len, make_console
 from answerkey.report.sheets import SheetTable, ranking_sheet
-from answerkey.report.terminal import add_row, emit, make_console, plain_table, print_trial
+from answerkey.report.terminal import add_row, emit, plain_table, print_trial
 from answerkey.report.wording import (
     change_counts,
     comparison_facts,
@@ -186,9 +181,9 @@ def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
             end += 1
         shown = [names, *runs[start:end]]
         table = plain_table(*(column[0] for column in shown))
-        table.columns[0].max_width = max(_SHORTEST_NAMES, width - sum(widths[start:end]))
+        table.columns[0].settings["max_width"] = max(_SHORTEST_NAMES, width - sum(widths[start:end]))
         for column, taken in zip(table.columns[1:], widths[start:end], strict=True):
-            column.width = taken - _GAP
+            column.settings["width"] = taken - _GAP
         for row in zip(*(column[1:] for column in shown), strict=True):
             add_row(table, *row)
         yield table
