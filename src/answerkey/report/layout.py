@@ -29,7 +29,7 @@ _CONTROLS = lazy("[\x07\x08\x0b\x0c\r]")
 
 
 def cell_len(text: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """The width of a text in cells of a terminal."""
     if not _MAYBE_WIDE.search(text):
         return len(text)
     from rich.cells import cell_len as measure
@@ -57,7 +57,7 @@ class Text:
         self._parts.append((text, style))
 
     def truncate(self, width: int, *, overflow: str) -> None:
-        """Cut the text to so many cells."""
+        """Cut the text to a width in cells."""
         self._settings["truncated"] = (width, overflow)
 
     @property
@@ -112,7 +112,7 @@ class Column:
         self.head, self.settings = head, settings
 
     def width_of(self, cells: Iterable[str]) -> int:
-        """How many cells of a terminal it takes in a file."""
+        """Its width in a file, in cells of a terminal."""
         if (width := self.settings.get("width")) is not None:
             return int(width)
         longest = max(map(cell_len, cells), default=0)
@@ -170,7 +170,7 @@ class Table:
 
 
 class Columns:
-    """Short texts side by side, as many as fit."""
+    """Short texts side by side in as few lines as possible."""
 
     def __init__(self, texts: Sequence[Text], *, gap: int = 2) -> None:
         self._texts, self._gap = texts, gap
@@ -230,7 +230,7 @@ def _drawn(part: Renderable) -> Any:
 
 
 def _cut(text: str, width: int) -> str:
-    """The beginning of a text that takes at most so many cells."""
+    """The beginning of a text that is at most this wide in cells."""
     while cell_len(text) > width:
         text = text[: max(0, min(width, len(text) - 1))]
     return text
