@@ -140,6 +140,19 @@ def test_an_interrupted_run_is_not_graded_and_needs_attention(tmp_path):
     assert "first run" not in text
 
 
+def test_a_run_is_compared_with_the_last_one_that_ended_on_its_page_as_on_home(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        add_run(store, "night1", good_reply, questions=named("nightly"), day=1)
+        interrupt(store, add_run(store, "night2", good_reply, questions=named("nightly"), day=2, asked=2))
+        add_run(store, "night3", uneven_reply, questions=named("nightly"), day=3)
+    with serving(lambda: open_store(path)) as client:
+        [nightly] = client.get("/api/runs").json["experiments"]
+        run = client.get("/api/runs/night3").json["decision"]
+    assert nightly["against"]["id"] == "night1"
+    assert run["against"] == [nightly["against"]]
+
+
 def test_replies_of_every_experiment_wait_for_a_review(tmp_path):
     path = str(tmp_path / "s.db")
 

@@ -596,10 +596,10 @@ class RunTable(TableQuery[RunFilter, RunRow]):
         return [rows[run_id] for run_id in ids if run_id in rows]
 
     def earlier(self, info: RunInfo, limit: int) -> list[RunRow]:
-        """Earlier finished runs of the same chatbot on the same golden set, newest first."""
+        """Earlier runs of the same chatbot on the same golden set that ended, newest first; no interrupted ones."""
         query = (
             "SELECT info, summary FROM runs WHERE question_set = ? AND target = ? AND created_at < ? "
-            "AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
+            "AND status IN ('complete', 'partial') AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
         )
         with self.database.reading() as connection:
             rows = connection.run(query, (info.question_set, info.target, info.created_at, limit)).fetchall()
