@@ -87,8 +87,12 @@ def test_a_run_is_started_cancelled_and_resumed(client, folder):
     assert post(client, action="cancel", job=job).status == 303
     run = until(lambda: (one := newest(client)) and one["status"] == "interrupted" and one)
     assert progress(client)["done"] == 1, "what was answered is kept"
-    page = until(lambda: 'value="resume"' in (text := client.get("/jobs").text) and text)
-    assert 'name="job"' not in client.get(f"/runs/{run['id']}").text
+    page = until(lambda: "data-refresh" not in (text := client.get("/jobs").text) and text)
+    assert 'value="resume"' in page
+    shown = client.get(f"/runs/{run['id']}").text
+    assert 'name="job"' not in shown
+    assert 'value="resume"' in shown
+    assert "This run was stopped before its end" in shown
     (folder / "go").touch()
     assert post(client, action="resume", run=run["id"]).status == 303
     until(lambda: newest(client)["status"] == "complete")

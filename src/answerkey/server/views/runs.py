@@ -133,7 +133,9 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         info=info,
         query=query,
         summary=summary,
-        progress=RunTable(store).progress(info) if summary is None or info.status == "running" else None,
+        progress=RunTable(store).progress(info)
+        if summary is None or info.status in ("running", "interrupted")
+        else None,
         decision=decision,
         story=() if report is None else story_sentences(report),
         warnings=() if report is None else report.warnings,
