@@ -166,6 +166,11 @@ def test_the_same_command_continues_an_interrupted_bisection(history) -> None:
     assert running.returncode == 130, errors
     assert "run the same command again to continue" in errors
     assert git("worktree", "list").count("\n") == 0
+    resumed = subprocess.run(
+        [*arguments[:3], "resume", "latest"], capture_output=True, text=True, check=False
+    )
+    assert resumed.returncode == 2
+    assert "continue with the same `answerkey bisect` command" in resumed.stderr
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert found["commit"]["hash"] == commits[7]
@@ -247,6 +252,7 @@ def test_a_program_runs_in_each_checkout_after_its_setup(command, history) -> No
         (("HEAD", "main"), "are the same commit"),
         (("nowhere", "HEAD"), "nowhere is neither a commit of"),
         (("HEAD~3", "HEAD", "--target", "demo"), "is not started from a checkout"),
+        (("HEAD~3", "HEAD", "--start", "true"), "is started without --start"),
         (("HEAD~3", "HEAD", "--repo", "/"), "/ is not in a git repository"),
     ],
 )

@@ -217,7 +217,7 @@ def print_bisection(result: "Bisection") -> None:
         subject = one_line(tested.subject, 60)
         add_row(table, tested.commit[:10], one_line(what, 60), like, str(tested.replies), subject)
     emit(console, "", table)
-    if result.commit is None and len(result.candidates) < len(result.tested) + 1:
+    if result.commit is None and any(one.verdict == "skipped" for one in result.tested):
         emit(console, Text(f"candidates: {', '.join(one.short for one in result.candidates)}"))
 
 

@@ -40,7 +40,7 @@ from answerkey.protocols import NO_PROGRESS, BaseTarget
 from answerkey.runs.context import RunContext
 from answerkey.runs.recorder import replay_journal
 from answerkey.runs.run import Arm, ask_arm, new_run, reopen_run
-from answerkey.runs.stored import load_stored_run, open_configured_store
+from answerkey.runs.stored import BISECT_TAG, is_of_bisection, load_stored_run, open_configured_store
 from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.command_target import end_session, ended_within
@@ -48,11 +48,10 @@ from answerkey.targets.resolve import kind_and_rest, run_git
 
 # How long `start` may take until the chatbot answers, and then to end.
 _START_SECONDS = 60.0
+_POLL_SECONDS = 0.05
 _END_SECONDS = 5.0
 _SETUP_SECONDS = 1800.0
 _GIT_SECONDS = 300.0
-# Tag of the runs of a bisection.
-_TAG = "bisect"
 
 
 class Checkouts:
@@ -167,6 +166,8 @@ class CommitAsker:
         self._note = note
         settings = context.settings
         self._table = dict(settings.targets.get(spec) or [kind_and_rest(spec)])
+        # Whether answerkey starts it from files.
+        self._has_code = "python" in self._table or "cmd" in self._table
         configured = spec in settings.targets or spec == settings.target
         folder = (settings.folder if configured else Path()).resolve()
         inside = folder.is_relative_to(checkouts.root)
@@ -177,7 +178,7 @@ class CommitAsker:
         self._until_closed = AsyncExitStack()
         self._used: dict[tuple[int, tuple[str, ...]], int] = {}
         self._costs: dict[str, float] = {}
-        self._runs = {_key(info): info for info in store.list_infos() if _TAG in info.tags}
+        self._runs = {_key(info): info for info in store.list_infos() if is_of_bisection(info)}
         # Positions of which every reply was an error.
         self._failing: set[int] = set()
         self.replies = 0
@@ -247,7 +248,7 @@ class CommitAsker:
         info = new_run(context, target, None, questions, name=name)
         seen = msgspec.structs.replace(info.target_version, commit=commit.short, changed=False)
         return msgspec.structs.replace(
-            info, repeat=0, target_hash=version, target_version=seen, tags=(*info.tags, _TAG)
+            info, repeat=0, target_hash=version, target_version=seen, tags=(*info.tags, BISECT_TAG)
         )
 
     async def _ask(
@@ -264,8 +265,9 @@ class CommitAsker:
             return await ask_arm(context, self._store, questions, arm)
 
     async def _chatbot(self, commit: Commit, until_asked: AsyncExitStack) -> tuple[RunContext, BaseTarget]:
-        """The running chatbot of a commit. Servers share one address, so that only one may run; others run to the end."""
-        if self._start is not None:
+        """The running chatbot of a commit. Servers and observers have one address, so that only one may run; others stay."""
+        options = self._context.options
+        if self._start is not None or options.traces is not None or options.proxy is not None:
             return await until_asked.enter_async_context(self._opened(commit))
         if commit.hash not in self._open:
             self._open[commit.hash] = await self._until_closed.enter_async_context(self._opened(commit))
@@ -296,6 +298,10 @@ class CommitAsker:
                 target = context.target(self._spec)
                 if self._start is None:
                     self._check_code(target, checkout)
+                elif self._has_code:
+                    raise _UnsuitableTargetError(
+                        f"target {self._spec} is started without --start; leave it out"
+                    )
                 else:
                     await stack.enter_async_context(_started(self._start, place, context, self._spec))
                 opened = await stack.enter_async_context(target)
@@ -309,7 +315,7 @@ class CommitAsker:
 
     def _check_code(self, target: BaseTarget, checkout: Path) -> None:
         """Refuse a target that would be the same at every commit."""
-        if target.code is None and ("python" in self._table or "cmd" in self._table):
+        if target.code is None and self._has_code:
             raise UntestableCommitError(f"it has no {self._spec}")
         if target.code is None:
             raise _UnsuitableTargetError(
@@ -334,13 +340,7 @@ class _UnsuitableTargetError(UsageError):
 @asynccontextmanager
 async def _started(command: str, folder: Path, context: RunContext, spec: str) -> AsyncIterator[None]:
     """A server that runs in a checkout, once it answers."""
-
-    async def answers() -> bool:
-        with suppress(TargetUnreachableError):
-            return await context.target(spec).check_reachable()
-        return False
-
-    if await answers():
+    if await _answers(context, spec):
         raise _UnsuitableTargetError(
             f"something answers at target {spec} already; stop it, so that each commit is asked"
         )
@@ -358,21 +358,27 @@ async def _started(command: str, folder: Path, context: RunContext, spec: str) -
         except (OSError, ValueError) as error:
             raise UntestableCommitError(f"--start failed: {error}") from None
         try:
-            async with asyncio.timeout(_START_SECONDS):
-                while process.returncode is None and not await answers():  # noqa: ASYNC110 - polled, since another program's start raises no event
-                    await asyncio.sleep(0.05)
-            if process.returncode is not None:
-                output.seek(0)
-                said = _last_line(output.read())
-                raise UntestableCommitError(f"--start ended with exit code {process.returncode}: {said}")
+            deadline = asyncio.get_running_loop().time() + _START_SECONDS
+            while not await _answers(context, spec):
+                if process.returncode is not None:
+                    output.seek(0)
+                    said = _last_line(output.read())
+                    raise UntestableCommitError(f"--start ended with exit code {process.returncode}: {said}")
+                if asyncio.get_running_loop().time() > deadline:
+                    raise UntestableCommitError(f"nothing answers {_START_SECONDS:g} seconds after --start")
+                await asyncio.sleep(_POLL_SECONDS)
             yield
-        except TimeoutError:
-            raise UntestableCommitError(f"nothing answers {_START_SECONDS:g} seconds after --start") from None
         finally:
             end_session(process, SIGTERM)
             await ended_within(process, _END_SECONDS)
             end_session(process)
             await process.wait()
+
+
+async def _answers(context: RunContext, spec: str) -> bool:
+    with suppress(TargetUnreachableError):
+        return await context.target(spec).check_reachable()
+    return False
 
 
 # The command
@@ -404,6 +410,9 @@ async def find_commit(
                 flipped = await _flipped(asker, questions, last, runs, context)
                 search = Search(asker, last, seed=context.options.seed)
                 found = await search.run(flipped)
+        except UntestableCommitError as error:
+            # Of the good or the bad commit: one in the middle is skipped.
+            raise TargetUnreachableError(f"{good} and {bad} cannot both be asked: {error}") from None
         except (asyncio.CancelledError, InterruptedRunError) as error:
             # The command that a single run is continued with does not continue the search.
             reason = str(error).partition("; continue with: ")[0] or "interrupted"

@@ -26,7 +26,7 @@ from answerkey.runs.run import (
     reopen_run,
     store_summary,
 )
-from answerkey.runs.stored import load_stored_run, stored_trials
+from answerkey.runs.stored import is_of_bisection, load_stored_run, resume_command, stored_trials
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike, target_labels
@@ -119,6 +119,8 @@ def _target_spec(info: RunInfo) -> str:
         raise UsageError(
             f"run {info.id} is a recorded log, which has no chatbot to ask; it cannot be resumed"
         )
+    if is_of_bisection(info):
+        raise UsageError(f"run {info.id} is part of a bisection; continue with {resume_command(info)}")
     if info.target_spec is None:
         raise UsageError(
             f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"

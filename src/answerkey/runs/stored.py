@@ -27,8 +27,19 @@ def new_run_id() -> str:
     return secrets.token_hex(5)
 
 
+# Tag of the runs of a bisection.
+BISECT_TAG = "bisect"
+
+
+def is_of_bisection(info: RunInfo) -> bool:
+    """Whether a bisection asked it, of a checkout that is gone."""
+    return BISECT_TAG in info.tags and info.target_spec is None
+
+
 def resume_command(info: RunInfo) -> str:
     """The command that continues a run."""
+    if is_of_bisection(info):
+        return "the same `answerkey bisect` command"
     link = info.experiment
     command = "resume" if link is None else "ab --resume" if link.faults is None else "faults --resume"
     return f"answerkey {command} {info.id}"
