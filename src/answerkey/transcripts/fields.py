@@ -18,19 +18,18 @@ from answerkey.transcripts.json_values import (
     read_number,
     read_text,
     safe_text,
+    spellings,
     spoken_text,
+    words,
 )
 
 # Sources: ids, passages, or objects in the formats of retrievers, best first.
 
 
-_IDS = (
-    *("id", "doc_id", "document_id", "docId", "documentId", "source_id", "sourceId", "_id"),
-    *("file_id", "chunk_id", "documentName", "document_name"),
-)
+_IDS = spellings("id doc_id document_id source_id _id file_id chunk_id document_name")
 _FALLBACK_IDS = ("source", "filename", "file", "path", "document", "uri", "url", "link", "title", "name")
-_TEXTS = ("text", "page_content", "pageContent", "content", "snippet", "chunk", "passage", "body")
-_SCORES = ("score", "similarity", "relevance_score", "relevanceScore", "relevance")
+_TEXTS = spellings("text page_content content snippet chunk passage body")
+_SCORES = spellings("score similarity relevance_score relevance")
 _NESTS = ("kwargs", "document", "chunk", "node")
 _URIS = ("uri", "url", "link", "href")
 _PLAIN_NAMES = frozenset(["id", "rank", "score", "text"])
@@ -163,14 +162,13 @@ def _number(item: JsonObject, names: tuple[str, ...]) -> float | None:
 # A call without a name; it matches no expected tool.
 UNNAMED = "(unnamed)"
 
-CALL_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
-ARGUMENT_NAMES = (
-    *("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters"),
-    *("tool_kwargs", "rawInput"),
+CALL_NAMES = spellings("name tool tool_name function function_name action")
+ARGUMENT_NAMES = spellings(
+    "arguments args input parameters tool_input input_parameters tool_kwargs raw_input"
 )
 RESULT_NAMES = ("result", "output", "response", "tool_output", "observation")
 # A call of the Responses API has a second id, which its output does not refer to.
-_CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_id", "id")
+_CALL_IDS = ("toolUseId", *spellings("call_id tool_call_id tool_id id"))
 _RESULT_IDS = ("tool_use_id", *_CALL_IDS)
 # The fields of a separate result that have its value.
 _RESULT_VALUES = ("content", "output", "result", "response", "errorText", "error")
@@ -181,7 +179,7 @@ _FLAGS = frozenset(
 # Values of a status, outcome or part kind that mean a failed call. A tuple: the compared value may be unhashable.
 _FAILED = ("error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied")
 _OPENAI, _FUNCTION = {"id", "type", "function"}, {"name", "arguments"}
-_DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
+_DURATIONS = spellings("duration_ms latency_ms elapsed_ms")
 
 
 @lru_cache(maxsize=4096)
@@ -410,62 +408,37 @@ def _listed(text: str) -> list[Json]:
 # Usage in the names that APIs give it: tokens in, out, cached, for reasoning, and what they cost.
 
 
-# The spellings of OpenAI, Anthropic, the AI SDK, LangChain, promptfoo and Ollama, and Gemini's two.
+# The names of OpenAI, Anthropic, the AI SDK, LangChain, promptfoo and Ollama, and Gemini's.
 _COUNTS = {
-    "input_tokens": (
-        *(
-            "input_tokens",
-            "input_token_count",
-            "prompt_tokens",
-            "inputTokens",
-            "promptTokens",
-            "prompt",
-            "input",
-        ),
-        *("prompt_eval_count", "promptTokenCount", "prompt_token_count"),
-    ),
-    "output_tokens": (
-        *(
-            "output_tokens",
-            "output_token_count",
-            "completion_tokens",
-            "outputTokens",
-            "completionTokens",
-            "completion",
-            "output",
-        ),
-        *("eval_count", "candidatesTokenCount", "candidates_token_count"),
-    ),
-    "total_tokens": ("total_tokens", "total_token_count", "totalTokens", "total", "totalTokenCount"),
-    "reasoning_tokens": (
-        *("reasoning_tokens", "reasoningTokens", "reasoning"),
-        *("thoughtsTokenCount", "thoughts_token_count", "output_reasoning_tokens"),
-    ),
-    "cached_tokens": (
-        *("cached_tokens", "cachedTokens", "cached", "cache_read", "cacheReadTokens"),
-        *("cache_read_input_tokens", "cachedContentTokenCount", "cached_content_token_count"),
-        *("cacheReadInputTokens", "cache_read_tokens"),
-    ),
+    "input_tokens": "input_tokens input_token_count prompt_tokens prompt input prompt_eval_count prompt_token_count",
+    "output_tokens": """
+        output_tokens output_token_count completion_tokens completion output eval_count candidates_token_count""",
+    "total_tokens": "total_tokens total_token_count total",
+    "reasoning_tokens": "reasoning_tokens reasoning thoughts_token_count output_reasoning_tokens",
+    "cached_tokens": """
+        cached_tokens cached cache_read cache_read_tokens cache_read_input_tokens cached_content_token_count""",
 }
 # Anthropic and Bedrock count cached tokens apart from the input, Gemini its thoughts apart from the output: the field, the
 # name that it has there, and what is added to it.
 _APART = (
-    ("input_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-    ("input_tokens", "inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
-    ("input_tokens", "promptTokenCount", "toolUsePromptTokenCount"),
-    ("input_tokens", "prompt_token_count", "tool_use_prompt_token_count"),
-    ("output_tokens", "candidatesTokenCount", "thoughtsTokenCount"),
-    ("output_tokens", "candidates_token_count", "thoughts_token_count"),
+    ("input_tokens", words("input_tokens cache_read_input_tokens cache_creation_input_tokens")),
+    ("input_tokens", words("inputTokens cacheReadInputTokens cacheWriteInputTokens")),
+    ("input_tokens", words("prompt_token_count tool_use_prompt_token_count")),
+    ("input_tokens", words("promptTokenCount toolUsePromptTokenCount")),
+    ("output_tokens", words("candidates_token_count thoughts_token_count")),
+    ("output_tokens", words("candidatesTokenCount thoughtsTokenCount")),
 )
-_ADDED = frozenset(name for _, _, *apart in _APART for name in apart)
-_FIELD_OF = {name: (field, rank) for field, names in _COUNTS.items() for rank, name in enumerate(names)}
+_ADDED = frozenset(name for _, (_, *apart) in _APART for name in apart)
+_FIELD_OF = {
+    name: (field, rank) for field, names in _COUNTS.items() for rank, name in enumerate(spellings(names))
+}
 # Only these are in an object of details.
 _DETAILED = ("reasoning_tokens", "cached_tokens")
-_DETAILS = (
-    *("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails"),
-    *("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails"),
+_DETAILS = spellings(
+    """completion_tokens_details output_tokens_details output_token_details
+    prompt_tokens_details input_tokens_details input_token_details"""
 )
-_COST = ("cost", "total_cost", "totalCost", "cost_usd", "total_cost_usd")
+_COST = spellings("cost total_cost cost_usd total_cost_usd")
 
 
 def read_usage(value: object, cost: object = None) -> Usage | None:
@@ -487,7 +460,7 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
     included = counts.get("input_tokens", 0) + counts.get("output_tokens", 0) == counts.get("total_tokens")
     # The total shows whether the input includes the cached tokens.
     if not _ADDED.isdisjoint(value) and not included:
-        for field, given, *apart in _APART:
+        for field, (given, *apart) in _APART:
             if given in value and field in counts:
                 counts[field] += sum(read_count(value.get(name)) or 0 for name in apart)
     usage = Usage(**counts, cost=total_cost)

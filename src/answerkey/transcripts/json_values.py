@@ -25,6 +25,16 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def spellings(text: str) -> tuple[str, ...]:
+    """The words of a text, each in snake_case as it is written and in camelCase."""
+    return tuple(dict.fromkeys(name for word in text.split() for name in (word, _camel(word))))
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return "".join([first, *(part.capitalize() for part in rest)]) if first else name
+
+
 def by_word(table: Mapping[_Meaning, str]) -> dict[str, _Meaning]:
     """Word → meaning, from meaning → words."""
     return {word: meaning for meaning, text in table.items() for word in text.split()}
@@ -119,28 +129,19 @@ TEXT_NAMES = (
 )
 # A payload with none of these names can only be in a format if its text field is not text.
 FORMAT_MARKS = frozenset(
-    {
+    (
         # OpenAI, Gemini, Ollama and MCP.
-        *("choices", "object", "candidates", "promptFeedback", "prompt_feedback", "contents", "done"),
-        *("isError", "jsonrpc", "structuredContent", "structured_content"),
+        *words("choices object candidates contents done isError jsonrpc"),
+        *spellings("prompt_feedback structured_content"),
         # Transcripts, LangChain, LangGraph and LangSmith.
-        *("messages", "lc", "response_metadata", "values", "run_type"),
-        *("gen_ai.input.messages", "gen_ai.output.messages"),
-        # The AI SDK, CrewAI and A2A.
-        *(
-            "parts",
-            "steps",
-            "finishReason",
-            "toolInvocations",
-            "tasks_output",
-            "responseMessages",
-            "trajectory",
-        ),
-        *("contextId", "context_id"),
+        *words("messages lc response_metadata values run_type gen_ai.input.messages gen_ai.output.messages"),
+        # The AI SDK, CrewAI, DSPy and A2A.
+        *words("parts steps finishReason toolInvocations tasks_output responseMessages trajectory"),
+        *spellings("context_id"),
         # Inspect and ADK.
-        *("samples", "conversation", "eval_cases", "evalCases"),
-        *("final_response", "finalResponse", "intermediate_data", "intermediateData"),
-    }
+        *words("samples conversation"),
+        *spellings("eval_cases final_response intermediate_data"),
+    )
 )
 _PART_TEXTS = ("text", "output_text", "generated_text")
 # Parts of these types are not shown to the user.

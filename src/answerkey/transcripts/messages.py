@@ -43,6 +43,7 @@ from answerkey.transcripts.json_values import (
     pick,
     safe_text,
     spoken_text,
+    words,
 )
 
 # A new format is a word or two in these tables. No word means two things, so that a message is read by its own fields, without
@@ -140,17 +141,7 @@ def part_word(kind: str) -> PartWord | None:
     return "aside" if kind.startswith("data-") else None
 
 
-_CONTENTS = (
-    "content",
-    "parts",
-    "blocks",
-    "contents",
-    "items",
-    "tool_calls",
-    "toolCalls",
-    "toolInvocations",
-    "function_call",
-)
+_CONTENTS = words("content parts blocks contents items tool_calls toolCalls toolInvocations function_call")
 _KINDS = ("type", "part_kind", "kind", "block_type", "content_type", "$type")
 _TEXTS = ("text", "content", "refusal", "value")
 _CALL_LISTS = ("tool_calls", "toolCalls", "toolInvocations")

@@ -27,11 +27,14 @@ from answerkey.transcripts.json_values import (
     admit_reply,
     as_builtin,
     as_json,
+    either,
     has_reply_names,
     json_text,
+    pick,
     plain_reply,
     read_duration,
     safe_text,
+    spellings,
     spoken_text,
     type_in_words,
 )
@@ -54,8 +57,10 @@ SOURCE_NAMES = (
 )
 _PASSAGES = frozenset({"contexts", "retrieved_contexts"})
 _SOURCE_NAMES = frozenset(SOURCE_NAMES)
-_TIMINGS = frozenset({"latency_ms", "latencyMs", "latency_s", "first_byte_ms", "ttft_ms"})
-_USAGES = ("usage", "tokens", "tokenUsage", "token_usage", "usage_metadata")
+_FIRST_BYTES = spellings("first_byte_ms ttft_ms")
+_TIMINGS = frozenset({*spellings("latency_ms latency_s"), *_FIRST_BYTES})
+_IDENTITIES = ("conversation_id", "response_id", "trace_id")
+_USAGES = spellings("usage tokens token_usage usage_metadata")
 _COSTS = frozenset({*_USAGES, "cost"})
 # Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
 _OWN_NAMES = frozenset(
@@ -63,9 +68,11 @@ _OWN_NAMES = frozenset(
         *("answer", "response", "text", "tools_used", "toolsUsed", "tool_calls", "intermediate_steps"),
         *SOURCE_NAMES,
         *("error", "usage", "cost", *_TIMINGS),
-        *("conversation_id", "response_id", "trace_id"),
+        *_IDENTITIES,
     }
 )
+# Names of a reply's fields that hold no reply by themselves.
+BESIDE_NAMES = frozenset({"turns", "tools", *_COSTS, *_TIMINGS, *_IDENTITIES})
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
 # Every name at the top of a payload that is looked at.
@@ -199,10 +206,10 @@ def _usage(payload: JsonObject) -> Usage | None:
 
 def _timings(payload: JsonObject, base: Timings) -> Timings:
     """The timings in the payload; others are those of `base`."""
-    latency = payload.get("latency_ms", payload.get("latencyMs"))
-    if latency is None and (seconds := read_duration(payload.get("latency_s"))) is not None:
+    latency = either(payload, "latencyMs")
+    if latency is None and (seconds := read_duration(either(payload, "latencyS"))) is not None:
         latency = 1000 * seconds
-    first = payload.get("first_byte_ms", payload.get("ttft_ms"))
+    first = pick(payload, *_FIRST_BYTES)
     if latency is None and first is None:
         return base
     latency, first = read_duration(latency), read_duration(first)

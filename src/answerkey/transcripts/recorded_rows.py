@@ -24,6 +24,7 @@ from answerkey.transcripts.messages import (
     transcripts_in,
 )
 from answerkey.transcripts.payloads import (
+    BESIDE_NAMES,
     NAMES_READ,
     SOURCE_NAMES,
     JsonPath,
@@ -38,22 +39,6 @@ from answerkey.transcripts.payloads import (
 )
 
 _REPLY_NAMES = frozenset({*TEXT_NAMES, "error", "tools_used", "tool_calls", "messages"})
-# Names of a reply's fields that hold no reply by themselves.
-_BESIDE = frozenset(
-    {
-        *("turns", "tools", "usage", "tokens", "tokenUsage", "token_usage", "usage_metadata", "cost"),
-        *(
-            "latency_ms",
-            "latencyMs",
-            "latency_s",
-            "first_byte_ms",
-            "ttft_ms",
-            "conversation_id",
-            "response_id",
-            "trace_id",
-        ),
-    }
-)
 _ASKED = ("question", "input", "query", "user_input", "prompt")
 
 
@@ -84,7 +69,7 @@ def check_messages(row: Mapping[str, Json]) -> None:
     """Raise ValueError where a row's only reply would be in `messages`, and these are a text that holds none."""
     if not isinstance(row.get("messages"), str):
         return
-    others = NAMES_READ & (row.keys() - {"messages", *_BESIDE})
+    others = NAMES_READ & (row.keys() - {"messages", *BESIDE_NAMES})
     if not others and not looks_like_messages(read_json_texts(row).get("messages")):
         raise ValueError("'messages' is a text that holds no list of messages; write them as a JSON list")
 

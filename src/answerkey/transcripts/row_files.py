@@ -33,6 +33,7 @@ from answerkey.transcripts.json_values import (
     limit_depth,
     outline_json,
     type_in_words,
+    words,
 )
 from answerkey.transcripts.payloads import NAMES_READ
 from answerkey.transcripts.tables import (
@@ -214,29 +215,13 @@ _SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_conten
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Fields of golden sets and recorded replies whose YAML values are texts, whatever they look like.
 YAML_TEXTS = frozenset(
-    {
-        *(
-            "id",
-            "question",
-            "category",
-            "group",
-            "context",
-            "persona",
-            "tags",
-            "reference_answer",
-            "severity",
-        ),
-        *("expected_tools", "forbidden_tools", "tools", "name", "relevant_documents", "expected_sources"),
-        *(
-            "expected_keywords",
-            "expected_content",
-            "forbidden_keywords",
-            "expected_dates",
-            "expected_entities",
-        ),
-        *("accept_regex", "text", "any", "regex", "date", "contains", "rubric"),
-        *("answer", "response", "tools_used", "conversation_id", "response_id", "trace_id"),
-    }
+    words(
+        """id question category group context persona tags reference_answer severity
+        expected_tools forbidden_tools tools name relevant_documents expected_sources
+        expected_keywords expected_content forbidden_keywords expected_dates expected_entities
+        accept_regex text any regex date contains rubric
+        answer response tools_used conversation_id response_id trace_id"""
+    )
 )
 _WORKBOOKS = (".xlsx", ".xlsm")
 # The part of a value in its row: a field's name and, in a list, the item's number from 1.
