@@ -119,6 +119,22 @@ def test_a_row_has_its_transcript_under_any_of_the_names_that_live_replies_have(
         assert not lacks_text(row, [reply] if reply else [])
 
 
+@pytest.mark.parametrize("with_golden_set", [True, False])
+def test_score_knows_a_row_without_id_and_question_by_its_first_user_message(
+    command: Any, write_rows: Any, with_golden_set: bool
+) -> None:
+    conversation = [{"role": "user", "content": "How many?"}, {"role": "assistant", "content": "Three."}]
+    log = write_rows("log.jsonl", {"messages": conversation})
+    golden = write_rows(
+        "golden.jsonl", {"id": "count", "question": "How many?", "expected_keywords": ["three"]}
+    )
+    done = command("score", log, "--json", *(["--questions", golden] if with_golden_set else []))
+    [result] = json.loads(done.out)["results"]
+    assert result["reply"]["text"] == "Three."
+    assert result["question"] == "How many?"
+    assert not with_golden_set or result["id"] == "count"
+
+
 def test_beside_an_answer_a_history_is_what_came_before_it() -> None:
     row = {"id": "q", "answer": "Four.", "history": Scripted(1).messages}
     assert question_in_row(row) is None

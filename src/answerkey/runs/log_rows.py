@@ -41,7 +41,13 @@ from answerkey.scorers.grader import Grader, GraderRecipe
 from answerkey.transcripts.fields import read_calls
 from answerkey.transcripts.json_values import read_duration, safe_text
 from answerkey.transcripts.payloads import EVIDENCE
-from answerkey.transcripts.recorded_rows import check_messages, lacks_text, propose_maps, reply_in_row
+from answerkey.transcripts.recorded_rows import (
+    check_messages,
+    first_asked,
+    lacks_text,
+    propose_maps,
+    reply_in_row,
+)
 from answerkey.transcripts.row_files import decode_line
 
 # Fields of a row that describe the question, not the reply.
@@ -233,6 +239,8 @@ class RowReader:
         identity, text = row.get("id"), row.get("question")
         if isinstance(identity, int) and not isinstance(identity, bool):
             identity = str(identity)
+        if identity is None and text is None and not row.get("turns"):
+            text = first_asked(row)
         known = self._known(identity, text)
         if known is not None:
             return known
@@ -271,8 +279,8 @@ def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> 
     fields = {name: value for name, value in row.items() if name in _QUESTION_FIELDS}
     if "tools" in fields and fields["tools"] != "none":
         del fields["tools"]
-    if text is None and not row.get("turns"):
-        fields["question"] = str(identity)
+    if "question" not in fields and not row.get("turns"):
+        fields["question"] = str(identity) if text is None else text
     return fields
 
 

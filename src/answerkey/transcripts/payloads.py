@@ -560,8 +560,6 @@ def note_raw(text: Callable[[], str]) -> None:
 JsonPath = tuple[str | int, ...]
 # More of a reply than this is not looked through.
 _MOST_LEAVES = 20_000
-# The names of a Reply's own parts, as `[targets.NAME.reply]` has them.
-_IDS = ("conversation_id", "response_id", "trace_id")
 
 
 class Leaf(msgspec.Struct, frozen=True):
@@ -628,7 +626,7 @@ def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> Repl
         found["usage"] = [
             leaf.path[:-1] or leaf.path for leaf in leaves if _is_number(leaf.value) and leaf.value in told
         ][:1]
-    for name in _IDS:
+    for name in _IDENTITIES:
         identity = getattr(reply, name)
         found[name] = [leaf.path for leaf in leaves if identity and str(leaf.value) == identity][:1]
     read = {
@@ -636,7 +634,9 @@ def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> Repl
         for part, paths in found.items()
         if paths
     }
-    whole = [path for part, paths in found.items() for path in paths if part in ("text", "error", *_IDS)]
+    whole = [
+        path for part, paths in found.items() for path in paths if part in ("text", "error", *_IDENTITIES)
+    ]
     whole += found.get("usage", [])
     # An item of a list is read as a whole: a call with its arguments and its result.
     whole += [_item(path) for part in ("tool_calls", "sources") for path in found[part]]

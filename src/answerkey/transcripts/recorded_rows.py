@@ -81,7 +81,13 @@ def question_in_row(row: Mapping[str, Json]) -> str | None:
         for name in _ASKED:
             if isinstance(holder.get(name), str):
                 return str(holder[name])
-    said = [text for texts, _ in split_exchanges(read_messages(_transcript(row))) for text in texts]
+    return first_asked(row)
+
+
+def first_asked(row: Mapping[str, Json]) -> str | None:
+    """The first user message of a row's transcript."""
+    messages = read_messages(_transcript(read_json_texts(row)))
+    said = [text for texts, _ in split_exchanges(messages) for text in texts]
     return next(filter(None, said), None)
 
 
