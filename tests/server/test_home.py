@@ -149,8 +149,10 @@ def test_a_run_is_compared_with_the_last_one_that_ended_on_its_page_as_on_home(t
     with serving(lambda: open_store(path)) as client:
         [nightly] = client.get("/api/runs").json["experiments"]
         run = client.get("/api/runs/night3").json["decision"]
+        home = " ".join(client.get("/").text.split())
     assert nightly["against"]["id"] == "night1"
     assert run["against"] == [nightly["against"]]
+    assert "2 runs of 3" in home, "the trend has no point for the interrupted one"
 
 
 def test_replies_of_every_experiment_wait_for_a_review(tmp_path):

@@ -365,6 +365,8 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
 
     yield row("run", [run.id for run in runs])
     yield row("score", [f"{score(run.score)} ({range_text(run.interval, score)})" for run in runs])
+    yield row("grade", [run.grade for run in runs])
+    yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
     measures = dict.fromkeys(name for run in runs for name in run.measures)
 
     def measure_row(name: str) -> tuple[str, ...]:
@@ -373,8 +375,6 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
         return row(name_words(name), [_mean_text(run.measures.get(name), shown) for run in runs])
 
     yield from map(measure_row, filter(COMPONENTS.__contains__, measures))
-    yield row("grade", [run.grade for run in runs])
-    yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
     yield row("p50 per question", [milliseconds(run.latency_p50_ms) for run in runs])
     yield row("p95 per question", [milliseconds(run.latency_p95_ms) for run in runs])
     yield row("errors", [f"{percent(run.error_rate)}{_rates(run.error_interval)}" for run in runs])

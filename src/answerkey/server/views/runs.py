@@ -310,7 +310,9 @@ def load_trend(store: SqlStore, chosen: Experiment, query: RunsQuery) -> tuple[T
     """The newest finished runs of an experiment within the wanted days, oldest first, with their verdicts."""
     wanted = RunFilter(set=chosen.question_set, target=chosen.target, since=query.since, until=query.until)
     found, _ = RunTable(store).page(wanted, limit=query.last)
-    known = [(row, row.figures) for row in found if row.figures and row.figures.score is not None]
+    # An interrupted run has a score, but of the few questions that it asked.
+    ended = [row for row in found if row.info.status in ("complete", "partial")]
+    known = [(row, row.figures) for row in ended if row.figures and row.figures.score is not None]
     pairs = [
         (base.info, row.info) for (row, figures), (base, _) in pairwise(known) if figures.questions <= LARGE
     ]
