@@ -296,13 +296,16 @@ async def test_a_turn_of_a_conversation_beside_a_question_with_the_same_text() -
 
 
 async def test_a_call_that_the_client_took_before_it_hung_up_is_listed() -> None:
+    is_over = asyncio.Event()
+
     async def handle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         call = {"index": 0, "id": "c1", "function": {"name": "delete_everything", "arguments": "{}"}}
         chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
         await response.write(f"data: {json.dumps(chunk)}\n\ndata: {{}}\n\n".encode())
-        await asyncio.sleep(30)
+        # The model goes on after the client has hung up.
+        await is_over.wait()
         return response
 
     def work(post: Post, question: str) -> None:
@@ -320,6 +323,7 @@ async def test_a_call_that_the_client_took_before_it_hung_up_is_listed() -> None
     runner, address = await served(handle)
     bot = Bot(work, upstreams={"openai": address})
     (reply,) = await bot.asked(ask_for())
+    is_over.set()
     await runner.cleanup()
     assert reply.evidence.completeness == "partial"
     assert set(reply.tools_used) <= {"delete_everything"}

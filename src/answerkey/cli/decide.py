@@ -1,5 +1,6 @@
 """`answerkey compare`, `why`, `ab`, `plan` and `baseline`: decide between two versions of a chatbot."""
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -182,7 +183,18 @@ def _judge_pairs(
     return wait_for(judge_runs(store, base, candidate, pair_judge))
 
 
+def _load_numpy() -> None:
+    """Import numpy without threads for its matrices: starting them takes a quarter of the import, and these are small."""
+    name = "OPENBLAS_NUM_THREADS"
+    if name not in os.environ:
+        os.environ[name] = "1"
+        import numpy  # noqa: F401  # for what is imported after it
+
+        del os.environ[name]
+
+
 def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -> "list[Columns]":
+    _load_numpy()
     from answerkey.comparison.columns import columns_from_store
     from answerkey.model.question import GROUP_FIELDS
 
