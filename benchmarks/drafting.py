@@ -29,7 +29,8 @@ from answerkey.golden.similar import BANDS, question_words
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.context import golden_set, with_truth
-from answerkey.runs.draft import Drafts, RealQuestion, Traffic, draft_cases
+from answerkey.runs.draft import Drafts, Traffic, draft_cases
+from answerkey.runs.production import RealQuestion
 from answerkey.scorers.grader import make_grader
 
 

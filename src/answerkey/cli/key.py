@@ -255,7 +255,8 @@ def draft(
     from answerkey.report.layout import make_console
     from answerkey.report.terminal import print_sheet
     from answerkey.runs.context import golden_set, with_truth
-    from answerkey.runs.draft import QuestionSources, draft_cases
+    from answerkey.runs.draft import draft_cases
+    from answerkey.runs.production import QuestionSources
     from answerkey.transcripts.files import database_url
 
     _check_rows_output(output, [path for path in sources if path.is_file()])

@@ -6,10 +6,8 @@ expectations are drafted if figures, dates and names of the reply link to a tool
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +15,7 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.detect.abstention.model import declines
-from answerkey.errors import InputError, StoreMissingError, TruthError, UnknownNameError, UsageError
+from answerkey.errors import TruthError, UsageError
 from answerkey.golden.similar import (
     ANSWERED,
     LIKELY,
@@ -34,34 +32,17 @@ from answerkey.golden.similar import (
     question_words,
     years,
 )
-from answerkey.model.judgement import POSITIVE, read_value
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject, Link, Reply
-from answerkey.model.scorecard import Trial
-from answerkey.runs.log_files import LogBlocks, log_files
-from answerkey.runs.log_rows import RowReader, UnreadableRow
-from answerkey.runs.production import case_id
-from answerkey.runs.stored import open_configured_store, stored_trials
+from answerkey.runs.production import RealQuestion, case_id
 from answerkey.scorers.grader import Grader, make_grader
-from answerkey.store.feedback import FeedbackStore
-from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.sql import SqlStore
 from answerkey.text.dates import find_dates
 from answerkey.text.normalise import folded_text, folded_words, stem
 from answerkey.text.numbers import parse_number
-from answerkey.transcripts.files import database_url, input_path, remote_url
 
 if TYPE_CHECKING:
     from answerkey.truth.sources import TruthSource
 
-# Sources that are in the store.
-PRODUCTION, FEEDBACK = "production", "feedback"
-_LISTS = (".md", ".markdown", ".txt")
-# Columns of a log with a person's verdict.
-_VERDICTS = ("feedback", "rating", "thumbs", "verdict")
-# Columns of a list of questions with how often each was asked.
-_COUNTS = ("count", "frequency")
-_LISTED_PROBLEMS = 3
 # Replies kept of a question that is not covered, and examples listed of a hole.
 _REPLIES, _EXAMPLES = 3, 5
 _MOST_DRAFTS = 500
@@ -107,163 +88,6 @@ _PHONE = re.compile(r"(?<![\w.,-])\+?\(?\d{2,4}\)?(?:[ ./-]\d{2,4}){2,5}(?![\w-]
 _SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 _RESULT = re.compile(r"tool_calls\[(\d+)\]\.result\b(.*)")
 _CELL = re.compile(r"(?:\[0\])?\.?([A-Za-z_]\w*)?")
-
-
-# Real questions.
-
-
-class RealQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """One real question, with its reply if it is known."""
-
-    text: str
-    # The first question of its conversation, if it is a later turn.
-    opening: str = ""
-    # How often it was asked.
-    count: int = 1
-    # File and line, run, or the id of a production reply.
-    source: str
-    reply: Reply | None = None
-    # Whether a person disliked the reply.
-    disliked: bool = False
-    category: str = ""
-
-
-class QuestionSources:
-    """The questions of some sources; reading them again is not possible where one is standard input."""
-
-    def __init__(
-        self,
-        sources: Sequence[str],
-        settings: Settings,
-        *,
-        sql: str = "",
-        fields: Mapping[str, str] | None = None,
-        store: str | None = None,
-    ) -> None:
-        self._sources, self._settings = sources, settings
-        self._sql, self._fields, self._store = sql, fields, store
-        # Rows that could not be read.
-        self.unreadable = 0
-        self.problems: list[str] = []
-
-    def __iter__(self) -> Iterator[RealQuestion]:
-        logs: list[Path] = []
-        for source in self._sources:
-            path = input_path(source)
-            if path.suffix.lower() in _LISTS and path.exists():
-                yield from self._of_list(path)
-            elif source == "-" or database_url(path) or remote_url(path) or _is_file(path):
-                logs.append(path)
-            else:
-                yield from self._of_store(source)
-        if logs:
-            yield from self._of_logs(logs)
-        elif self._sql:
-            raise UsageError("--sql reads a database; give sqlite:///FILE or postgresql://…")
-
-    def _of_list(self, path: Path) -> Iterator[RealQuestion]:
-        from answerkey.datasets.table_formats import import_list
-
-        for number, row in enumerate(import_list([path]).rows, start=1):
-            category = row.get("category")
-            text = category if isinstance(category, str) else ""
-            yield RealQuestion(text=str(row["question"]), source=f"{path}: question {number}", category=text)
-
-    def _of_logs(self, paths: Sequence[Path]) -> Iterator[RealQuestion]:
-        reader = RowReader(None, keep=(*_VERDICTS, *_COUNTS), registry=self._settings.scorer_registry)
-        rows = 0
-        for block in LogBlocks(log_files(paths), self._fields or self._settings.map, paths, self._sql):
-            for row in reader.read(block):
-                if isinstance(row, UnreadableRow):
-                    self.unreadable += 1
-                    if len(self.problems) < _LISTED_PROBLEMS:
-                        self.problems.append(str(InputError(row.reason, path=block.path, line=row.line)))
-                    continue
-                rows += 1
-                line = row.trial.origin.line if row.trial.origin is not None else None
-                where = f"{block.path}:{line}" if line is not None else block.path
-                yield from _of_trial(row.trial, where, has_reply=row.row_without_text is None)
-        if not rows and self.problems:
-            raise UsageError(f"{self.problems[0]} (none of {self.unreadable:,} rows can be read)")
-
-    def _of_store(self, source: str) -> Iterator[RealQuestion]:
-        try:
-            opened = open_configured_store(self._settings, self._store, create=False)
-        except StoreMissingError as error:
-            if source in (PRODUCTION, FEEDBACK):
-                raise
-            raise InputError(
-                f"no such file, and no run, since there is no store ({error})", path=source
-            ) from None
-        with opened as store:
-            if source == PRODUCTION:
-                yield from _of_production(store)
-            elif source == FEEDBACK:
-                for verdict in FeedbackStore(store).negative():
-                    if verdict.question:
-                        yield RealQuestion(
-                            text=verdict.question, source=f"feedback {verdict.id}", disliked=True
-                        )
-            else:
-                try:
-                    info = store.find_run(source)
-                except UnknownNameError:
-                    raise UnknownNameError(
-                        f"{source}: no such file, and no run of this name; a source is a file, a folder, a database, a run, "
-                        "production or feedback"
-                    ) from None
-                for trial in stored_trials(store, info, list(store.questions(info.question_set_hash))):
-                    yield from _of_trial(trial, f"run {info.id}", has_reply=True)
-
-
-def _is_file(path: Path) -> bool:
-    return path.exists() or any(mark in str(path) for mark in "*?[")
-
-
-def _of_trial(trial: Trial, where: str, *, has_reply: bool) -> Iterator[RealQuestion]:
-    """Each turn with its reply."""
-    question = trial.question
-    turns: Sequence[Question] = question.turns or (question,)
-    columns = {} if trial.origin is None else trial.origin.columns or {}
-    disliked = any(_is_negative(columns.get(name)) for name in _VERDICTS)
-    # Beside a reply the column may count anything.
-    counts = [] if has_reply else [columns[name] for name in _COUNTS if name in columns]
-    for number, turn in enumerate(turns):
-        reply = trial.replies[number] if has_reply and number < len(trial.replies) else None
-        yield RealQuestion(
-            text=turn.question,
-            opening=turns[0].question if number else "",
-            count=_count(counts[0]) if counts else 1,
-            source=where,
-            reply=reply,
-            disliked=disliked,
-        )
-
-
-def _count(value: object) -> int:
-    """How often a question was asked; once, unless the cell is a positive whole number."""
-    text = str(value).strip()
-    return max(1, int(text)) if text.isdecimal() else 1
-
-
-def _is_negative(verdict: object) -> bool:
-    with suppress(UsageError, ValueError, TypeError):
-        return read_value(verdict) < POSITIVE
-    return False
-
-
-def _of_production(store: SqlStore) -> Iterator[RealQuestion]:
-    replies, disliked = ProductionReplies(store), set()
-    for verdict in FeedbackStore(store).negative():
-        disliked.add(verdict.production_id)
-    for item in replies.every(ProductionFilter()):
-        yield RealQuestion(
-            text=item.question,
-            source=f"production {item.id}",
-            reply=item.reply,
-            disliked=item.id in disliked,
-            category=item.category or "",
-        )
 
 
 # Coverage.
