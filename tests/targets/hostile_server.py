@@ -20,9 +20,12 @@ class Connection:
         self.number = number
 
     async def request(self) -> bytes:
-        """The body of the next request; b"" when there is none."""
+        """The body of the next request; b"" when there is none, or a TLS handshake, at which servers of plain HTTP hang up."""
         try:
-            head = await self.reader.readuntil(b"\r\n\r\n")
+            first = await self.reader.read(1)
+            if first in (b"", b"\x16"):
+                return b""
+            head = first + await self.reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, ConnectionError):
             return b""
         for line in head.split(b"\r\n"):

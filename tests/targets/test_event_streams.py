@@ -37,7 +37,7 @@ def serve_events() -> Iterator[Callable[[str], str]]:
                 pass
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Bot)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         servers.append(server)
         return f"http://127.0.0.1:{server.server_port}/chat"
 
