@@ -127,6 +127,37 @@ def test_tool_events_with_usual_names_are_calls_without_configuration(
     assert result["score"] == 1.0
 
 
+def answered_with(kind: bytes, header: bytes, body: bytes) -> Reply:
+    """The reply in these bytes, after which the server hangs up."""
+
+    async def respond(connection: Connection) -> None:
+        if await connection.request():
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b"\r\n" + header + b"\r\n\r\n"
+            await connection.send(head + body)
+            connection.hang_up()
+
+    async def asked() -> Reply:
+        async with serving(respond) as url, HttpTarget(HttpSettings(url=url)) as target:
+            return await target.ask(Ask(question="What does bike 3 cost?", conversation_id="c"))
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize(
+    ("kind", "header", "body", "completeness"),
+    [
+        (b"text/plain", b"Content-Length: 13", b"It costs $20.", "complete"),
+        (b"text/plain", b"Connection: close", b"It costs $20.", "partial"),
+        (b"application/json", b"Connection: close", b'{"answer": "It costs $20."}', "complete"),
+    ],
+)
+def test_a_text_that_ends_with_its_connection_may_be_cut_off(
+    kind: bytes, header: bytes, body: bytes, completeness: str
+) -> None:
+    reply = answered_with(kind, header, body)
+    assert (reply.text, reply.evidence.completeness, reply.failure) == ("It costs $20.", completeness, None)
+
+
 _PIECES = b'{"tools_used": []}\n{"token": "It costs "}\n{"token": "$20."}\n'
 _WHOLE_CHUNK = b"%x\r\n%b\r\n" % (len(_PIECES), _PIECES)
 
@@ -146,17 +177,7 @@ _WHOLE_CHUNK = b"%x\r\n%b\r\n" % (len(_PIECES), _PIECES)
 def test_a_stream_without_a_mark_of_its_end_is_complete_if_http_says_where_it_ends(
     header: bytes, body: bytes, completeness: str, failure: str | None
 ) -> None:
-    async def stream(connection: Connection) -> None:
-        if await connection.request():
-            await connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n" + header)
-            await connection.send(b"\r\n\r\n" + body)
-            connection.hang_up()
-
-    async def asked() -> Reply:
-        async with serving(stream) as url, HttpTarget(HttpSettings(url=url)) as target:
-            return await target.ask(Ask(question="What does bike 3 cost?", conversation_id="c"))
-
-    reply = asyncio.run(asked())
+    reply = answered_with(b"application/x-ndjson", header, body)
     assert reply.text == "It costs $20."
     assert reply.evidence.completeness == completeness
     assert reply.evidence.tools_observed == (completeness == "complete")

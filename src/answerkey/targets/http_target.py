@@ -397,7 +397,10 @@ def _from_body(
                 return Reply(text=clean_text(text) or None, failure=Failure("malformed", wrong))
     if response.content_type in ("text/html", "application/xhtml+xml") and _PAGE.match(text):
         return Reply(failure=_page_failure(response, text))
-    return Reply(text=clean_text(text), evidence=Evidence())
+    # A text does not show by itself that it is whole, as JSON does.
+    return Reply(
+        text=clean_text(text), evidence=Evidence(completeness="complete" if response.is_framed else "partial")
+    )
 
 
 def _page_failure(response: Response, page: str) -> Failure:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.fields import CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.json_values import (
+    TEXT_NAMES,
     as_dict,
     as_dicts,
     as_list,
@@ -56,7 +57,7 @@ from answerkey.transcripts.stream_protocols import (
 # Text that arrives in pieces: joined by the part that it belongs to, or under the usual names where there is no protocol.
 
 
-_NAMES = ("answer", "response", "text", "output", "message", "content", "reply", "delta", "token", "chunk")
+_NAMES = (*TEXT_NAMES, "delta", "token", "chunk")
 _TEXT_FIELDS = frozenset(_NAMES)
 # Fields in which an event may have all of its own.
 _HOLDERS = ("data", "delta", "payload", "chunk", "token")
