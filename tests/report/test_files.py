@@ -79,6 +79,12 @@ def test_the_parquet_file_of_a_log_has_the_rows_of_its_lines(tmp_path: Path) -> 
     given: list[dict[str, object]] = [
         {"id": "a", "question": "A?", "answer": "It is 1,200.", "expected_keywords": ["1200"]},
         {"id": "b", "question": "B?", "answer": None, "tools_used": ["db"], "latency_ms": 12.5},
+        {
+            "id": "a",
+            "question": "A?",
+            "answer": "It is half of a pair: \ud800.",
+            "expected_keywords": ["half", "two"],
+        },
     ]
     for name, rows in (
         ("plain", given),
@@ -92,6 +98,10 @@ def test_the_parquet_file_of_a_log_has_the_rows_of_its_lines(tmp_path: Path) -> 
         assert done.exit_code == 0, done.output
         lines = [json.loads(line) for line in (tmp_path / f"{name}.rows.jsonl").read_text().splitlines()]
         found = parquet.read_table(tmp_path / f"{name}.parquet").to_pylist()
+        # Without other files, rows are stored with what tables have of them only.
+        done = CliRunner().invoke(cli, ["score", str(log), f"-o{tmp_path / 'alone'}.parquet"])
+        assert done.exit_code == 0, done.output
+        assert parquet.read_table(tmp_path / "alone.parquet").to_pylist() == found
         assert len(found) == len(lines) == len(rows)
         for row, line in zip(found, lines, strict=True):
             for field in ("id", "trial", "question", "score", "grade", "passed", "error", "metrics"):
@@ -101,8 +111,8 @@ def test_the_parquet_file_of_a_log_has_the_rows_of_its_lines(tmp_path: Path) -> 
             assert row["components"]["response_quality"]["found"] == line["components"][
                 "response_quality"
             ].get("found")
-    assert found[2]["reply"]["tool_calls"][0]["arguments"] == '{"sql":"SELECT 1"}'
-    assert found[2]["reply"]["tool_calls"][0]["result"] == '"one"'
+    assert found[-1]["reply"]["tool_calls"][0]["arguments"] == '{"sql":"SELECT 1"}'
+    assert found[-1]["reply"]["tool_calls"][0]["result"] == '"one"'
 
 
 @pytest.mark.parametrize("ending", reports.built_in())

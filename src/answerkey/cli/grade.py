@@ -271,13 +271,14 @@ def _log_scoring(
     """How the log is scored; what is kept of each reply depends on the outputs."""
     from answerkey.runs.logs import LogScoring
 
-    # The terminal shows the summary and the worst replies; JSON and rows are only written; reports need the trials.
+    # The terminal shows the summary and the worst replies; JSON and rows are only written, tables with less in them; reports need
+    # the trials.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
     results: ResultForm = "nothing"
     if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
         results = "trials"
     elif endings:
-        results = "lines"
+        results = "table_lines" if endings == {".parquet"} else "lines"
     return LogScoring(
         processes=flags.processes,
         results=results,

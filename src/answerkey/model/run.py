@@ -618,13 +618,14 @@ class LoggedResults(StreamedResults):
         imperfect: int,
         failed: int,
         lines: Callable[[], Iterable[bytes]] | None = None,
+        table_lines: Callable[[], Iterable[bytes]] | None = None,
     ) -> None:
         super().__init__(read)
         # All results by question; a log has them in any order.
         self.by_question = by_question
         self.worst_first = worst_first
-        # All results as lines of JSON, if these were stored instead of trials.
-        self.lines = lines
+        # All results as lines of JSON, if these were stored instead of trials: in full, or what tables have of them.
+        self.lines, self.table_lines = lines, table_lines
         # Lowest score first.
         self.worst = worst
         # Number of results that lost points, and that failed.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.reply import Failure, Json, JsonObject, Reply
+from answerkey.model.reply import Failure, Json, JsonObject, Reply, ToolCall
 from answerkey.model.run import LoggedResults
 from answerkey.model.scorecard import UNNUMBERED, Scorecard, Trial, details, reason, shown_score
 from answerkey.text.normalise import without_surrogates
@@ -318,10 +318,12 @@ def for_table(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def table_lines(results: Iterable[Trial]) -> Iterable[bytes]:
-    """All results as rows for a table, some lines at a time."""
+    """All results as rows for a table, some lines at a time; those of a log may be on their lines already."""
+    if isinstance(results, LoggedResults) and results.table_lines is not None:
+        return results.table_lines()
     if isinstance(results, LoggedResults) and results.lines is not None:
         return map(_lines_for_table, results.lines())
-    return (encode(for_table(result_document(result))) + b"\n" for result in results)
+    return map(table_line, results)
 
 
 def _lines_for_table(lines: bytes) -> bytes:
@@ -335,6 +337,18 @@ def _line_for_table(line: bytes) -> bytes:
     if not any(mark in line for mark in _MARKS):
         return line
     return encode(for_table(_decode(line))) + b"\n"
+
+
+def table_line(result: Trial) -> bytes:
+    """A result's row for a table as a line of JSON; the trial number of a row without one is written as 1."""
+    try:
+        return _encoder.encode(for_table(result_document(result, _plain_call))) + b"\n"
+    except UnicodeEncodeError:
+        return encode(for_table(result_document(result))) + b"\n"
+
+
+def _plain_call(value: Any) -> Any:
+    return msgspec.to_builtins(value) if isinstance(value, ToolCall) else value
 
 
 def row_line(result: Trial) -> bytes:

@@ -24,7 +24,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import Question, question_id
 from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
 from answerkey.model.reply import Reply, Timings
-from answerkey.model.run_document import row_line
+from answerkey.model.run_document import row_line, table_line
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
@@ -319,8 +319,8 @@ def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
 
 # Blocks: the rows of a block, scored together and added up.
 
-# What is kept of each result: nothing, the trial, or the row of the run document as a line of JSON.
-ResultForm = Literal["nothing", "trials", "lines"]
+# What is kept of each result: nothing, the trial, or its row as a line of JSON, in full or with what tables have of it.
+ResultForm = Literal["nothing", "trials", "lines", "table_lines"]
 # The lowest replies, which reports list.
 WORST_LISTED = 20
 # Rows that are scored together; fewer than the texts that error handling remembers.
@@ -361,7 +361,7 @@ class BlockScorer:
     def __init__(self, plan: LogPlan, grader: Grader) -> None:
         self._plan, self._grader = plan, grader
         # Where a keyword was found is only looked at in results.
-        grader.set_spans(plan.results != "nothing")
+        grader.set_spans(plan.results in ("trials", "lines"))
         self._reader = RowReader(plan.questions, keep=plan.keep, registry=grader.registry)
 
     def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
@@ -430,6 +430,7 @@ class BlockCollector:
         self._bad: list[BadRow] = []
         self._results: list[BlockResult] = []
         self._lines: list[ResultLines] = []
+        self._write_row = {"lines": row_line, "table_lines": table_line}.get(plan.results)
         # Rows that are not in `_lines` yet, and the place of each in the log.
         self._rows, self._indices = list[bytes](), array("q")
         self.scored_before = False
@@ -450,8 +451,8 @@ class BlockCollector:
             self._imperfect += 1
             self._failed += not card.passed
             self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
-        if self._plan.results == "lines":
-            self._rows.append(row_line(trial))
+        if self._write_row is not None:
+            self._rows.append(self._write_row(trial))
             self._indices.append(row_index)
             if len(self._rows) >= _ROWS_TOGETHER:
                 self._join_rows()

@@ -344,6 +344,7 @@ class LogRun:
             by_question=lambda: trials(table.results_by_question()),
             worst_first=lambda: trials(table.worst_results()),
             lines=lines if form == "lines" else None,
+            table_lines=lines if form == "table_lines" else None,
             worst=worst,
             imperfect=self._imperfect,
             failed=self._failed,
