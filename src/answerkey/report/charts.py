@@ -206,7 +206,8 @@ class _Scale(msgspec.Struct, frozen=True):
         """The lines with their values; amounts of money have the digits that distinguish them, and counts no fractions."""
         words = _WORDS[unit]
         if unit == "money":
-            words = f"${{:,.{max(2, -floor(log10(self.step)))}f}}".format
+            digits = 2 if self.step >= 0.01 else max(4, -floor(log10(self.step)))
+            words = f"${{:,.{digits}f}}".format
         ticks = [tick for tick in self.ticks if unit != "count" or tick == round(tick)]
         return tuple((self.y(tick), words(tick)) for tick in ticks)
 
