@@ -8,7 +8,9 @@ import fit_smart
 import pytest
 
 from answerkey.match.keywords import ReplyText, find_keywords
-from answerkey.match.smart import Reply, SmartKeyword, prepare_question
+from answerkey.match.phrasing import prepare_question
+from answerkey.match.reading import Reply
+from answerkey.match.smart import SmartKeyword
 from answerkey.model.question import Alternatives, NumberExpectation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,10 +210,83 @@ def test_agreement_on_authors_that_nothing_was_fitted_to() -> None:
         ("HR", "Ask human resources."),
         ("first quarter", "Sales rose in Q1."),
         ("TX", "The office is in Austin, Texas."),
+        ("New York", "The office is in NYC."),
+        ("5 Jahre", "Sie haben fünf Jahre Garantie."),
+        ("48 horas", "O prazo é de dois dias."),
+        ("14 days", "You have a fortnight."),
+        ("14:30", "Die Spedition kommt um halb drei."),
+        ("17h30", "La mairie ferme à cinq heures et demie."),
+        ("9:30", "Abrimos a las nueve y media."),
+        ("8:00-16:00", "From 8 in the morning to 4 in the afternoon."),
+        ("10am-4pm", "It is open from 10:00 to 16:00."),
+        ("3 m³", "It holds three cubic metres."),
+        ("v4.2", "It came with version 4.2."),
+        ("1Z 999 AA1 01 2345 6784", "It is 1Z999AA10123456784."),
+        ("+44 117 496 0230", "You can ring 0117 4960230."),
+        ("10 business days", "It takes ten working days."),
+        ("twice a year", "It is serviced every six months."),
     ],
 )
 def test_values_and_abbreviations_are_the_same_in_other_forms(keyword: str, reply: str) -> None:
     assert says(keyword, reply, "What is it?")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply"),
+    [
+        ("INV-20417", "It is order PO-20417."),
+        ("14:30", "Die Spedition kommt um halb vier."),
+        ("5 Jahre", "Sie haben sechs Jahre Garantie."),
+        ("2 days", "The payment is due today."),
+    ],
+)
+def test_other_values_in_other_forms_are_not(keyword: str, reply: str) -> None:
+    assert not says(keyword, reply, "What is it?")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply", "found"),
+    [
+        ("no", "Unfortunately we can't accept pets.", True),
+        ("no", "Yes, cats and small dogs are welcome.", False),
+        ("yes", "Yes, cats and small dogs are welcome.", True),
+        ("yes", "Sorry, pets are not permitted.", False),
+    ],
+)
+def test_the_tone_of_a_reply_says_yes_or_no(keyword: str, reply: str, found: bool) -> None:
+    assert says(keyword, reply, "Are pets allowed?") is found
+
+
+@pytest.mark.parametrize(
+    ("question", "keyword", "reply", "found"),
+    [
+        ("What is the rent of flat 8?", "980", "Flat 7: 980\nFlat 8: 1,040\nFlat 9: 1,015", False),
+        ("What is the rent of flat 8?", "1040", "Flat 7: 980\nFlat 8: 1,040\nFlat 9: 1,015", True),
+        (
+            "What is the failure rate of line 2?",
+            "1.1%",
+            "Line 1 fails in 0.4%, line 2 in 1.1% of cases.",
+            True,
+        ),
+        (
+            "What is the failure rate of line 2?",
+            "0.4%",
+            "Line 1 fails in 0.4%, line 2 in 1.1% of cases.",
+            False,
+        ),
+        (
+            "How many parking spaces are there?",
+            "24",
+            "It is open 24 hours a day. There are 16 parking spaces.",
+            False,
+        ),
+        ("Who has unit 5?", "Maria Lopez", "Unit 4 is rented by Maria Lopez, unit 5 by John Webb.", False),
+    ],
+)
+def test_of_several_values_the_one_that_is_asked_for_counts(
+    question: str, keyword: str, reply: str, found: bool
+) -> None:
+    assert says(keyword, reply, question) is found
 
 
 def test_users_add_abbreviations() -> None:
@@ -248,6 +323,7 @@ def test_what_is_there_word_for_word_is_rejected_for_a_named_reason() -> None:
         ("Is it in Denver?", "asked back"),
         ("It is not in Denver.", "denied"),
         ("Previously it was Denver.", "outdated"),
+        ("The shop is in Denver, the office in Boulder.", "of another entity"),
     ]:
         (match,) = find_keywords(["Denver"], reply, "smart", question="Where is the office?")
         assert not match.found

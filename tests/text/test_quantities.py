@@ -23,6 +23,17 @@ def read(text: str) -> Quantity:
         ("-12", "minus twelve"),
         ("R$ 842 mil", "R$ 842.000,00"),
         ("14", "fourteen years"),
+        ("7 days", "sieben Tage"),
+        ("3 months", "trois mois"),
+        ("48 hours", "dois dias"),
+        ("14 days", "a fortnight"),
+        ("14:30", "halb drei"),
+        ("19:30", "half acht"),
+        ("17:30", "cinq heures et demie"),
+        ("9:15", "las nueve y cuarto"),
+        ("16:00", "8 in the morning to 4 in the afternoon"),
+        ("16:00", "10am-4pm"),
+        ("3 m³", "three cubic metres"),
     ],
 )
 def test_the_same_amount_in_two_forms(one: str, other: str) -> None:
@@ -40,6 +51,11 @@ def test_the_same_amount_in_two_forms(one: str, other: str) -> None:
 )
 def test_another_unit_does_not_fit(one: str, other: str) -> None:
     assert read(one).fits(read(other)) == -1
+
+
+@pytest.mark.parametrize("text", ["The rent is due today.", "Once days are short.", "an elf for days"])
+def test_words_that_are_numbers_elsewhere_are_none(text: str) -> None:
+    assert find_quantities(text) == []
 
 
 def test_spans_are_those_of_the_text() -> None:

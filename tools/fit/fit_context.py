@@ -1,4 +1,4 @@
-"""Fits the model of the words around a keyword (answerkey.match.smart) for `tools/fit/fit_smart.py`."""
+"""Fits the model of the words around a keyword (answerkey.match.reading) for `tools/fit/fit_smart.py`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from answerkey.match.smart import ContextModel
+from answerkey.match.reading import ContextModel
 
 __all__ = ["export_context", "fit_context", "number_observations"]
 

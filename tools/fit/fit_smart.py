@@ -25,18 +25,17 @@ from labelled_sets import LABELLED, author_of, labelled_files
 from labelled_sets import read_rows as read_lines
 
 from answerkey.match.keywords import ReplyText
+from answerkey.match.phrasing import prepare_question
+from answerkey.match.reading import ContextModel, Reply, in_steps
 from answerkey.match.smart import (
     DIRECTIONS,
     LEAST_SAID,
     UNOPPOSED,
-    ContextModel,
-    Reply,
     SmartKeyword,
     Trees,
-    in_steps,
     is_whole,
     limit_other_name,
-    prepare_question,
+    objection,
 )
 from answerkey.model.question import Alternatives
 
@@ -44,8 +43,8 @@ ROOT = Path(__file__).resolve().parents[2]
 STORED_FOLDS = Path(__file__).with_name("smart_held_out.json.gz")
 AUTHORS = "".join(map(author_of, labelled_files("keywords/*")))
 FOLDS = 5
-# What a trivia row counts beside a business row. At 0.5 business replies gain a point and trivia answers lose a quarter of one.
-TRIVIA_WEIGHT = 1.0
+# What a trivia row counts beside a business row: there are more of them, and they are easier.
+TRIVIA_WEIGHT = 0.3
 ROUNDS = 2
 # What a trivia row counts for the words around a keyword: the plain answers are so many that they would teach little else.
 TRIVIA_WORDS = 0.1
@@ -55,7 +54,7 @@ RECALL, SAID = list(DIRECTIONS).index("recall"), list(DIRECTIONS).index("said")
 # The score of a row of which nothing is in the reply.
 NOWHERE = -9.0
 TREES = {
-    "max_iter": 100, "max_leaf_nodes": 7, "learning_rate": 0.1,
+    "max_iter": 150, "max_leaf_nodes": 15, "learning_rate": 0.07, "max_features": 0.4,
     "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64,
 }  # fmt: skip
 
@@ -75,13 +74,14 @@ class Row:
         reply = Reply(ReplyText(answer), prepare_question(question))
         found = list(keyword.candidates(reply))
         self.features = np.array([one[0] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
+        # None for what only the whole reply may say.
         self.observations = [
-            reply.observations(place, wanted.size if way == "phrase" else 1)
+            None if way == "tone" else reply.observations(place, wanted.size if way == "phrase" else 1)
             for _, wanted, place, way in found
         ]
-        self.known = list(map(number_observations, self.observations))
+        self.known = [None if names is None else number_observations(names) for names in self.observations]
         # Whether only the words around it can speak against a candidate that is there as a whole.
-        self.unopposed = [is_whole(one) and not reply.objection(one) for one in found]
+        self.unopposed = [is_whole(one) and not objection(one) for one in found]
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -164,7 +164,10 @@ def _fit_surroundings(rows: list[Row]) -> tuple[ContextModel, list[np.ndarray]]:
         others = np.flatnonzero(of_whole != fold)
         weights = fit_context([known[index] for index in others], said[others], counts[others])
         for index in np.flatnonzero(folds == fold):
-            values[index][:, SAID] = [in_steps(weights[one].sum() + weights[-1]) for one in rows[index].known]
+            values[index][:, SAID] = [
+                0.0 if one is None else in_steps(weights[one].sum() + weights[-1])
+                for one in rows[index].known
+            ]
     return export_context(fit_context(known, said, counts)), values
 
 
@@ -198,7 +201,7 @@ def verdict_score(model: Model, row: Row) -> float:
     """The log-odds of the best candidate."""
     best = NOWHERE
     for values, names, unopposed in zip(row.features.tolist(), row.observations, row.unopposed, strict=True):
-        values[SAID] = model.context.log_odds(names)
+        values[SAID] = 0.0 if names is None else model.context.log_odds(names)
         best = max(best, limit_other_name(tuple(values), model.trees.score(tuple(values))))
         if unopposed and values[SAID] >= LEAST_SAID:
             best = max(best, UNOPPOSED)

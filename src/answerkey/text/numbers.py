@@ -196,6 +196,38 @@ NUMBER_NAMES = frozenset(_WORD_VALUES)
 _TIMES = frozenset(name for name, value in _WORD_VALUES.items() if value >= 100 or name == "dozen")
 
 
+# Numbers in words of German, French, Spanish, Portuguese, Italian, Dutch, Swedish and Polish. Many are also other words ("due",
+# "sept"): they count only before a unit.
+_OTHER_NUMERALS = """
+2 zwei deux dos dois duas due twee två dwa dwie
+3 drei trois tres três tre drie trzy
+4 vier quatre cuatro quatro quattro fyra cztery
+5 fünf cinq cinco cinque vijf fem pięć
+6 sechs six seis sei zes sex sześć
+7 sieben sept siete sete sette zeven sju siedem
+8 acht huit ocho oito otto åtta osiem
+9 neun neuf nueve nove negen nio dziewięć
+10 zehn dix diez dez dieci tien tio dziesięć
+11 elf onze once undici elva
+12 zwölf douze doce doze dodici twaalf tolv
+14 vierzehn quatorze catorce quattordici veertien fjorton czternaście
+15 fünfzehn quinze quince quindici vijftien femton piętnaście
+20 zwanzig vingt veinte vinte venti twintig tjugo dwadzieścia
+24 vierundzwanzig vingt-quatre veinticuatro ventiquattro vierentwintig tjugofyra
+30 dreißig dreissig trente treinta trinta trenta dertig trettio trzydzieści
+40 vierzig quarante cuarenta quarenta quaranta veertig fyrtio
+50 fünfzig cinquante cincuenta cinquenta cinquanta vijftig femtio
+60 sechzig soixante sesenta sessenta sessanta zestig sextio
+90 neunzig quatre-vingt-dix noventa novanta negentig nittio
+100 hundert cent cien cem cento honderd hundra sto
+"""
+OTHER_NUMERALS = {
+    name: int(value)
+    for value, *names in map(str.split, _OTHER_NUMERALS.strip().splitlines())
+    for name in names
+}
+
+
 def one_of(names: Iterable[str]) -> str:
     """A pattern for any of some ASCII words in any case; its first letters come first, so that the engine can skip to them."""
     ends: dict[str, list[str]] = {}
@@ -259,7 +291,7 @@ inch inches in
 yard yards yd yds
 mile miles mi
 gram grams gramme grammes g gr
-kilogram kilograms kilogramme kilogrammes kg kgs kilo kilos
+kilogram kilograms kilogramme kilogrammes kg kgs kilo kilos chilo chili chilogrammi
 milligram milligrams mg
 tonne tonnes ton tons tonnen tonelada toneladas tonnellata tonnellate t
 kilotonne kilotonnes kt
@@ -271,14 +303,14 @@ millilitre millilitres milliliter milliliters ml
 gallon gallons gal
 second seconds sec secs sekunde sekunden seconde secondes segundo segundos secondi
 minute minutes min mins minuten minuto minutos minuti
-hour hours hr hrs h stunde stunden std heure heures hora horas ore ora
-day days tag tage tagen jour jours día días dia dias giorno giorni
-week weeks wk wks woche wochen semaine semaines semana semanas settimana settimane
+hour hours hr hrs h stunde stunden std heure heures hora horas ore ora uur uren timme timmar godzin godziny
+day days tag tage tagen jour jours día días dia dias giorno giorni dag dagen dagar dni
+week weeks wk wks woche wochen semaine semaines semana semanas settimana settimane weken veckor tygodni tygodnie
 fortnight fortnights
-month months mo mos monat monate monaten mois mes meses mese mesi mês
+month months mo mos monat monate monaten mois mes meses mese mesi mês maand maanden månad månader miesiąc miesiące miesięcy
 quarter quarters quartal quartale trimestre
-year years yr yrs annum jahr jahre jahren an ans année années año años anno anni ano anos
-percent percentage pct per-cent % ٪ prozent pourcent
+year years yr yrs annum jahr jahre jahren an ans année années año años anno anni ano anos jaar år
+percent percentage pct per-cent % ٪ prozent pourcent procent
 dollar dollars usd buck bucks dólares
 euro euros eur
 sterling gbp quid
@@ -363,7 +395,7 @@ _BEFORE = lazy(r"(?<![^\W_])(?<!\d )([-\u2212\u2013])?(US\$|R\$|[$€£¥₹]|US
 _LEADS = frozenset("-\u2212\u2013$€£¥₹DRPF")
 # Minutes after midnight: 17:30, 5:30 pm, 5 p.m., 13h20, 18 Uhr.
 _CLOCK = lazy(
-    r"(?<![0-9.,:/-])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?|\s?uhr\s)(?P<m>[0-5][0-9]))?(?![0-9:])"
+    r"(?<![0-9.,:/])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?|\s?uhr\s)(?P<m>[0-5][0-9]))?(?![0-9:])"
     r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?|\s?(?P<mark>uhr|h|o['’]clock)\b)?"
     r"(?: in the (?P<day>morning|afternoon|evening)\b)?",
     re.IGNORECASE,
@@ -373,7 +405,7 @@ _TAIL = lazy(
     r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|[%¢]|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)"
 )
 _ONE_OF_THEM = lazy(
-    r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b",
+    r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|fortnight|month|quarter|year|half|third|heure|an|année)\b",
     re.IGNORECASE,
 )
 _OF_A = lazy(r" (?:of )?an? ([a-z]+)")
@@ -465,6 +497,8 @@ def find_quantities(text: str) -> list[Quantity]:
             # What ends a number in digits is its scale.
             if end not in ends and start not in taken:
                 found.append(_with_tail(text, start, end, (float(value),), None))
+    if not _OTHER_NAMES.isdisjoint(said) and not _OTHER_UNITS.isdisjoint(words):
+        found += _before_units(text)
     if not _SINGLES.isdisjoint(said) and not _ARTICLES.isdisjoint(words):
         for single in _ONE_OF_THEM.finditer(text):
             found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
@@ -481,6 +515,14 @@ def find_quantities(text: str) -> list[Quantity]:
             found.append(Quantity((100 * share,), (100 * share,), "%", start, end))
     found.sort(key=lambda quantity: quantity.start)
     return found
+
+
+def _before_units(text: str) -> Iterator[Quantity]:
+    """Numbers in words of other languages than English with the unit that follows."""
+    for match in _OTHER_NUMERAL.finditer(text):
+        if match["unit"].lower() in UNIT_SPELLINGS:
+            value = float(OTHER_NUMERALS[match["number"].lower()])
+            yield _with_tail(text, match.start(), match.end("number"), (value,), None)
 
 
 def _in_digits(text: str, match: re.Match[str]) -> Quantity:
@@ -511,12 +553,30 @@ def _in_digits(text: str, match: re.Match[str]) -> Quantity:
 _LETTERS_ONLY = bytes(byte if byte > 127 or chr(byte).isalpha() else 32 for byte in range(256))
 _NUMBER_WORDS = frozenset(name.encode() for name in NUMBER_NAMES)
 _ARTICLES = frozenset(b"a an un une ein eine einen una".split())
-_SINGLES = frozenset("hour day week month quarter year half third heure an année".encode().split())
+_SINGLES = frozenset("hour day week fortnight month quarter year half third heure an année".encode().split())
 _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("", "s"))
 # Without any of these and without a colon, a text has only numbers in digits; the last ones are for times of day.
-_TIMES_QUANTITIES = frozenset("am pm m uhr h clock o’clock past noon midday midnight".encode().split())
-_TELLING = _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES_QUANTITIES
-_CLOCK_SIGN = lazy(r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE)
+_TIMES_QUANTITIES = frozenset(
+    b"am pm m uhr h clock past noon midday midnight morning afternoon evening half halb demie quart media cuarto".split()
+) | {"o’clock".encode()}
+_OTHER_NAMES = frozenset(name.partition("-")[0].encode() for name in OTHER_NUMERALS)
+# "due" is mostly no number: without one of these units a text has no numeral of another language.
+_OTHER_UNITS = frozenset(
+    name.encode()
+    for name, unit in UNIT_SPELLINGS.items()
+    if unit
+    in ("minute", "hour", "day", "week", "month", "year", "percent", "euro", "metre", "litre", "kilogram")
+    and len(name) > 1
+    and not name.startswith((unit, "min", "hr", "wk", "mo", "yr", "annum", "pct", "per", "met", "lit", "kg"))
+) | frozenset(b"minuten minutos minuti mois monate monaten metros metri litros litri".split())
+_OTHER_NUMERAL = lazy(
+    rf"\b(?P<number>{'|'.join(sorted(OTHER_NUMERALS, key=len, reverse=True))})[ \u00a0](?P<unit>[^\W\d_]{{3,}})",
+    re.IGNORECASE,
+)
+_TELLING = _OTHER_NAMES | _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES_QUANTITIES
+_CLOCK_SIGN = lazy(
+    r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock|in the [mae])", re.IGNORECASE
+)
 
 
 _HOURS = {name: hour for hour, name in enumerate(_CARDINALS.split()[1:13], 1)}
@@ -528,6 +588,14 @@ _SPOKEN_TIME = lazy(
     r"(?: ?(?P<half>[ap])\.?m\b\.?| in the (?P<day>morning|afternoon|evening))?|(?P<named>noon|midday|midnight)\b)",
     re.IGNORECASE,
 )
+# Half past two in German and Dutch, which count towards the next hour, in French and Spanish, which count from the last one.
+_NEXT_HOUR = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf een twee drie vijf zes zeven negen tien twaalf"
+_LAST_HOUR = "une deux trois quatre cinq six sept huit neuf dix onze dos tres cuatro cinco seis siete ocho nueve diez once doce"
+_OTHER_TIME = lazy(
+    rf"\bhal[bf] (?P<next>{_NEXT_HOUR.replace(' ', '|')})\b"
+    rf"|\b(?P<last>{_LAST_HOUR.replace(' ', '|')}|1?[0-9]) (?:heures? et (?P<fr>demie|quart)|y (?P<es>media|cuarto))\b",
+    re.IGNORECASE,
+)
 _NAMED_TIMES = {"noon": 720.0, "midday": 720.0, "midnight": 0.0}
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty five": 25}
 # A text without any of these has no time in words.
@@ -535,6 +603,9 @@ _SPOKEN_SIGN = lazy(
     r"past|after|o['’]clock|[a-z] ?[ap]\.?m\b|noon|mid|(?:half|quarter|ten|five|twenty) (?:to|before)",
     re.IGNORECASE,
 )
+
+
+_OTHER_SPOKEN_SIGN = lazy(r"hal[bf] |heures? et |y (?:media|cuarto)", re.IGNORECASE)
 
 
 def _half_of(day: str | None) -> str:
@@ -560,9 +631,22 @@ def _spoken_times(text: str) -> Iterator[Quantity]:
         yield Quantity(minutes, minutes, "clock", *match.span())
 
 
+def _other_spoken_times(text: str) -> Iterator[Quantity]:
+    for match in _OTHER_TIME.finditer(text) if _OTHER_SPOKEN_SIGN.search(text) else ():
+        name = (match["next"] or match["last"]).lower()
+        hour = int(name) if name.isdigit() else OTHER_NUMERALS.get(name, 1)
+        part = (match["fr"] or match["es"] or "").lower()
+        shift = -30 if match["next"] else 30 if part in ("demie", "media") else 15
+        # Without a day part it may be in the morning or in the evening.
+        hours = [hour] if hour > 12 else [hour % 12, hour % 12 + 12]
+        minutes = tuple(float((60 * one + shift) % 1440) for one in hours)
+        yield Quantity(minutes, minutes, "clock", *match.span())
+
+
 def find_times(text: str) -> Iterator[Quantity]:
     """Every time of day, in digits or words, in minutes after midnight."""
     yield from _spoken_times(text)
+    yield from _other_spoken_times(text)
     for match in _CLOCK.finditer(text) if _CLOCK_SIGN.search(text) else ():
         half, minute = match["half"] or _half_of(match["day"]), match["m"]
         if not (half or match["mark"] or (minute and text[match.start("m") - 1] != ".")):
@@ -618,7 +702,9 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
     unit = UNIT_SPELLINGS.get(words[0] if words[-1] == "2" else words[-1])
     if unit is None or dimension or word == "in":
         return Quantity(values, values, dimension, start, end)
-    if words[1:]:
+    if words[0] == "cubic" and unit == "metre":
+        unit = "cubicmetre"
+    elif words[1:]:
         return Quantity(values, values, f"square {unit}", start, tail.end())
     dimension, factor = DIMENSIONS.get(unit, (unit, 1.0))
     values, end = _and_part(text, tail.end(), values)
