@@ -13,8 +13,9 @@ from answerkey.text.normalise import FUNCTION_WORDS, folded_chunk, stem
 
 # Rivals further away than these, and further places of a word of the question, are not looked at.
 _MOST_RIVALS, _MOST_PLACES = 12, 4
-# Distance in words that a break of a sentence adds, and its end.
-_BREAK, _SENTENCE_END = 4, 12
+# Distance in words that a break of a sentence adds, its end, and "and".
+_BREAK, _SENTENCE_END, _LINK = 4, 12, 2
+_AND = frozenset(("and", "&", "+"))
 # What a name or figure of the question weighs beside its other words.
 _SPECIFIC = 3.0
 # A denial further away, and a contrast further behind, do not count.
@@ -40,11 +41,13 @@ class Slots:
     def __init__(self, reply: Reply) -> None:
         self._reply, self._question = reply, reply.question_words
         words, stems = reply.words, reply.stems
-        self._capitals = [
-            chunk.lstrip(_MARKS)[:1].isupper()
-            for chunk in reply.text.split()
-            for _ in range(folded_chunk(chunk).count(" "))
-        ]
+        self._capitals: list[bool] = []
+        # Words with "and" before them, which is none of the folded words.
+        self._joined: set[int] = set()
+        for chunk in reply.text.split():
+            if chunk in _AND:
+                self._joined.add(len(self._capitals))
+            self._capitals += [chunk.lstrip(_MARKS)[:1].isupper()] * folded_chunk(chunk).count(" ")
         self._all_words = frozenset(words)
         self._starts = frozenset(reply.starts)
         self._values = [
@@ -55,6 +58,7 @@ class Slots:
             for at, (word, capital) in enumerate(zip(words, self._capitals, strict=False))
             if capital and self._is_new(word) and not word[0].isdigit()
         ]
+        self._all_names = frozenset(self._names)
         self._denials = [at for at, word in enumerate(words) if word in WORDS["denies"]]
         self._contrasts = [at for at, word in enumerate(words) if word in WORDS["contrasts"]]
         specific = frozenset(map(stem, self._question.specific))
@@ -66,7 +70,11 @@ class Slots:
             self._asked += [(place, weight / len(places), one in specific) for place in places]
         # The distance of two words is that of these: breaks and ends of sentences between them count.
         breaks, ends = frozenset(reply.breaks), self._starts
-        steps = [1 + _BREAK * (at in breaks) + _SENTENCE_END * (at in ends) for at in range(len(words))]
+        steps = [
+            1 + _BREAK * (at in breaks) + _SENTENCE_END * (at in ends) + _LINK * (at in self._joined)
+            for at in range(len(words))
+        ]
+        self._parted = breaks | self._starts | self._joined
         self._coordinates = list(accumulate(steps))
         self._known_nearness: dict[int, float] = {}
         first = words[0] if words else ""
@@ -89,14 +97,26 @@ class Slots:
             return (*asked, *tones, _NOWHERE, *[0.0] * 21)
         end = min(len(self._reply.words), position + max(1, size))
         places = self._values if kind == VALUE else self._names if kind == NAME else []
+        listed = self._listed(position, end)
         return (
             *asked,
             *tones,
-            *self._around(position, end, frozenset(wanted)),
-            *self._beside(position, end, places, frozenset(wanted)),
+            *self._around(position, end, listed[0], frozenset(wanted)),
+            *self._beside(position, end, places, listed, frozenset(wanted)),
         )
 
-    def _around(self, position: int, end: int, wanted: frozenset[str]) -> tuple[float, ...]:
+    def _listed(self, position: int, end: int) -> tuple[int, int]:
+        """The first word and the end of the enumeration of names that it is in: "Paris, Lyon and Nice" are said together."""
+        first, stop = self._reply.starts[(sentence := self._reply.sentence_of(position)) : sentence + 2]
+        if position not in self._all_names:
+            return position, end
+        while position > first and position - 1 in self._all_names:
+            position -= 1
+        while end < stop and end in self._all_names:
+            end += 1
+        return position, end
+
+    def _around(self, position: int, end: int, listed_from: int, wanted: frozenset[str]) -> tuple[float, ...]:
         """From `place` to `denial_distance`."""
         reply = self._reply
         sentence = reply.sentence_of(position)
@@ -105,7 +125,7 @@ class Slots:
         edges = [first, *parts, stop]
         telling = self._question.telling
         repeated = [len(telling.intersection(reply.stems[begin:until])) for begin, until in pairwise(edges)]
-        lacking = (max(repeated) - repeated[bisect_right(parts, position)]) / max(1, len(telling))
+        lacking = (max(repeated) - repeated[bisect_right(parts, listed_from)]) / max(1, len(telling))
         specific = self._question.specific - wanted
         elsewhere = -1.0
         if specific:
@@ -129,11 +149,11 @@ class Slots:
         )
 
     def _beside(
-        self, position: int, end: int, places: list[int], wanted: frozenset[str]
+        self, position: int, end: int, places: list[int], listed: tuple[int, int], wanted: frozenset[str]
     ) -> tuple[float, ...]:
         """From `rivals` to `rival_touches`."""
         words = self._reply.words
-        low, high = bisect_left(places, position), bisect_left(places, end)
+        low, high = bisect_left(places, listed[0]), bisect_left(places, listed[1])
         before = [at for at in places[max(0, low - _MOST_RIVALS) : low] if words[at] not in wanted]
         behind = [at for at in places[high : high + _MOST_RIVALS] if words[at] not in wanted]
         rivals = [*before, *behind]
@@ -169,23 +189,18 @@ class Slots:
 
     def _beside_name(self, position: int, end: int) -> float:
         """How many further words of a name touch it: "Northern Ireland" for Ireland."""
-        words, breaks = self._reply.words, self._reply.breaks
+        words = self._reply.words
+        before, light = position - 1, WORDS["light"]
         count = 0.0
-        for at, parted in ((position - 1, position), (end, end)):
-            if (
-                not 0 <= at < len(words)
-                or parted in self._starts
-                or breaks[bisect_left(breaks, parted) :][:1] == [parted]
-            ):
-                continue
-            starts = at in self._starts and at < position
-            count += float(
-                self._capitals[at]
-                and not starts
-                and self._is_new(words[at])
-                and (at >= position or words[at] not in WORDS["light"])
-            )
+        if position > 0 and position not in self._parted and before not in self._starts:
+            count += float(self._is_name(before) and words[before] not in light)
+        if end < len(words) and end not in self._parted:
+            count += float(self._is_name(end))
         return count
+
+    def _is_name(self, at: int) -> bool:
+        """Whether a word has a capital and is not the question's."""
+        return self._capitals[at] and self._reply.words[at] not in self._question.named
 
     def _bound(self, position: int, end: int, rivals: list[int]) -> tuple[float, float]:
         """How much more of the question's words is nearest to it than to any one rival, of all words and of names and figures."""

@@ -289,7 +289,7 @@ class ToolUsage(BaseScorer):
 # Component 2: does the reply say what it should, and nothing that it must not?
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 4, "standard": 4, "smart": 9}
+_REVISIONS: dict[MatchMode, int] = {"literal": 5, "standard": 5, "smart": 10}
 
 
 class ResponseQuality(BaseScorer):
