@@ -188,13 +188,13 @@ def test_held_out_agreement_on_business_replies() -> None:
     folds = fit_smart.stored_folds()
     rows = fit_smart.business_rows()
     right = [fit_smart.is_found(folds[row.source], row) == row.said for row in rows]
-    assert sum(right) / len(right) >= 0.81
+    assert sum(right) / len(right) >= 0.83
 
 
 def test_agreement_on_authors_that_nothing_was_fitted_to() -> None:
     rows = fit_smart.business_rows("not_fitted/keywords_ordinary_*")
     right = [says(row.options[0], row.answer, row.question) == row.said for row in rows]
-    assert sum(right) / len(right) >= 0.80
+    assert sum(right) / len(right) >= 0.84
 
 
 @pytest.mark.parametrize(
@@ -328,3 +328,88 @@ def test_what_is_there_word_for_word_is_rejected_for_a_named_reason() -> None:
         (match,) = find_keywords(["Denver"], reply, "smart", question="Where is the office?")
         assert not match.found
         assert match.why.startswith(reason), match.why
+
+
+# Question, keyword and reply as users write them; + where a careful reader finds the keyword said.
+EVERYDAY = r"""
++ | What is our total rent for August? | 16144 | Your total rent for August is $16,144.00.
++ | Who is the tenant of unit 5? | Maria Lopez | The tenant of unit 5 is Maria Lopez.
+- | Who is the tenant of unit 5? | Maria Lopez | Unit 4 is rented by Maria Lopez, unit 5 by John Webb.
++ | When is the rent due? | 1st of the month | Rent is due on the 1st of each month.
++ | When is the rent due? | the first | Rent is due on the 1st.
++ | Are pets allowed? | no | Pets are not allowed in the building.
++ | Are pets allowed? | no | Unfortunately we can't accept pets.
+- | Are pets allowed? | no | Yes, cats and small dogs are welcome.
++ | Are pets allowed? | yes | Yes, cats and small dogs are welcome.
++ | Are pets allowed? | yes | Cats and dogs are welcome in all our flats.
+- | Are pets allowed? | yes | Sorry, pets are not permitted.
++ | How long is the warranty? | 2 years | The warranty period is 24 months.
+- | How long is the warranty? | 2 years | The warranty period is three years.
++ | What time do you close? | 6 pm | We close at 18:00.
++ | What time do you close? | 18:00 | We're open 9am to 6pm.
+- | What time do you close? | 6 pm | We close at 5:30 pm.
++ | How much is shipping? | free | Shipping is free for orders above $50.
++ | How much is shipping? | $4.99 | Standard shipping costs 4.99 USD.
++ | What is the capital of Australia? | Canberra | The capital of Australia is Canberra.
+- | What is the capital of Australia? | Canberra | The capital is Sydney.
+- | What is the capital of Australia? | Sydney | The capital is Canberra, not Sydney.
++ | What is the capital of Australia? | Canberra | Many think it's Sydney, but it's Canberra.
++ | How many employees are there? | 12 | There are twelve employees.
+- | How many employees are there? | 12 | There are 120 employees.
++ | Where is the office? | New York | Our office is in NYC.
++ | Where is the office? | Berlin | Unser Büro ist in Berlin.
++ | What's the email of support? | support@acme.com | You can write to support@acme.com.
+- | What's the email of support? | support@acme.com | You can write to help@acme.com.
++ | Which payment methods do you accept? | PayPal | We accept Visa, Mastercard and PayPal.
+- | Which payment methods do you accept? | PayPal | We accept Visa and Mastercard, but not PayPal.
++ | Who wrote Hamlet? | Shakespeare | Hamlet was written by William Shakespeare.
++ | What's the balance? | -250 | The balance is ($250.00).
++ | What was the growth rate? | 5% | Revenue grew by five percent.
++ | What's the deadline? | March 3, 2025 | The deadline is 2025-03-03.
+- | What's the deadline? | March 3, 2025 | The deadline is 2025-03-04.
++ | What's the deadline? | March 3 | It's due by Monday, 3 March.
++ | What's the status of my order? | shipped | Your order has been shipped and will arrive tomorrow.
+- | What's the status of my order? | shipped | Your order has not been shipped yet.
+- | What's the status of my order? | delivered | I'm sorry, I can't find that order. Could you tell me the number?
++ | What is the deductible? | $500 | Your policy carries a deductible of 500 dollars.
++ | What does the plan cover? | dental | The plan covers medical, dental and vision care.
+- | What does the plan cover? | dental | Dental is excluded from the plan.
++ | What's my account number? | 4471-2290 | Your account number is 44712290.
++ | Is breakfast included? | included | Breakfast is included in your rate.
+- | Is breakfast included? | included | Breakfast is not included in your rate.
++ | How often is it inspected? | annually | The boiler is inspected once a year.
++ | How often is it inspected? | every three months | It is inspected quarterly.
++ | What is the price of the blue model? | $95 | The red model is $80 and the blue one $95.
++ | What is the price of the blue model? | $95 | - red: $80\n- blue: $95\n- green: $99
+- | What is the price of the blue model? | $80 | - red: $80\n- blue: $95\n- green: $99
++ | Who manages the Oak Street property? | Janet Hill | Oak Street is managed by J. Hill.
++ | What's the phone number? | (555) 123-4567 | Call us at 555.123.4567.
+- | Is the shop open on Sunday? | open | We are closed on Sundays.
++ | Is the shop open on Sunday? | closed | We are closed on Sundays.
++ | What should I do first? | restart the router | First, restart your router. Then wait two minutes.
++ | Which month had the highest sales? | July | Sales peaked in July at $88,000.
+- | Which month had the highest sales? | June | Sales peaked in July; June was second.
++ | What is 15% of 200? | 30 | 15% of 200 is 30.
++ | What's the wifi password? | sunshine42 | The wifi password is: sunshine42
++ | Who is on the board? | Ann Lee | The board: Tom Hart, Ann Lee and Raj Patel.
++ | Which colours are there? | black | It comes in white, grey and black.
++ | Which cities do you serve? | Lyon | We serve Paris, Lyon & Nice.
++ | What's the total? | $2,150 | Subtotal: $2,000\nTax: $150\nTotal: $2,150
+- | What's the total? | $2,000 | Subtotal: $2,000\nTax: $150\nTotal: $2,150
++ | Who do I call? | Dr. Smith | Please call Dr. Smith.
++ | When is the next meeting? | Tuesday | The next meeting is on Tuesday at 10.
+- | When is the next meeting? | Tuesday | The meeting was moved from Tuesday to Thursday.
++ | When is the next meeting? | Thursday | The meeting was moved from Tuesday to Thursday.
++ | What is the late fee? | $50 | There's a $50 late fee after the 5th.
+- | What is the late fee? | $50 | I don't have information about late fees.
++ | How many bedrooms? | 3 | It's a three-bedroom house.
++ | What tax form do I need? | Schedule E | Rental income is reported on Schedule E (Form 1040).
++ | What's the interest rate? | 6.5% | The loan carries 6.5 percent interest.
++ | What's the square footage? | 1,850 | The house has 1850 sq ft.
+"""
+
+
+@pytest.mark.parametrize("row", EVERYDAY.strip().splitlines())
+def test_everyday_replies(row: str) -> None:
+    expected, question, keyword, reply = row.split(" | ")
+    assert says(keyword, reply.replace("\\n", "\n"), question) is (expected == "+")

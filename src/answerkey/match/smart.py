@@ -113,10 +113,8 @@ _REASONS = [
         ("beside_name", 0.0, 0.0, "part of another name"),
         ("specific_elsewhere", -1.0, 0.0, "of another entity"),
         ("clause_lacks", 0.0, 0.0, "of another entity"),
-        ("bound", 0.1, 1.0, "another one is nearer to the question's words"),
         ("contrast_before", 0.0, 0.0, "contrasted"),
         ("contrast_behind", 0.0, 0.0, "contrasted"),
-        ("in_question", 0.0, 0.99, "repeated from the question"),
     )
 ]
 # One reply's values and names, read once for all keywords.
@@ -253,7 +251,16 @@ def is_whole(candidate: Candidate) -> bool:
 def objection(candidate: Candidate) -> str:
     """Why the reply may not say what it contains, or nothing."""
     values = candidate[0]
-    return next((reason for index, low, high, reason in _REASONS if not low <= values[index] <= high), "")
+    for index, low, high, reason in _REASONS:
+        if not low <= values[index] <= high:
+            return reason
+    # The lines of a list may all be far from the question's words: none of them is a better answer.
+    if values[_INDEX["bound"]] <= 0 and values[_INDEX["nearness"]] > 0.1:
+        return "another one is nearer to the question's words"
+    # "Breakfast is included" answers whether it is included.
+    if values[_INDEX["in_question"]] >= 1 and not values[_INDEX["yes_or_no"]]:
+        return "repeated from the question"
+    return ""
 
 
 class _Presence(NamedTuple):
