@@ -11,8 +11,8 @@ from answerkey.match.phrasing import WORDS, Phrasing
 from answerkey.match.reading import Reply
 from answerkey.text.normalise import FUNCTION_WORDS, folded_chunk, stem
 
-# Rivals further away than these, and further places of a word of the question, are not looked at.
-_MOST_RIVALS, _MOST_PLACES = 12, 4
+# Rivals further away than these, and further positions of a word of the question, are not looked at.
+_MOST_RIVALS, _MOST_POSITIONS = 12, 4
 # Distance in words that a break of a sentence adds, its end, and "and".
 _BREAK, _SENTENCE_END, _LINK = 4, 12, 2
 _AND = frozenset(("and", "&", "+"))
@@ -36,7 +36,7 @@ def polarity(words: list[str]) -> float:
 
 
 class Slots:
-    """The values and names of one reply by their places, and the places of the question's words."""
+    """The values and names of one reply by their positions, and the positions of the question's words."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply, self._question = reply, reply.question_words
@@ -62,12 +62,12 @@ class Slots:
         self._denials = [at for at, word in enumerate(words) if word in WORDS["denies"]]
         self._contrasts = [at for at, word in enumerate(words) if word in WORDS["contrasts"]]
         specific = frozenset(map(stem, self._question.specific))
-        # The first places of each telling word of the question, and what each of them weighs.
+        # The first positions of each telling word of the question, and what each of them weighs.
         self._asked: list[tuple[int, float, bool]] = []
         for one in sorted(self._question.telling | specific):
-            places = reply.positions(f" {one} ", stemmed=True)[:_MOST_PLACES]
+            positions = reply.positions(f" {one} ", stemmed=True)[:_MOST_POSITIONS]
             weight = _SPECIFIC if one in specific else 1.0
-            self._asked += [(place, weight / len(places), one in specific) for place in places]
+            self._asked += [(place, weight / len(positions), one in specific) for place in positions]
         # The distance of two words is that of these: breaks and ends of sentences between them count.
         breaks, ends = frozenset(reply.breaks), self._starts
         steps = [
@@ -87,22 +87,24 @@ class Slots:
 
     def features(self, phrasing: Phrasing, position: int | None, size: int) -> tuple[float, ...]:
         """From `question_kind` to `rival_touches`, of a hit of `size` words, or of what is nowhere."""
-        wanted, question = phrasing.phrase.split(), self._question
-        tone = polarity(wanted)
+        keyword_words, question = phrasing.phrase.split(), self._question
+        tone = polarity(keyword_words)
         kind = VALUE if phrasing.has_value else NAME if phrasing.text[:1].isupper() else WORD
-        known = round(sum(stem(word) in question.stems for word in wanted) / max(1, len(wanted)), 2)
-        asked = (question.kind, kind, float(min(6, len(wanted))), known)
+        known = round(
+            sum(stem(word) in question.stems for word in keyword_words) / max(1, len(keyword_words)), 2
+        )
+        asked = (question.kind, kind, float(min(6, len(keyword_words))), known)
         tones = (tone * self._tone, tone, question.yes_or_no)
         if position is None:
             return (*asked, *tones, _NOWHERE, *[0.0] * 21)
         end = min(len(self._reply.words), position + max(1, size))
-        places = self._values if kind == VALUE else self._names if kind == NAME else []
+        positions = self._values if kind == VALUE else self._names if kind == NAME else []
         listed = self._listed(position, end)
         return (
             *asked,
             *tones,
-            *self._around(position, end, listed[0], frozenset(wanted)),
-            *self._beside(position, end, places, listed, frozenset(wanted)),
+            *self._around(position, end, listed[0], frozenset(keyword_words)),
+            *self._beside(position, end, positions, listed, frozenset(keyword_words)),
         )
 
     def _listed(self, position: int, end: int) -> tuple[int, int]:
@@ -116,7 +118,9 @@ class Slots:
             end += 1
         return position, end
 
-    def _around(self, position: int, end: int, listed_from: int, wanted: frozenset[str]) -> tuple[float, ...]:
+    def _around(
+        self, position: int, end: int, listed_from: int, keyword_words: frozenset[str]
+    ) -> tuple[float, ...]:
         """From `place` to `denial_distance`."""
         reply = self._reply
         sentence = reply.sentence_of(position)
@@ -126,7 +130,7 @@ class Slots:
         telling = self._question.telling
         repeated = [len(telling.intersection(reply.stems[begin:until])) for begin, until in pairwise(edges)]
         lacking = (max(repeated) - repeated[bisect_right(parts, listed_from)]) / max(1, len(telling))
-        specific = self._question.specific - wanted
+        specific = self._question.specific - keyword_words
         elsewhere = -1.0
         if specific:
             missing = (specific & self._all_words).difference(reply.words[first:stop])
@@ -149,13 +153,18 @@ class Slots:
         )
 
     def _beside(
-        self, position: int, end: int, places: list[int], listed: tuple[int, int], wanted: frozenset[str]
+        self,
+        position: int,
+        end: int,
+        positions: list[int],
+        listed: tuple[int, int],
+        keyword_words: frozenset[str],
     ) -> tuple[float, ...]:
         """From `rivals` to `rival_touches`."""
         words = self._reply.words
-        low, high = bisect_left(places, listed[0]), bisect_left(places, listed[1])
-        before = [at for at in places[max(0, low - _MOST_RIVALS) : low] if words[at] not in wanted]
-        behind = [at for at in places[high : high + _MOST_RIVALS] if words[at] not in wanted]
+        low, high = bisect_left(positions, listed[0]), bisect_left(positions, listed[1])
+        before = [at for at in positions[max(0, low - _MOST_RIVALS) : low] if words[at] not in keyword_words]
+        behind = [at for at in positions[high : high + _MOST_RIVALS] if words[at] not in keyword_words]
         rivals = [*before, *behind]
         touching = self._touching(position, end)
         touched = max([self._touching(at, at + 1) for at in rivals], default=0.0)
@@ -166,7 +175,7 @@ class Slots:
             float(not behind),
             *self._bound(position, end, rivals),
             *self._near(position, rivals),
-            self._beside_name(position, end) if places is self._names else 0.0,
+            self._beside_name(position, end) if positions is self._names else 0.0,
             touching,
             touched - touching,
         )
