@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from answerkey.comparison.slices import find_slices
+from answerkey.comparison.columns import find_slices
 from answerkey.model.question import ExpectedTool, Question
 
 QUESTIONS = 150

@@ -512,7 +512,7 @@ def causes(run: Run) -> Causes:
     """
     import numpy as np  # only comparisons and slices need it
 
-    from answerkey.comparison.slices import find_slices
+    from answerkey.comparison.columns import find_slices
 
     grouping = Grouping()
     questions: list[Question] = []
