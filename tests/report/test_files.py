@@ -14,7 +14,7 @@ from answerkey.cli.main import cli
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
 from answerkey.plugins import reports
-from answerkey.report.files import atomic_file, check_output, write_report, write_reports
+from answerkey.report.files import append_row, atomic_file, check_output, write_report, write_reports
 
 
 def test_json_is_the_run_document(golden_run: Run, tmp_path: Path) -> None:
@@ -221,3 +221,22 @@ def test_an_ending_that_another_package_brings(
         UsageError, match=r"the report '\.broken' of the package answerkey-words cannot be loaded"
     ):
         check_output(tmp_path / "x.broken")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("g.jsonl", '{"id":"a"}', '{"id":"a"}\n{"id": "b", "question": "Is it?"}\n'),
+        ("g.yaml", "# set\n- id: a # one\n  question: Was it?\n", None),
+        ("g.json", '[{"id": "a", "question": "Was it?"}]\n', None),
+    ],
+)
+def test_a_row_is_added_to_a_golden_set_in_its_own_style(tmp_path, name, before, after):
+    path = tmp_path / name
+    path.write_text(before)
+    append_row(path, {"id": "b", "question": "Is it?"})
+    written = {
+        "g.yaml": before + "- id: b\n  question: Is it?\n",
+        "g.json": '[{"id": "a", "question": "Was it?"}, {"id": "b", "question": "Is it?"}]\n',
+    }
+    assert path.read_text() == (after or written[name])

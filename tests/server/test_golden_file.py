@@ -197,6 +197,22 @@ def test_a_person_accepts_or_rejects_drafts(with_drafts):
     assert file.read_bytes().startswith("".join(LINES).encode()), "the other lines stay as they were"
 
 
+def test_an_accepted_draft_is_added_to_a_yaml_file_in_its_style(with_drafts, tmp_path):
+    path, _, left, more = with_drafts
+    file = tmp_path / "golden.yaml"
+    file.write_text(YAML, "utf-8")
+    more = {**more, "questions": str(file)}
+    with serving(lambda: open_store(path, create=True), Settings(), allow_run=True, **more) as client:
+        page = client.get("/golden?draft=draft-1").text
+        assert "question: How much is the deposit of unit B?" in page
+        text = page.partition("required>")[2].partition("</textarea>")[0].replace("&#39;", "'")
+        assert post(client, action="save", text=text, draft="draft-1").status == 303
+    assert left() == ["draft-2"]
+    written = file.read_text("utf-8")
+    assert written.startswith(YAML + "\n- id: draft-1\n  question: How much is the deposit of unit B?\n")
+    assert "accepted_by: " in written
+
+
 def test_drafts_change_only_where_saving_is_allowed(with_drafts):
     path, file, left, more = with_drafts
     before = file.read_bytes()

@@ -111,7 +111,8 @@ class EditableRows:
         outside = text[: last.start].rstrip()
         space = text[len(outside) : last.start]
         if outside.endswith((",", "[")):
-            before, indentation = f",{space}", self._indentation(last)
+            is_first = outside.endswith("[") and not space
+            before, indentation = ", " if is_first else f",{space}", self._indentation(last)
         else:
             written = text[self._line_start(last) : last.start]
             dash = written if _DASH.fullmatch(written) else "- ".rjust(last.start - self._line_start(last))
