@@ -308,7 +308,7 @@ targets: Registry["TargetFactory"] = Registry(
         "anthropic": "answerkey.targets.model_target:make_model_target",
         "gemini": "answerkey.targets.model_target:make_model_target",
         "ollama": "answerkey.targets.model_target:make_model_target",
-        "replay": "answerkey.targets.replay_target:make_replay_target",
+        "replay": "answerkey.targets.resolve:make_replay_target",
         "demo": "answerkey.targets.resolve:make_demo_target",
     },
 )

@@ -6,7 +6,7 @@ import pytest
 
 from answerkey.errors import InputError
 from answerkey.protocols import Ask
-from answerkey.targets.replay_target import ReplaySettings, ReplayTarget
+from answerkey.targets.resolve import ReplaySettings, ReplayTarget
 
 from .asking import ask_all
 

@@ -11,8 +11,7 @@ from answerkey.targets.http_target import HttpTarget
 from answerkey.targets.isolated_target import IsolatedTarget
 from answerkey.targets.model_target import ModelTarget
 from answerkey.targets.python_target import PythonTarget
-from answerkey.targets.replay_target import ReplayTarget
-from answerkey.targets.resolve import DemoTarget, resolve_target
+from answerkey.targets.resolve import DemoTarget, ReplayTarget, resolve_target
 
 from .asking import ask
 
