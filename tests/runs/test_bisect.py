@@ -340,3 +340,18 @@ def test_a_chatbot_that_drifts_during_the_search_is_not_blamed_on_a_commit() -> 
         bots.drifts_after = len(QUESTIONS) + seed
         named += searched(bots)[0] is not None
     assert named <= 2
+
+
+def test_a_budget_covers_the_whole_bisection(command, history) -> None:
+    paid = BOT.replace('"tools_used"', '"cost": 0.01, "tools_used"')
+    replaced = {version: paid.format(version=version, broken=7, flaky=0) for version in range(COMMITS)}
+    commits = history(replaced=replaced)
+    stopped = command("bisect", commits[6], commits[8], "--budget", "0.75")
+    assert stopped.code == 130
+    assert "give a larger --budget; run the same command again to continue" in stopped.err
+    count = len(asked())
+    # The first ten of a run are in flight before their price is known.
+    assert 60 <= count <= 85
+    found = command("bisect", commits[6], commits[8], "--budget", "10", "--json").document
+    assert found["commit"]["hash"] == commits[7]
+    assert len(asked()) == found["replies"]

@@ -222,7 +222,7 @@ class CommitAsker:
         info = self._runs.get((questions.hash, version))
         unchanged = info is not None and info.scoring_hash == self._context.grader.hash
         if info is not None and unchanged and info.status == "complete" and info.repeat >= repeat:
-            return load_stored_run(self._store, info.id)
+            return self._counted(load_stored_run(self._store, info.id))
         self._note(f"asking {commit.short} {commit.subject}")
         async with AsyncExitStack() as until_asked:
             context, target = await self._chatbot(commit, until_asked)
@@ -234,10 +234,13 @@ class CommitAsker:
                 repeat,
             )
         self._runs[questions.hash, version] = run.info
+        if run.info.stopped:
+            raise InterruptedRunError(f"{run.info.stopped}; give a larger --budget")
+        return self._counted(run)
+
+    def _counted(self, run: Run) -> Run:
+        """The run, with its cost noted for the budget."""
         self._costs[run.id] = math.fsum(trial.cost or 0.0 for trial in run.results)
-        spent, budget = math.fsum(self._costs.values()), self._context.options.budget
-        if run.info.stopped or (budget is not None and spent > budget):
-            raise InterruptedRunError(f"the budget of {budget:g} is used up; give a larger --budget")
         return run
 
     def _new(
@@ -256,6 +259,11 @@ class CommitAsker:
     ) -> Run:
         """Ask the rounds that a run lacks."""
         is_new = info.repeat == 0
+        budget = context.options.budget
+        if budget is not None:
+            others = math.fsum(cost for run_id, cost in self._costs.items() if run_id != info.id)
+            options = msgspec.structs.replace(context.options, budget=max(0.0, budget - others))
+            context = msgspec.structs.replace(context, options=options)
         with claim_run(self._store.database, info.id) as lease:
             if not is_new:
                 replay_journal(self._store, info)
@@ -279,13 +287,8 @@ class CommitAsker:
         checkout = self._checkouts.path(commit)
         place = checkout / self._place
         settings = self._context.settings
-        options = self._context.options
-        if options.budget is not None:
-            left = options.budget - math.fsum(self._costs.values())
-            options = msgspec.structs.replace(options, budget=max(0.0, left))
         context = msgspec.structs.replace(
             self._context,
-            options=options,
             progress=NO_PROGRESS,
             settings=msgspec.structs.replace(
                 settings,
