@@ -164,13 +164,14 @@ def test_a_schedule_that_cannot_be_is_refused(given, words):
         ServerSettings(**given)
 
 
-@pytest.mark.parametrize("questions", [None, "golden.jsonl", "golden.yaml"])
-def test_questions_are_edited_only_where_there_is_a_file(tmp_path, questions):
+@pytest.mark.parametrize("questions", [None, "golden.jsonl", "golden.yaml", "golden.csv"])
+def test_questions_are_edited_only_where_there_is_a_file_of_text(tmp_path, questions):
     (tmp_path / "golden.jsonl").write_text('{"id": "q0", "question": "Who?"}\n')
     (tmp_path / "golden.yaml").write_text("- {id: q0, question: Who?}\n")
+    (tmp_path / "golden.csv").write_text("id,question\nq0,Who?\n")
     path = str(tmp_path / "s.db")
     settings = Settings(questions=questions, path=str(tmp_path / "answerkey.toml"))
     with serving(lambda: open_store(path), settings) as client:
         client.post("/api/replies", {"question": "Who?", "answer": "Ann.", "response_id": "r1"})
         linked = "/golden?" in client.get("/replies/r1").text
-    assert linked == (questions == "golden.jsonl")
+    assert linked == (questions in ("golden.jsonl", "golden.yaml"))
