@@ -7,7 +7,6 @@ Only the beginning and the end of a long reply are read. `tools/fit` fits the we
 import gzip
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from math import exp, sqrt
 
 import msgspec
@@ -60,6 +59,8 @@ class Model:
 @cache
 def shipped_model(package: str = "answerkey.detect") -> Model:
     """The weights in a package."""
+    from importlib.resources import files  # slow to load, and plain replies do without
+
     packed = (files(package) / "weights.json.gz").read_bytes()
     return Model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
 
