@@ -135,7 +135,7 @@ def add_to_column(sums: dict[str, ColumnSum], column: str, total: int, size: int
 
 _Value = TypeVar("_Value", QuestionSlices, TrialValues)
 # Different slices, and different values, that the questions of a block share; further ones are written with each question.
-_MOST_SHARED = 2000
+_MOST_SHARED = 128
 # A question with a single plain reply in a block, as most are in a log of varied questions: its id, its `first`, the checksum of
 # its text, the trial's number and index, the numbers of its slices and values, errors, and latency in fixed point.
 SingleTrial = tuple[str, int, int, int, int | None, int, int, int, int | None]
