@@ -1,4 +1,4 @@
-"""How outcomes after a fault compare with labels, each author decided about with an abstention model that was not fitted to them.
+"""How outcomes after a fault compare with labels, each author decided about by an abstention model that was not fitted to them.
 
 `python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of
 `scorers/fault_outcome.py` have thresholds, which were chosen with authors a and b in view, and no fitted weights. The labelled
@@ -14,11 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "fit"))
 
-from fit_abstention import Table, read_fault_replies, read_plain_answers
-from fit_errors import fit
+from fit_abstention import fold_of_author, stored_folds
 from labelled_sets import author_of, labelled_files, read_rows
 
-from answerkey.detect.model import Model
 from answerkey.model.fault import Fault, FaultRecord
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, ToolCall
@@ -60,10 +58,10 @@ def main() -> None:
     if sys.argv[1:]:
         print_figures("not fitted", decided(Path(sys.argv[1]), FaultOutcome()))
         return
-    table = Table([*read_fault_replies(), *read_plain_answers()])
+    models = stored_folds()
     for path in labelled_files("fault_replies/*"):
         author = author_of(path)
-        outcomes = FaultOutcome(abstention=Model(fit(table, author)))
+        outcomes = FaultOutcome(abstention=models[fold_of_author(author)])
         print_figures(f"{author} left out", decided(path, outcomes))
 
 

@@ -1,34 +1,65 @@
-"""Fits the decision whether a reply declines: `python tools/fit/fit_abstention.py`. It takes a few seconds.
+"""Fits the decision whether a reply declines: `python tools/fit/fit_abstention.py [--figures-only]`; needs scikit-learn.
 
-1. For each author of labelled/fault_replies: fit to the other authors, and decide about this author's replies.
-2. Fit to all and write src/answerkey/detect/abstention/weights.json.gz.
-3. For each fifth of the plain answers' questions: fit without them, and decide about their answers.
+The authors, and the questions of the plain answers, are in five folds. For each fold: fit to the others, and decide about its
+replies. Then fit to all. --figures-only writes nothing. It takes two minutes of CPU time with OPENBLAS_NUM_THREADS=1.
 
-Plain answers from the other labelled sets are added to every fit with a smaller weight.
+The trees must not trust what the linear model learned by heart. So in a fit, the log-odds of each reply are those of a linear
+model without the reply's fold.
+
+The model of all rows is stored in src/answerkey/detect/abstention, the models without each fold in abstention_held_out.json.gz,
+so that tests can measure without scikit-learn.
 """
 
+import argparse
 import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from fit_errors import RUN_SCALE, SHAPE_SCALE, fit, to_matrix
-from labelled_sets import LABELLED, author_of, labelled_files, read_rows
+from fit_trees import export_trees
+from labelled_sets import author_of, labelled_files, read_rows
 
-from answerkey.detect.abstention.model import Model, declines, features_of, words_of
-from answerkey.detect.model import runs_of
+from answerkey.detect.abstention.model import (
+    Model,
+    Weighed,
+    declines,
+    numbers_of,
+    read_reply,
+    weighed,
+)
+from answerkey.detect.model import Weights, runs_of
+from answerkey.text.trees import Trees
 
-__all__ = ["DECLINING", "Figures", "Row", "Table", "figures", "read_fault_replies", "read_plain_answers"]
+__all__ = [
+    "Figures",
+    "Row",
+    "accused_share",
+    "figures",
+    "fold_of",
+    "fold_of_author",
+    "read_evaluated",
+    "read_plain_answers",
+]
+__all__ += ["read_replies", "stored_folds"]
 
-WEIGHTS = Path(__file__).resolve().parents[2] / "src/answerkey/detect/abstention/weights.json.gz"
+PACKAGE = Path(__file__).resolve().parents[2] / "src/answerkey/detect/abstention"
+HELD_OUT = Path(__file__).with_name("abstention_held_out.json.gz")
 # A refusal says that it is not possible and states no answer. A question back ("asks") says neither.
-DECLINING = frozenset({"honest", "abstains", "refuses"})
-# What a plain answer counts in the fit beside a reply after a fault.
-PLAIN, PLAIN_COUNT, PLAIN_FOLDS = "plain", 0.17, 5
+DECLINING = frozenset({"honest", "abstains", "refuses", "declines"})
+# What a plain answer counts in a fit beside a reply after a fault.
+PLAIN, PLAIN_COUNT = "plain", 0.5
+# What a row counts in the linear model: its penalty is that of the error detector's fit, and more of it suits new authors.
+LINEAR_COUNT = 0.25
+FOLDS = 5
+TREES = {
+    "max_iter": 150, "max_leaf_nodes": 14, "learning_rate": 0.08, "max_features": 0.4,
+    "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64,
+}  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -57,21 +88,34 @@ class Figures(NamedTuple):
         return 2 * self.precision * self.recall / (self.precision + self.recall)
 
 
-def read_fault_replies() -> list[Row]:
-    """The replies that are evaluated: those after a tool failed or worked."""
+class Fitted(msgspec.Struct, frozen=True):
+    """What a fit gives."""
+
+    weights: Weights
+    trees: Trees
+
+    def model(self) -> Model:
+        """The model that decides by it."""
+        return Model(self.weights, self.trees)
+
+
+def read_replies(files: str) -> list[Row]:
+    """The labelled replies of some files."""
     return [
         Row(author_of(path), row["question"], row["reply"], row["label"])
-        for path in labelled_files("fault_replies/*")
+        for path in labelled_files(files)
         for row in read_rows(path)
     ]
 
 
+def read_evaluated() -> list[Row]:
+    """The replies after a tool failed or worked, and those that decline or look alike."""
+    return [*read_replies("fault_replies/*"), *read_replies("declines/*")]
+
+
 def read_fitted_only() -> list[Row]:
-    """Plain sentences by the author of the model: every fit has them, no figure counts them."""
-    return [
-        Row("fitted", row["question"], row["reply"], row["label"])
-        for row in read_rows(LABELLED / "fit_only/declines_plain.jsonl")
-    ]
+    """Short sentences by the author of the model: fits have them, no figure counts them."""
+    return [row._replace(author="fitted") for row in read_replies("fit_only/declines_*")]
 
 
 def read_plain_answers() -> list[Row]:
@@ -89,24 +133,58 @@ def read_plain_answers() -> list[Row]:
     ]
 
 
+def fold_of(row: Row) -> int:
+    """The fold of a row: all of an author, or of a question of the plain answers."""
+    return zlib.crc32(row.question.encode()) % FOLDS if row.author == PLAIN else fold_of_author(row.author)
+
+
+def fold_of_author(author: str) -> int:
+    """The fold of all rows of an author."""
+    return ord(author[0]) % FOLDS
+
+
 class Table:
-    """Rows with their features: what every fit draws from."""
+    """Rows with what both models read of them, and the linear models without one or two folds: what every fit draws from."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        rows = [*read_fitted_only(), *rows]
-        self.authors = np.array([row.author for row in rows])
+        self.authors = np.array([str(fold_of(row)) for row in rows])
         self.failed = np.array([row.declines for row in rows])
-        self.counts = np.where(self.authors == PLAIN, PLAIN_COUNT, 1.0)
-        self.x, self.names = to_matrix(map(_weighed, rows))
+        self._tree_counts = np.where([row.author == PLAIN for row in rows], PLAIN_COUNT, 1.0)
+        self.counts = LINEAR_COUNT * self._tree_counts
+        self.readings = [read_reply(row.question, row.reply) for row in rows]
+        self.x, self.names = to_matrix(_features(weighed(reading)[0]) for reading in self.readings)
+        self._known: dict[frozenset[str], tuple[Weights, list[list[float]]]] = {}
+
+    def fit(self, without: str = "") -> Fitted:
+        """The model of all rows but those of a fold."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        train = np.flatnonzero(self.authors != without)
+        numbers = [self._numbers(row, without) for row in train]
+        model = HistGradientBoostingClassifier(**TREES, early_stopping=False, random_state=0)
+        model.fit(np.array(numbers), self.failed[train], sample_weight=self._tree_counts[train])
+        return Fitted(self._linear(without)[0], Trees(*export_trees(model)))
+
+    def _numbers(self, row: int, without: str) -> list[float]:
+        log_odds = self._linear(without, self.authors[row])[1][row]
+        return list(map(float, numbers_of(self.readings[row], log_odds[0], log_odds[1:]).values()))
+
+    def _linear(self, *without: str) -> tuple[Weights, list[list[float]]]:
+        """The linear model without some folds, and its log-odds of each row and its sentences."""
+        left_out = frozenset(without) - {""}
+        if left_out not in self._known:
+            weights = fit(self, left_out)
+            model = Model(weights, Trees(0.0, []))
+            self._known[left_out] = weights, [model.log_odds(reading) for reading in self.readings]
+        return self._known[left_out]
 
 
-def _weighed(row: Row) -> dict[tuple[str, str], float]:
-    words = words_of(row.reply)
-    runs = Counter(run for word in words for run in runs_of(word))
-    scale = RUN_SCALE * max(1, len(words)) ** -0.5
-    weighed = {("runs", run): times * scale for run, times in runs.items()}
-    features = features_of(row.question, row.reply)
-    return weighed | {("shapes", name): SHAPE_SCALE * value for name, value in features.items()}
+def _features(text: Weighed) -> dict[tuple[str, str], float]:
+    runs = Counter(run for word in text.words for run in runs_of(word))
+    scale = RUN_SCALE * max(1, len(text.words)) ** -0.5
+    return {("runs", run): times * scale for run, times in runs.items()} | {
+        ("shapes", name): SHAPE_SCALE * value for name, value in text.features.items()
+    }
 
 
 def figures(rows: Iterable[Row], model: Model) -> Figures:
@@ -119,34 +197,46 @@ def figures(rows: Iterable[Row], model: Model) -> Figures:
     )
 
 
-def accused_share(table: Table, plain: Sequence[Row]) -> float:
-    """The share of plain answers that decline, each by a model without its question."""
-    folds = np.array([zlib.crc32(row.question.encode()) % PLAIN_FOLDS for row in plain])
-    # The plain answers are the table's last rows.
-    table.authors[-len(plain) :] = [f"{PLAIN} {fold}" for fold in folds]
-    accused = 0
-    for fold in range(PLAIN_FOLDS):
-        model = Model(fit(table, [f"{PLAIN} {fold}"]))
-        left_out = [row for row, its in zip(plain, folds, strict=True) if its == fold]
-        accused += sum(declines(row.question, row.reply, model) for row in left_out)
+def accused_share(plain: Sequence[Row], models: Sequence[Model]) -> float:
+    """The share of plain answers that decline, each by the model without its fold."""
+    accused = sum(declines(row.question, row.reply, models[fold_of(row)]) for row in plain)
     return accused / len(plain)
 
 
+def stored_folds() -> list[Model]:
+    """The models without each fold."""
+    packed = gzip.decompress(HELD_OUT.read_bytes())
+    return [fitted.model() for fitted in msgspec.json.decode(packed, type=list[Fitted])]
+
+
+def _write(path: Path, model: Any) -> None:
+    """Without the time, so that equal fits give equal files."""
+    path.write_bytes(gzip.compress(msgspec.json.encode(model), mtime=0))
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
 def main() -> None:
-    rows, plain = read_fault_replies(), read_plain_answers()
-    table = Table([*rows, *plain])
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--figures-only", action="store_true", help="write nothing")
+    write = not arguments.parse_args().figures_only
+    rows, plain = read_evaluated(), read_plain_answers()
+    table = Table([*rows, *read_fitted_only(), *plain])
+    folds = [table.fit(str(fold)) for fold in range(FOLDS)]
+    models = [fitted.model() for fitted in folds]
     for author in sorted({row.author for row in rows}):
-        model = Model(fit(table, author))
         left_out = [row for row in rows if row.author == author]
+        model = models[fold_of(left_out[0])]
         of = figures(left_out, model)
         print(f"{author} left out: F1 {of.f1:.3f}, precision {of.precision:.3f}, recall {of.recall:.3f}")
         for label in sorted({row.label for row in left_out}):
             chosen = [declines(row.question, row.reply, model) for row in left_out if row.label == label]
             print(f"  {label}: {sum(chosen)} of {len(chosen)} decline")
-    weights = fit(table)
-    WEIGHTS.write_bytes(gzip.compress(msgspec.json.encode(weights), mtime=0))
-    print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes")
-    print(f"plain answers, each question left out: {accused_share(table, plain):.1%} of {len(plain)} decline")
+    print(f"plain answers left out: {accused_share(plain, models):.1%} of {len(plain)} decline", flush=True)
+    if write:
+        shipped = table.fit()
+        _write(PACKAGE / "weights.json.gz", shipped.weights)
+        _write(PACKAGE / "trees.json.gz", shipped.trees)
+        _write(HELD_OUT, folds)
 
 
 if __name__ == "__main__":

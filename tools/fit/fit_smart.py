@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from fit_context import export_context, fit_context, number_observations
+from fit_trees import export_trees
 from labelled_sets import LABELLED, author_of, labelled_files
 from labelled_sets import read_rows as read_lines
 
@@ -31,8 +32,8 @@ from answerkey.match.smart import (
     DIRECTIONS,
     LEAST_SAID,
     UNOPPOSED,
+    KeywordTrees,
     SmartKeyword,
-    Trees,
     is_whole,
     limit_other_name,
     objection,
@@ -88,7 +89,7 @@ class Model(msgspec.Struct, frozen=True):
     """What a fit gives: the words around a keyword, and the trees that read what they say among their features."""
 
     context: ContextModel
-    trees: Trees
+    trees: KeywordTrees
 
 
 def business_rows(files: str = "keywords/*") -> list[Row]:
@@ -145,7 +146,8 @@ def fit(rows: list[Row]) -> Model:
             **TREES, monotonic_cst=list(DIRECTIONS.values()), early_stopping=False, random_state=0
         )
         model.fit(np.array(chosen), said, sample_weight=weights)
-    return Model(context, _exported(model))
+    base, trees = export_trees(model)
+    return Model(context, KeywordTrees(base, trees))
 
 
 def _fit_surroundings(rows: list[Row]) -> tuple[ContextModel, list[np.ndarray]]:
@@ -179,22 +181,6 @@ def _folds(rows: list[Row]) -> list[int]:
         else zlib.crc32(row.question.encode()) % FOLDS
         for row in rows
     ]
-
-
-def _exported(model: Any) -> Trees:
-    trees = []
-    for (predictor,) in model._predictors:
-        nodes: list[tuple[int, float, int, int, float]] = []
-        for node in predictor.nodes:
-            if node["is_leaf"]:
-                nodes.append((-1, 0.0, 0, 0, round(float(node["value"]), 4)))
-            else:
-                threshold = round(float(node["num_threshold"]), 4)
-                nodes.append(
-                    (int(node["feature_idx"]), threshold, int(node["left"]), int(node["right"]), 0.0)
-                )
-        trees.append(nodes)
-    return Trees(round(float(model._baseline_prediction[0, 0]), 4), trees)
 
 
 def verdict_score(model: Model, row: Row) -> float:

@@ -34,6 +34,7 @@ from answerkey.model.question import Expectation, expected_options, expected_tex
 from answerkey.text.dates import Date, find_dates, find_short_dates, is_same_date
 from answerkey.text.normalise import Threshold, folded_words, stem
 from answerkey.text.numbers import find_quantities
+from answerkey.text.trees import Trees
 
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
 DIRECTIONS: dict[str, int] = tomllib.loads(FOLDER.joinpath("features.toml").read_text("utf-8"))
@@ -42,30 +43,17 @@ _INDEX = {name: index for index, name in enumerate(DIRECTIONS)}
 _SAID, _OTHER_NAME = _INDEX["said"], _INDEX["other_name"]
 
 
-class Trees(msgspec.Struct, frozen=True):
-    """A fitted model."""
+class KeywordTrees(Trees, frozen=True):
+    """A fitted model, with its thresholds."""
 
-    # Log-odds before any tree.
-    base: float
-    trees: list[list[tuple[int, float, int, int, float]]]
     # Log-odds above which a keyword counts as said; what each name promises is in docs/measurements/matching.md.
-    thresholds: dict[Threshold, float] = {}
-
-    def score(self, values: Values) -> float:
-        """The log-odds of a candidate."""
-        total = self.base
-        for tree in self.trees:
-            feature, threshold, left, right, value = tree[0]
-            while feature >= 0:
-                feature, threshold, left, right, value = tree[left if values[feature] <= threshold else right]
-            total += value
-        return total
+    thresholds: dict[Threshold, float] = msgspec.field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
-def shipped_model() -> Trees:
+def shipped_model() -> KeywordTrees:
     """The model of this version."""
-    return msgspec.json.decode(FOLDER.joinpath("smart.json").read_bytes(), type=Trees)
+    return msgspec.json.decode(FOLDER.joinpath("smart.json").read_bytes(), type=KeywordTrees)
 
 
 @lru_cache(maxsize=65536)

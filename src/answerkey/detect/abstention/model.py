@@ -1,28 +1,37 @@
 """Decides whether a reply declines: says that it is not known, not on record or not possible, and states no answer.
 
-A linear model of its words and of a few features: what the question asks for, which kinds of words by which replies decline
-(`cues.toml`) the reply has, and whether it states a figure or a name that the question does not have, before, after or without
-them. `tools/fit/fit_abstention.py` fits the weights.
+A linear model weighs the words and cues (`cues.toml`: kinds of words by which replies decline) of the reply, and of each of its
+sentences alone. Boosted trees decide by its log-odds and by what the sentence that is likeliest to decline, the first one and
+the last one have: cues, words of the question, figures and names that the question does not have.
+`tools/fit/fit_abstention.py` fits both.
 """
 
+import gzip
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from math import log
+from math import exp, log
 from typing import NamedTuple
 
-from answerkey.detect.model import Model, shipped_model
+import msgspec
 
-__all__ = ["Model", "declines", "features_of", "probability", "words_of"]
+from answerkey.detect.model import Model as WordModel
+from answerkey.detect.model import Weights, shipped_model
+from answerkey.text.trees import Trees
 
+__all__ = ["Model", "Weighed", "declines", "numbers_of", "probability", "read_reply", "weighed"]
+
+_PACKAGE = "answerkey.detect.abstention"
 # A reply at least this likely to decline does.
 DECLINES_FROM = 0.5
 # The rest of a longer reply is not read.
 _LONGEST = 4000
-# Kinds of cues that decline by themselves.
+# Kinds of cues that decline by themselves, that deny, and that the trees see of a sentence.
 _DECLINING = frozenset({"unable", "unknown", "failed", "refuses"})
+_DENYING = _DECLINING | {"denies"}
+_SEEN = (*sorted(_DENYING), "records", "told", "speaker", "refers", "guesses", "nothing")
 # Kinds of cues in questions.
 _ASKED = frozenset({"asks_value", "asks_amount", "asks_person"})
 # In these lists of cues a text may be anywhere: the languages are written without spaces, or with prefixes.
@@ -37,9 +46,9 @@ _CONTRAST = re.compile(
 _SENTENCE = re.compile(r"[^\n.!?。！？;]*(?:\.(?=[^\s.])[^\n.!?。！？;]*)*[.!?。！？;\n]*")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Whole replies that decline, too short for the model.
-_BARE = re.compile(r"\W*(?:n/a|not available|not on (?:file|record))\W*", re.IGNORECASE)
-# Between a word that declines and a figure: what makes the figure a statement.
-_STATES = re.compile(r"[,:;=(\u2013\u2014$€£¥₹]")
+_BARE = re.compile(
+    r"\W*(?:n/[ak]|tb[acd]|unknown|not (?:available|known|on (?:file|record)))\W*", re.IGNORECASE
+)
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
 # A word with a capital that does not begin a sentence.
 _NAME = re.compile(r"(?<=[\w,:»\"] )[A-ZÀ-ÞΑ-ΩА-Я][\w.'-]+")
@@ -50,6 +59,14 @@ _YES_OR_NO = re.compile(
     r"\W*(?:yes|no|yep|nope|ja|nein|nee|nej|oui|non|sí|si|sì|não|sim|tak|nie|ano|ne|да|нет|так|ні|evet|hayır|kyllä|ei|igen|nem"
     r"|はい|いいえ|是的|不是|네|아니요|نعم|لا|כן|לא|हाँ|हां|जी|ya|tidak|có|không|ναι|όχι|da|nu)(?!\w)[,.!:;،、，。—–-]",
     re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_][\w'-]*")
+# Words of one topic share their beginning.
+_STEM = 5
+# Words of questions that say nothing about their topic.
+_QUESTION_WORD = re.compile(
+    r"wh(?:at|en|ere|ich|om?|ose)|do(?:es)?|did|ha(?:ve|s|d)|will|[wcs]h?ould|this|that|with|from|yours?|about|many|much|long"
+    r"|the(?:re|ir|y|m|n)|into|were|been|being|than|some|please|tell|give|need|know|list|show"
 )
 
 
@@ -67,29 +84,89 @@ class _Cues(NamedTuple):
     joined: dict[str, re.Pattern[str]]
 
 
+class _Question(NamedTuple):
+    """What a question asks for."""
+
+    # Beginnings of its words: of names, and of all others.
+    topic: frozenset[str]
+    names: frozenset[str]
+    figures: frozenset[str]
+    # Kinds of cues: an amount, a person, or any value.
+    asked: frozenset[str]
+    asks_several: bool
+
+
 class _Sentence(NamedTuple):
     """What one sentence of a reply has."""
 
+    words: list[str]
     cues: frozenset[str]
-    # It has a figure or a name that the question does not have.
-    has_figure: bool
-    has_name: bool
-    # The first such figure comes after the last cue that declines.
-    figure_is_last: bool
+    # The share and number of the question's words, and the share of its names.
+    topic_share: float
+    topic_words: int
+    name_share: float
+    # Words, figures and names that are not in the question.
+    others: int
+    figures: int
+    names: int
     is_question: bool
-    repeats_question: bool
+    length: int
 
     @property
-    def declines(self) -> bool:
-        return not self.cues.isdisjoint(_DECLINING) or self.denies_record
+    def states(self) -> bool:
+        """Advice on where else to look may name figures and people without answering."""
+        return not self.is_question and "refers" not in self.cues
 
     @property
-    def denies_record(self) -> bool:
-        return {"denies", "records"} <= self.cues
+    def denies(self) -> bool:
+        return not self.cues.isdisjoint(_DENYING)
 
     @property
-    def speaker_declines(self) -> bool:
-        return "speaker" in self.cues and not self.cues.isdisjoint({"unable", "unknown", "refuses", "denies"})
+    def denies_fact(self) -> bool:
+        """It says that a source does not have something, or that it declines."""
+        return not self.cues.isdisjoint(_DECLINING) or {"denies", "told"} <= self.cues
+
+
+class Reading(NamedTuple):
+    """A reply to a question, sentence by sentence."""
+
+    question: _Question
+    sentences: list[_Sentence]
+    size: int
+    begins_with_yes_or_no: bool
+
+
+class Weighed(NamedTuple):
+    """What the linear model reads of a text: its words in lower case and its other features."""
+
+    words: list[str]
+    features: dict[str, float]
+
+
+class Model:
+    """The fitted weights and trees."""
+
+    def __init__(self, weights: Weights, trees: Trees) -> None:
+        self.weights, self.trees = weights, trees
+        self._words = WordModel(weights)
+
+    def probability(self, reading: Reading) -> float:
+        """How likely a reply declines."""
+        whole, *sentences = self.log_odds(reading)
+        numbers = numbers_of(reading, whole, sentences)
+        return 1 / (1 + exp(-self.trees.score(list(numbers.values()))))
+
+    def log_odds(self, reading: Reading) -> list[float]:
+        """The log-odds of the linear model: of the whole reply, and of each sentence."""
+        chances = [self._words.weigh(*text) for text in weighed(reading)]
+        return [log(chance / (1 - chance)) for chance in chances]
+
+
+@cache
+def _shipped() -> Model:
+    packed = (files(_PACKAGE) / "trees.json.gz").read_bytes()
+    trees = msgspec.json.decode(gzip.decompress(packed), type=Trees)
+    return Model(shipped_model(_PACKAGE).weights, trees)
 
 
 def declines(question: str, reply: str | None, model: Model | None = None) -> bool:
@@ -107,164 +184,170 @@ def probability(question: str, reply: str, model: Model | None = None) -> float:
     """How likely a reply declines."""
     if _BARE.fullmatch(reply):
         return 1.0
-    features = features_of(question, reply)
-    if not features:
-        return 0.0
-    return (model or shipped_model("answerkey.detect.abstention")).weigh(words_of(reply), features)
+    reading = read_reply(question, reply)
+    return (model or _shipped()).probability(reading) if reading.sentences else 0.0
 
 
-def words_of(reply: str) -> list[str]:
-    """The words that the model weighs."""
-    return _straight(reply[:_LONGEST]).lower().split()
-
-
-def features_of(question: str, reply: str) -> dict[str, float]:
-    """The features of a reply that the model weighs; empty for a reply without words."""
+def read_reply(question: str, reply: str) -> Reading:
+    """A reply to a question, sentence by sentence; a reply without words has none."""
     text = _straight(reply.strip()[:_LONGEST])
-    question_text = _straight(question).lower()
-    sentences = list(_sentences(text, question_text))
-    if not sentences:
-        return {}
-    declining = [number for number, sentence in enumerate(sentences) if sentence.declines]
-    first = declining[0] if declining else len(sentences)
-    last = declining[-1] if declining else -1
-    # Advice on where else to look may name figures and people without answering.
-    stating = [
-        (number, sentence)
-        for number, sentence in enumerate(sentences)
-        if not sentence.is_question and "refers" not in sentence.cues
-    ]
-    before = any(sentence.has_figure for number, sentence in stating if number < first)
-    after = any(sentence.has_figure for number, sentence in stating if number > last) or (
-        bool(declining) and sentences[last].figure_is_last
+    its_question = _read_question(_straight(question))
+    return Reading(
+        its_question, list(_sentences(text, its_question)), len(text), _YES_OR_NO.match(text) is not None
     )
-    named_after = any(sentence.has_name for number, sentence in stating if number > last)
-    several = _AND.search(question_text) is not None
-    cues = frozenset().union(*(sentence.cues for sentence in sentences))
-    plain = [sentence for _, sentence in stating if not sentence.cues & (_DECLINING | {"denies"})]
-    denying = [sentence for sentence in sentences if sentence.cues & (_DECLINING | {"denies"})]
-    asked = (
-        frozenset(_find_cues([word.lower() for word in _WORD.findall(question_text)], question_text)) & _ASKED
+
+
+def weighed(reading: Reading) -> list[Weighed]:
+    """What the linear model reads: of the whole reply, then of each sentence."""
+    kind = "a value asked" if "asks_value" in reading.question.asked else "yes or no asked"
+
+    def read(words: list[str], cues: frozenset[str]) -> Weighed:
+        features = {name: 1.0 for cue in cues for name in (f"cue {cue}", f"cue {cue}, {kind}")}
+        return Weighed(words, {**features, kind: 1.0})
+
+    sentences = reading.sentences
+    whole = read(
+        [word for sentence in sentences for word in sentence.words],
+        frozenset().union(*(sentence.cues for sentence in sentences)),
     )
-    value, amount, person = (f"asks_{kind}" in asked for kind in ("value", "amount", "person"))
-    only_denies = bool(denying) and not declining
-    # What is missing is what was asked for.
-    missing = any(sentence.repeats_question and not sentence.has_figure for sentence in denying)
-    flags = {
-        **{f"cue {kind}": kind in cues for kind in _cues().joined.keys() - _ASKED},
-        "asks for a value": value,
-        "only denies, a value asked": only_denies and value,
-        "only denies, a value asked, nothing stated": only_denies and value and not after and not before,
-        "only denies, yes or no asked": only_denies and not value,
-        "declines, yes or no asked": bool(declining) and not value,
-        "declines, a value asked": bool(declining) and value,
-        "what is asked is missing": missing,
-        "what is asked is missing, a value asked": missing and value,
-        "what is asked is missing, last": bool(denying)
-        and denying[-1] is sentences[-1]
-        and denying[-1].repeats_question
-        and not denying[-1].has_figure,
-        "denies last": bool(denying) and denying[-1] is stating[-1][1] if stating else False,
-        "denies first": bool(denying) and denying[0] is sentences[0],
-        "denies first, a value asked": bool(denying) and denying[0] is sentences[0] and value,
-        "no denial": not denying,
-        "states a figure without denying, an amount asked": amount
-        and any(sentence.has_figure for sentence in plain),
-        "states a figure while denying, an amount asked": amount
-        and any(sentence.has_figure for sentence in denying),
-        "states no figure, an amount asked": amount
-        and not any(sentence.has_figure for sentence in sentences),
-        "states a name without denying, a person asked": person
-        and any(sentence.has_name for sentence in plain),
-        "states no name, a person asked": person and not any(sentence.has_name for sentence in sentences),
-        "says none of an amount": amount
-        and any("nothing" in sentence.cues and not sentence.declines for sentence in sentences)
-        and not any(sentence.denies_record for sentence in sentences),
-        "denies a record, yes or no asked": not value
-        and any(sentence.denies_record for sentence in sentences),
-        "short denial, yes or no asked": only_denies and not value and len(sentences) == 1,
-        "cue unable or unknown": not cues.isdisjoint({"unable", "unknown"}),
-        "cue only failed": cues & _DECLINING == {"failed"},
-        "speaker declines": any(sentence.speaker_declines for sentence in sentences),
-        "record is denied": any(sentence.denies_record for sentence in sentences),
-        "declines": bool(declining),
-        "declines first": first == 0,
-        "declines last": bool(declining) and last == len(sentences) - 1,
-        "declines, several asked": bool(declining) and several,
-        "states figure before": bool(declining) and before,
-        "states figure before, several asked": bool(declining) and before and several,
-        "states figure after": bool(declining) and after,
-        "states figure only": not declining and after,
-        "states name after": bool(declining) and named_after,
-        "states name only": not declining and named_after,
-        "states in the question's words": any(
-            sentence.repeats_question and (sentence.has_figure or sentence.has_name) for sentence in plain
+    return [whole, *(read(sentence.words, sentence.cues) for sentence in sentences)]
+
+
+def numbers_of(reading: Reading, whole: float, log_odds: Sequence[float]) -> dict[str, float]:
+    """What the trees read, by name, from a reply and the log-odds of the linear model: of the whole and of each sentence."""
+    question, sentences = reading.question, reading.sentences
+    place = max(range(len(sentences)), key=log_odds.__getitem__)
+    likeliest = sentences[place]
+    denying = [sentence for sentence in sentences if sentence.denies]
+    denying_facts = [sentence for sentence in sentences if sentence.denies_fact]
+    plain = [sentence for sentence in sentences if not sentence.denies and not sentence.is_question]
+    numbers = {
+        "whole": whole,
+        "likeliest": log_odds[place],
+        "first": log_odds[0],
+        "last": log_odds[-1],
+        "least": min(log_odds),
+        "share that declines": sum(one > 0 for one in log_odds) / len(sentences),
+        "sentences": len(sentences),
+        "length": log(1 + reading.size),
+        "asks for a value": "asks_value" in question.asked,
+        "asks for an amount": "asks_amount" in question.asked,
+        "asks for a person": "asks_person" in question.asked,
+        "asks for several": question.asks_several,
+        "words of the question": len(question.topic),
+        "names of the question": len(question.names),
+        "begins with yes or no": reading.begins_with_yes_or_no,
+        "sentences before": place,
+        "sentences after": len(sentences) - 1 - place,
+        "sentences that deny": len(denying),
+        "sentences that deny a fact": len(denying_facts),
+        "plain sentences": len(plain),
+        "first that denies": sentences.index(denying[0]) if denying else len(sentences),
+        "topic, denied": _most(sentence.topic_share for sentence in denying),
+        "topic, a fact denied": _most(sentence.topic_share for sentence in denying_facts),
+        "topic words, a fact denied": _most(sentence.topic_words for sentence in denying_facts),
+        "topic, a fact denied, no figure": _most(
+            sentence.topic_share for sentence in denying_facts if not sentence.figures
         ),
-        "guesses after declining": bool(declining) and "guesses" in cues and after,
-        "nothing denied": not cues & (_DECLINING | {"denies"}),
-        "asks": sentences[-1].is_question,
-        "asks without declining": sentences[-1].is_question and not declining,
-        "begins with yes or no": _YES_OR_NO.match(text) is not None,
+        "topic, plain": _most(sentence.topic_words for sentence in plain),
+        "topic, plain, a figure": _most(sentence.topic_words for sentence in plain if sentence.figures),
+        "topic, plain, a name": _most(sentence.topic_words for sentence in plain if sentence.names),
+        "topic, likeliest beside the others": likeliest.topic_share
+        - max(0, _most(one.topic_share for number, one in enumerate(sentences) if number != place)),
     }
-    return {
-        **{name: float(flag) for name, flag in flags.items()},
-        "share of declining sentences": len(declining) / len(sentences),
-        "share of plain sentences": len(plain) / len(sentences),
-        "length": log(1 + len(text)) / 5,
-    }
+    for name, part in (("before", sentences[:place]), ("after", sentences[place + 1 :])):
+        stating = [sentence for sentence in part if sentence.states]
+        numbers[f"figures {name}"] = sum(sentence.figures for sentence in stating)
+        numbers[f"names {name}"] = sum(sentence.names for sentence in stating)
+        numbers[f"topic {name}"] = _most(sentence.topic_share for sentence in stating)
+        numbers[f"topic with a figure {name}"] = _most(
+            sentence.topic_share for sentence in stating if sentence.figures
+        )
+        numbers[f"guesses {name}"] = any("guesses" in sentence.cues for sentence in part)
+    for name, sentence in (("likeliest", likeliest), ("first", sentences[0]), ("last", sentences[-1])):
+        # Words and cues say what a sentence is; figures and the question's words, what about.
+        values = sentence._asdict().items()
+        numbers |= {f"{name}: {key}": value for key, value in values if key not in {"words", "cues"}}
+        numbers |= {f"{name}: {cue}": cue in sentence.cues for cue in _SEEN}
+    return numbers
 
 
-def _sentences(text: str, question_text: str) -> Iterator[_Sentence]:
-    question_figures = set(_FIGURE.findall(question_text))
-    question_stems = _stems(question_text)
+def _most(values: Iterator[float]) -> float:
+    return max(values, default=-1)
+
+
+@lru_cache(maxsize=64)
+def _read_question(question: str) -> _Question:
+    names, topic = set(), set()
+    for found in _LETTERS.finditer(question):
+        word = found.group().lower()
+        if len(word) > 2 and not _QUESTION_WORD.fullmatch(word):
+            is_name = found.group()[0].isupper() and found.start() > 0 and not question.isupper()
+            (names if is_name else topic).add(word[:_STEM])
+    lower = question.lower()
+    return _Question(
+        frozenset(topic - names),
+        frozenset(names),
+        frozenset(_FIGURE.findall(lower)),
+        frozenset(_find_cues([word.lower() for word in _WORD.findall(lower)], lower)) & _ASKED,
+        _AND.search(lower) is not None,
+    )
+
+
+def _sentences(text: str, question: _Question) -> Iterator[_Sentence]:
+    known = question.topic | question.names
     # What follows a "but" is another statement.
     for found in _SENTENCE.finditer(_CONTRAST.sub("; ", text)):
         sentence = found.group().strip()
-        spans = [word.span() for word in _WORD.finditer(sentence)]
-        words = [sentence[start:end].lower() for start, end in spans]
+        words = [word.lower() for word in _WORD.findall(sentence)]
         if not words:
             continue
-        last_cues = _find_cues(words, sentence)
-        figures = [
-            number
-            for number, word in enumerate(words)
-            # "None of the 22 documents" states no answer.
-            if word[0].isdigit()
-            and word not in question_figures
-            and not _is_record(words[number + 1 : number + 2])
-        ]
-        names = [name for name in _NAME.findall(sentence) if not _stems(name.lower()) & question_stems]
-        declined = max((end for kind, end in last_cues.items() if kind in _DECLINING), default=len(words))
+        cues = _find_cues(words, sentence)
+        stems = {word[:_STEM] for word in words if len(word) > 2}
+        topic_words = len(stems & question.topic)
         yield _Sentence(
-            cues=frozenset(last_cues),
-            has_figure=bool(figures),
-            has_name=bool(names),
-            figure_is_last=bool(figures)
-            and figures[-1] > declined
-            # "No entry for the house at 900 Main Street" states nothing; "no entry: 900" does.
-            and _STATES.search(sentence, spans[declined][0], spans[figures[-1]][0]) is not None,
+            words=sentence.lower().split(),
+            cues=cues,
+            topic_share=topic_words / max(1, len(question.topic)),
+            topic_words=topic_words,
+            name_share=len(stems & question.names) / max(1, len(question.names)),
+            others=sum(
+                len(word) > 3 and not word[0].isdigit() and word[:_STEM] not in known and not _is_cue(word)
+                for word in words
+            ),
+            figures=sum(
+                # "None of the 22 documents" states no answer.
+                word[0].isdigit()
+                and word not in question.figures
+                and not _is_record(words[number + 1 : number + 2])
+                for number, word in enumerate(words)
+            ),
+            names=sum(name.lower()[:_STEM] not in known for name in _NAME.findall(sentence)),
             is_question=sentence.endswith(("?", "？", "؟")),
-            repeats_question=not question_stems.isdisjoint(_stems(sentence.lower())),
+            length=len(words),
         )
 
 
-def _find_cues(words: Sequence[str], sentence: str) -> dict[str, int]:
-    """The kinds of cues in a sentence, each with the number of the word at which its last one begins."""
+def _find_cues(words: Sequence[str], sentence: str) -> frozenset[str]:
+    """The kinds of cues in a sentence."""
     cues = _cues()
-    found: dict[str, int] = {}
+    found: set[str] = set()
     for start, word in enumerate(words):
         for cue in cues.by_beginning.get(word[:2], ()):
-            if _matches(cue.words, words, start):
-                found[cue.kind] = start
+            if cue.kind not in found and _matches(cue.words, words, start):
+                found.add(cue.kind)
     if not sentence.isascii():
-        for kind, pattern in cues.joined.items():
-            if pattern.search(sentence):
-                found.setdefault(kind, len(words) - 1)
-    return found
+        found |= {kind for kind, pattern in cues.joined.items() if pattern.search(sentence)}
+    return frozenset(found)
 
 
 def _is_record(words: Sequence[str]) -> bool:
     return bool(words) and "records" in _find_cues(words, "")
+
+
+@lru_cache(maxsize=4096)
+def _is_cue(word: str) -> bool:
+    return _QUESTION_WORD.fullmatch(word) is not None or bool(_find_cues([word], word))
 
 
 def _matches(cue: Sequence[str], words: Sequence[str], start: int) -> bool:
@@ -284,11 +367,6 @@ def _matches(cue: Sequence[str], words: Sequence[str], start: int) -> bool:
 
 def _straight(text: str) -> str:
     return text.replace("’", "'").replace("\u00a0", " ")
-
-
-def _stems(text: str) -> set[str]:
-    """The beginnings of the longer words of a text in lower case, which other forms of a word share."""
-    return {word[:5] for word in _WORD.findall(text) if len(word) > 3}
 
 
 @cache
