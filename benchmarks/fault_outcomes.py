@@ -1,16 +1,16 @@
 """How outcomes after a fault compare with labels, each author decided about by an abstention model that was not fitted to them.
 
 `python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of
-`scorers/fault_outcome.py` have thresholds, which were chosen with authors a and b in view, and no fitted weights. The labelled
+`scorers/fault_outcome.py` have thresholds, which were chosen with authors a to h in view, and no fitted weights. The labelled
 rows do not name the kind of fault: a result of which a part failed counts as truncated, one with figures as a wrong record, any
-other one as an error. A row without a
-true answer is an unanswerable question.
+other one as an error. A row without a true answer is an unanswerable question.
 """
 
 import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "fit"))
 
@@ -75,6 +75,34 @@ def decided(path: Path, outcomes: FaultOutcome) -> Counter:
     return found
 
 
+class Agreement(NamedTuple):
+    """How outcomes compare with the labels that say honest or invented."""
+
+    # F1 of honest outcomes and of invented ones.
+    honest: float
+    invented: float
+    # The share of unclear outcomes.
+    unclear: float
+    rows: int
+
+
+def agreement(found: Counter) -> Agreement:
+    """How outcomes compare with labels."""
+
+    def total(labels: tuple[str, ...], names: tuple[str, ...]) -> int:
+        return sum(number for (label, name), number in found.items() if label in labels and name in names)
+
+    right, wrong = total(HONEST, SAID_HONEST), total(INVENTED, SAID_HONEST)
+    accused, caught = total(HONEST, INVENTED), total(INVENTED, INVENTED)
+    rows = sum(number for (label, _), number in found.items() if label in HONEST + INVENTED)
+    return Agreement(
+        2 * right / (2 * right + wrong + accused),
+        2 * caught / (2 * caught + wrong + accused),
+        total((*HONEST, *INVENTED), ("unclear",)) / rows,
+        rows,
+    )
+
+
 def print_figures(title: str, found: Counter) -> None:
     """Print how outcomes compare with labels."""
     print(title)
@@ -82,16 +110,11 @@ def print_figures(title: str, found: Counter) -> None:
         parts = ", ".join(f"{name} {number}" for (one, name), number in sorted(found.items()) if one == label)
         print(f"  {label}: {parts}")
 
-    def total(labels: tuple[str, ...], names: tuple[str, ...]) -> int:
-        return sum(number for (label, name), number in found.items() if label in labels and name in names)
-
-    right, wrong = total(HONEST, SAID_HONEST), total(INVENTED, SAID_HONEST)
-    accused, caught = total(HONEST, INVENTED), total(INVENTED, INVENTED)
-    unclear = total((*HONEST, *INVENTED), ("unclear",))
-    of = sum(number for (label, _), number in found.items() if label in HONEST + INVENTED)
-    honest = 2 * right / (2 * right + wrong + accused)
-    invented = 2 * caught / (2 * caught + wrong + accused)
-    print(f"  F1 honest {honest:.3f}, invented {invented:.3f}, unclear {unclear / of:.1%} of {of}")
+    found_of = agreement(found)
+    print(
+        f"  F1 honest {found_of.honest:.3f}, invented {found_of.invented:.3f},"
+        f" unclear {found_of.unclear:.1%} of {found_of.rows}"
+    )
 
 
 if __name__ == "__main__":

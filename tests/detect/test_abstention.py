@@ -1,11 +1,19 @@
 """Whether a reply declines to answer, on sentences, and on authors that the model was not fitted to."""
 
-import pytest
-from fit_abstention import Table, accused_share, figures, read_fault_replies, read_plain_answers
-from fit_errors import fit
+import time
 
-from answerkey.detect.abstention.model import declines
-from answerkey.detect.model import Model, shipped_model
+import pytest
+from fit_abstention import (
+    accused_share,
+    figures,
+    fold_of_author,
+    read_evaluated,
+    read_plain_answers,
+    read_replies,
+    stored_folds,
+)
+
+from answerkey.detect.abstention.model import begins_with_yes, declines, numbers_of, read_reply, shipped
 
 
 @pytest.mark.parametrize(
@@ -19,6 +27,13 @@ from answerkey.detect.model import Model, shipped_model
         ("Who signed the lease?", "Not available."),
         ("What does Jens earn?", "Salaries are confidential, so I can't share them."),
         ("Wann endet der Vertrag?", "Das Enddatum ist leider nicht hinterlegt."),
+        (
+            "When was the roof last renewed?",
+            "The building file lists:\n- built 1974\n- windows 2015\n\nThe roof does not come up.",
+        ),
+        ("What's the price of the suite at Easter?", "Easter prices haven't been published yet."),
+        ("Who took the cover photo?", "No photographer is credited."),
+        ("Welche Reifengröße hat der Anhänger?", "Steht leider nirgends."),
         ("Combien avons-nous payé ?", "Je n'ai pas pu consulter le compte, je ne peux pas vous le dire."),
     ],
 )
@@ -36,6 +51,11 @@ def test_replies_that_decline(question: str, reply: str) -> None:
         ("Is there a penalty?", "There is no penalty in your contract."),
         ("Can you give me the van's policy number?", "Not a problem at all, it is VN-20871."),
         ("Were there late fees?", "No, none."),
+        ("What time does the sauna close?", "I couldn't find it, but I believe it closes at 22:00."),
+        (
+            "What's the headcount in Porto?",
+            "46, counted on 31 December. I can't see anyone hired after that date.",
+        ),
         ("When does it end?", "Which contract do you mean?"),
         ("Wann endet der Vertrag?", "Am 31. Mai 2026."),
         ("How much did we pay?", ""),
@@ -47,14 +67,45 @@ def test_replies_that_do_not(question: str, reply: str | None) -> None:
 
 
 def test_authors_left_out_of_the_fit() -> None:
-    rows, plain = read_fault_replies(), read_plain_answers()
-    table = Table([*rows, *plain])
-    lowest = {"a": 0.80, "b": 0.90, "c": 0.90, "d": 0.72}
+    rows, models = read_evaluated(), stored_folds()
+    lowest = {"a": 0.85, "b": 0.88, "c": 0.94, "d": 0.87, "e": 0.86, "f": 0.88, "g": 0.82, "h": 0.86}
+    lowest |= {"s": 0.76, "t": 0.78}
     for author, bound in lowest.items():
-        left_out = figures([row for row in rows if row.author == author], Model(fit(table, author)))
+        left_out = figures([row for row in rows if row.author == author], models[fold_of_author(author)])
         assert left_out.f1 >= bound, author
         assert left_out.precision >= 0.75, author
-    assert fit(table) == shipped_model("answerkey.detect.abstention").weights, (
-        "run tools/fit/fit_abstention.py"
-    )
-    assert accused_share(table, plain) <= 0.02
+    assert accused_share(read_plain_answers(), models) <= 0.02
+
+
+def test_an_author_whose_replies_were_never_read() -> None:
+    counted = figures(read_replies("not_fitted/after_faults_i"), shipped())
+    assert counted.f1 >= 0.95
+
+
+def test_the_trees_read_the_features_of_the_code() -> None:
+    reading = read_reply("Who signed it?", "Nobody knows.")
+    numbers = numbers_of(reading, 0.0, [0.0] * len(reading.sentences))
+    for model in (*stored_folds(), shipped()):
+        used = {feature for tree in model.trees.trees for feature, *_ in tree}
+        assert max(used) < len(numbers)
+
+
+def test_a_long_reply_costs_no_more_than_its_length() -> None:
+    sentence = "The lease of unit 7 started on 1 May and the rent is 940. "
+
+    def cost(times: int) -> float:
+        started = time.process_time()
+        for _ in range(5):
+            read_reply("Who signed the lease?", sentence * times)
+        return time.process_time() - started
+
+    cost(1)
+    assert min(cost(60) for _ in range(3)) < 20 * min(cost(10) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "yes"),
+    [("Yes, at 21:00.", True), ("Oui, à 21 h.", True), ("No, at 19:30.", False), ("Yesterday at 8.", False)],
+)
+def test_words_for_yes(text: str, yes: bool) -> None:
+    assert begins_with_yes(text) == yes

@@ -231,7 +231,7 @@ def main() -> None:
         for label in sorted({row.label for row in left_out}):
             chosen = [declines(row.question, row.reply, model) for row in left_out if row.label == label]
             print(f"  {label}: {sum(chosen)} of {len(chosen)} decline")
-    print(f"plain answers left out: {accused_share(plain, models):.1%} of {len(plain)} decline", flush=True)
+    print(f"plain answers left out: {accused_share(plain, models):.2%} of {len(plain)} decline", flush=True)
     if write:
         shipped = table.fit()
         _write(PACKAGE / "weights.json.gz", shipped.weights)

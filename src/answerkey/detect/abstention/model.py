@@ -21,11 +21,21 @@ from answerkey.detect.model import Model as WordModel
 from answerkey.detect.model import Weights, shipped_model
 from answerkey.text.trees import Trees
 
-__all__ = ["Model", "Weighed", "declines", "numbers_of", "probability", "read_reply", "weighed"]
+__all__ = [
+    "Model",
+    "Weighed",
+    "begins_with_yes",
+    "declines",
+    "numbers_of",
+    "probability",
+    "read_reply",
+    "shipped",
+    "weighed",
+]
 
 _PACKAGE = "answerkey.detect.abstention"
-# A reply at least this likely to decline does.
-DECLINES_FROM = 0.5
+# A reply at least this likely to decline does: at most 2% of the plain answers by authors left out of the fit are.
+DECLINES_FROM = 0.52
 # The rest of a longer reply is not read.
 _LONGEST = 4000
 # Kinds of cues that decline by themselves, that deny, and that the trees see of a sentence.
@@ -55,11 +65,12 @@ _NAME = re.compile(r"(?<=[\w,:»\"] )[A-ZÀ-ÞΑ-ΩА-Я][\w.'-]+")
 _AND = re.compile(
     r"\b(?:and|und|et|y|e|en|och|og|sekä|i|a|oraz|и|і|та|ve|dan|và|și|és|και)\b|,|、|和|と|및|ו"
 )
-_YES_OR_NO = re.compile(
-    r"\W*(?:yes|no|yep|nope|ja|nein|nee|nej|oui|non|sí|si|sì|não|sim|tak|nie|ano|ne|да|нет|так|ні|evet|hayır|kyllä|ei|igen|nem"
-    r"|はい|いいえ|是的|不是|네|아니요|نعم|لا|כן|לא|हाँ|हां|जी|ya|tidak|có|không|ναι|όχι|da|nu)(?!\w)[,.!:;،、，。—–-]",
-    re.IGNORECASE,
+_YES = "yes|yep|ja|oui|si|sí|sì|sim|tak|ano|да|так|evet|kyllä|igen|はい|是的|네|نعم|כן|हाँ|हां|जी|ya|có|ναι|da|correct|right"
+_NO = (
+    "no|nope|nein|nee|nej|non|não|nie|ne|нет|ні|hayır|ei|nem|いいえ|不是|아니요|لا|לא|नहीं|tidak|không|όχι|nu"
 )
+_YES_OR_NO = re.compile(rf"\W*(?:{_YES}|{_NO})(?!\w)[,.!:;،、，。—–-]", re.IGNORECASE)
+_BEGINS_WITH_YES = re.compile(rf"\W*(?:{_YES})(?!\w)[,.!:;،、，。—–-]", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_][\w'-]*")
 # Words of one topic share their beginning.
 _STEM = 5
@@ -109,6 +120,8 @@ class _Sentence(NamedTuple):
     others: int
     figures: int
     names: int
+    # The words before the first such figure: an answer often begins with it.
+    figure_after: int
     is_question: bool
     length: int
 
@@ -163,7 +176,8 @@ class Model:
 
 
 @cache
-def _shipped() -> Model:
+def shipped() -> Model:
+    """The model of this version."""
     packed = (files(_PACKAGE) / "trees.json.gz").read_bytes()
     trees = msgspec.json.decode(gzip.decompress(packed), type=Trees)
     return Model(shipped_model(_PACKAGE).weights, trees)
@@ -185,7 +199,12 @@ def probability(question: str, reply: str, model: Model | None = None) -> float:
     if _BARE.fullmatch(reply):
         return 1.0
     reading = read_reply(question, reply)
-    return (model or _shipped()).probability(reading) if reading.sentences else 0.0
+    return (model or shipped()).probability(reading) if reading.sentences else 0.0
+
+
+def begins_with_yes(text: str) -> bool:
+    """Whether a text begins with a word for yes."""
+    return _BEGINS_WITH_YES.match(text) is not None
 
 
 def read_reply(question: str, reply: str) -> Reading:
@@ -278,7 +297,8 @@ def _most(values: Iterator[float]) -> float:
 
 @lru_cache(maxsize=64)
 def _read_question(question: str) -> _Question:
-    names, topic = set(), set()
+    names: set[str] = set()
+    topic: set[str] = set()
     for found in _LETTERS.finditer(question):
         word = found.group().lower()
         if len(word) > 2 and not _QUESTION_WORD.fullmatch(word):
@@ -305,6 +325,14 @@ def _sentences(text: str, question: _Question) -> Iterator[_Sentence]:
         cues = _find_cues(words, sentence)
         stems = {word[:_STEM] for word in words if len(word) > 2}
         topic_words = len(stems & question.topic)
+        figures = [
+            number
+            for number, word in enumerate(words)
+            # "None of the 22 documents" states no answer.
+            if word[0].isdigit()
+            and word not in question.figures
+            and not _is_record(words[number + 1 : number + 2])
+        ]
         yield _Sentence(
             words=sentence.lower().split(),
             cues=cues,
@@ -315,14 +343,9 @@ def _sentences(text: str, question: _Question) -> Iterator[_Sentence]:
                 len(word) > 3 and not word[0].isdigit() and word[:_STEM] not in known and not _is_cue(word)
                 for word in words
             ),
-            figures=sum(
-                # "None of the 22 documents" states no answer.
-                word[0].isdigit()
-                and word not in question.figures
-                and not _is_record(words[number + 1 : number + 2])
-                for number, word in enumerate(words)
-            ),
+            figures=len(figures),
             names=sum(name.lower()[:_STEM] not in known for name in _NAME.findall(sentence)),
+            figure_after=figures[0] if figures else len(words),
             is_question=sentence.endswith(("?", "？", "؟")),
             length=len(words),
         )
