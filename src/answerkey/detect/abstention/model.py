@@ -41,7 +41,7 @@ _LONGEST = 4000
 # Kinds of cues that decline by themselves, that deny, and that the trees see of a sentence.
 _DECLINING = frozenset({"unable", "unknown", "failed", "refuses"})
 _DENYING = _DECLINING | {"denies"}
-_SEEN = (*sorted(_DENYING), "records", "told", "speaker", "refers", "guesses", "nothing")
+_SEEN = (*sorted(_DENYING), "records", "states", "speaker", "refers", "guesses", "nothing")
 # Kinds of cues in questions.
 _ASKED = frozenset({"asks_value", "asks_amount", "asks_person"})
 # In these lists of cues a text may be anywhere: the languages are written without spaces, or with prefixes.
@@ -103,7 +103,7 @@ class _Question(NamedTuple):
     names: frozenset[str]
     figures: frozenset[str]
     # Kinds of cues: an amount, a person, or any value.
-    asked: frozenset[str]
+    kinds: frozenset[str]
     asks_several: bool
 
 
@@ -137,7 +137,7 @@ class _Sentence(NamedTuple):
     @property
     def denies_fact(self) -> bool:
         """It says that a source does not have something, or that it declines."""
-        return not self.cues.isdisjoint(_DECLINING) or {"denies", "told"} <= self.cues
+        return not self.cues.isdisjoint(_DECLINING) or {"denies", "states"} <= self.cues
 
 
 class Reading(NamedTuple):
@@ -218,7 +218,7 @@ def read_reply(question: str, reply: str) -> Reading:
 
 def weighed(reading: Reading) -> list[Weighed]:
     """What the linear model reads: of the whole reply, then of each sentence."""
-    kind = "a value asked" if "asks_value" in reading.question.asked else "yes or no asked"
+    kind = "a value asked" if "asks_value" in reading.question.kinds else "yes or no asked"
 
     def read(words: list[str], cues: frozenset[str]) -> Weighed:
         features = {name: 1.0 for cue in cues for name in (f"cue {cue}", f"cue {cue}, {kind}")}
@@ -249,9 +249,9 @@ def numbers_of(reading: Reading, whole: float, log_odds: Sequence[float]) -> dic
         "share that declines": sum(one > 0 for one in log_odds) / len(sentences),
         "sentences": len(sentences),
         "length": log(1 + reading.size),
-        "asks for a value": "asks_value" in question.asked,
-        "asks for an amount": "asks_amount" in question.asked,
-        "asks for a person": "asks_person" in question.asked,
+        "asks for a value": "asks_value" in question.kinds,
+        "asks for an amount": "asks_amount" in question.kinds,
+        "asks for a person": "asks_person" in question.kinds,
         "asks for several": question.asks_several,
         "words of the question": len(question.topic),
         "names of the question": len(question.names),
