@@ -130,6 +130,23 @@ def test_an_async_function_that_blocks_does_not_fail_others() -> None:
         assert (replies[name].timings.latency_ms or 0) < 4000
 
 
+def test_a_question_that_is_alone_is_not_asked_again_when_a_task_of_its_own_blocks(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(
+        "import asyncio, pathlib, time\n"
+        "async def work():\n"
+        "    time.sleep(0.8)\n"
+        "async def bot(question):\n"
+        "    with pathlib.Path(__file__).with_name('asked.txt').open('a') as file:\n"
+        "        file.write(question)\n"
+        "    await asyncio.create_task(work())\n"
+        "    return question\n"
+    )
+    settings = PythonSettings(python=f"{tmp_path / 'bot.py'}:bot")
+    target = IsolatedTarget(settings, folder=tmp_path, blocked_after_s=0.2)
+    assert run(target, "a", concurrency=1)["a"].text == "a"
+    assert (tmp_path / "asked.txt").read_text() == "a"
+
+
 def test_a_question_that_can_be_stopped_leaves_its_process_alive() -> None:
     first, waited, after = run(isolated("async_bot"), "a", "wait", "b", concurrency=1, timeout=2).values()
     assert waited.failure is not None
