@@ -68,7 +68,7 @@ def test_replies_that_do_not(question: str, reply: str | None) -> None:
 
 def test_authors_left_out_of_the_fit() -> None:
     rows, models = read_evaluated(), stored_folds()
-    lowest = {"a": 0.85, "b": 0.88, "c": 0.94, "d": 0.87, "e": 0.86, "f": 0.88, "g": 0.82, "h": 0.86}
+    lowest = {"a": 0.85, "b": 0.88, "c": 0.94, "d": 0.88, "e": 0.85, "f": 0.89, "g": 0.83, "h": 0.86}
     lowest |= {"s": 0.76, "t": 0.78}
     for author, bound in lowest.items():
         left_out = figures([row for row in rows if row.author == author], models[fold_of_author(author)])

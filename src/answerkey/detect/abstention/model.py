@@ -35,7 +35,7 @@ __all__ = [
 
 _PACKAGE = "answerkey.detect.abstention"
 # A reply at least this likely to decline does: at most 2% of the plain answers by authors left out of the fit are.
-DECLINES_FROM = 0.52
+DECLINES_FROM = 0.55
 # The rest of a longer reply is not read.
 _LONGEST = 4000
 # Kinds of cues that decline by themselves, that deny, and that the trees see of a sentence.
