@@ -279,7 +279,7 @@ def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> 
     fields = {name: value for name, value in row.items() if name in _QUESTION_FIELDS}
     if "tools" in fields and fields["tools"] != "none":
         del fields["tools"]
-    if "question" not in fields and not row.get("turns"):
+    if fields.get("question") is None and not row.get("turns"):
         fields["question"] = str(identity) if text is None else text
     return fields
 
