@@ -10,8 +10,10 @@ from typing import Any
 # shorter: it was 342 calls in 44 files before the rebuild, and 178 to 195 in 27 when it was set; the aim is 200 in 25.
 MOST_CALLS = 204
 MOST_FILES = 28
-# Bound of `answerkey score` of one row, without what is only loaded once; 895 when it was set.
+# Bound of `answerkey score` of one row, without what is only loaded once, and without laying out the text of the report, which
+# rich did uncounted when the bound was set; 895 then.
 MOST_CALLS_OF_A_LOG = 940
+LAYOUT = "report/layout.py:"
 # Questions of the longer run: the mean over many evens out how replies are batched.
 MORE = 20
 
@@ -93,4 +95,5 @@ def test_a_log_of_one_row_needs_few_calls(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(json.dumps(row))
     calls = counted_command(tmp_path, "score", "log.jsonl", warmed_up=True)
     shown = "\n".join(f"{times:6} {name}" for name, times in sorted(calls.items(), key=lambda one: -one[1]))
-    assert sum(calls.values()) <= MOST_CALLS_OF_A_LOG, shown
+    scoring = sum(times for name, times in calls.items() if not name.startswith(LAYOUT))
+    assert scoring <= MOST_CALLS_OF_A_LOG, f"{scoring}\n{shown}"
