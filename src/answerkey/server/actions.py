@@ -16,7 +16,7 @@ from answerkey.model.fault import FAULT_KINDS
 from answerkey.model.judgement import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
-from answerkey.server.golden_file import LONGEST, GoldenForm, GoldenLine, Trial
+from answerkey.server.golden_file import LONGEST, ChangedFileError, GoldenForm, GoldenLine, Trial
 from answerkey.server.intake import (
     FeedbackBatchReceipt,
     FeedbackReceipt,
@@ -333,6 +333,7 @@ def _golden_page(
     exists: bool = False,
     saved: bool = False,
     draft: str = "",
+    status: int = 200,
 ) -> Response:
     path = request.app.state.golden.path
     page = render(
@@ -347,7 +348,7 @@ def _golden_page(
         file="" if path is None else path.name,
         format=request.app.state.golden.format,
     )
-    return HTMLResponse(page)
+    return HTMLResponse(page, status_code=status)
 
 
 def _change_golden(request: Request, body: GoldenForm) -> Response:
@@ -366,12 +367,12 @@ def _change_golden(request: Request, body: GoldenForm) -> Response:
         return RedirectResponse("/golden", status_code=303)
     try:
         question = golden.accept(body, who.name) if body.draft else golden.save(body)
+    except ChangedFileError:
+        raise
     except UsageError as error:
-        if not body.draft:
-            raise
-        return _golden_page(
-            request, GoldenLine(0, "", ""), body.text, trial=Trial(problem=str(error)), draft=body.draft
-        )
+        line = GoldenLine(body.line, "", body.digest)
+        trial = Trial(problem=str(error))
+        return _golden_page(request, line, body.text, trial=trial, draft=body.draft, status=400)
     return RedirectResponse("/golden?" + urlencode({"id": question.id, "saved": "true"}), status_code=303)
 
 

@@ -25,7 +25,7 @@ from answerkey.store.sql import SqlStore
 from answerkey.transcripts.editable_rows import EDITABLE, EditableRow, EditableRows
 from answerkey.transcripts.json_values import as_list
 from answerkey.transcripts.row_files import FieldMap, read_rows
-from answerkey.truth.resolve import StoredValues, resolve, with_stored_values
+from answerkey.truth.resolve import Resolved, StoredValues, resolve, with_stored_values
 
 # Characters of a question that can be edited in a browser.
 LONGEST = 200_000
@@ -107,6 +107,8 @@ class KnownValue(msgspec.Struct, frozen=True):
     value: str | None
     run_id: str = ""
     run_name: str = ""
+    # Why it could not be computed now.
+    problem: str = ""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +176,9 @@ class GoldenFile:
         try:
             row = self._row_to_edit(file, form)
             changed, question = self._changed(file, row, form.text)
+            self._refuse_second_id(changed, question)
+            if may_compute:
+                self._refuse_failing(row, question)
         except UsageError as error:
             return Trial(problem=str(error))
         known_checks = () if row is None else self._question(row.row).checks
@@ -190,10 +195,10 @@ class GoldenFile:
         """Write the question; raises ChangedFileError if it is no longer the one that was edited."""
         with self._lock:
             file = self._read()
-            changed, question = self._changed(file, self._row_to_edit(file, form), form.text)
-            ids = [self._fields(one.row).get("id") for one in changed.rows]
-            if ids.count(question.id) > 1:
-                raise UsageError(f"{self._name} has another question with the id {question.id[:120]!r}")
+            row = self._row_to_edit(file, form)
+            changed, question = self._changed(file, row, form.text)
+            self._refuse_second_id(changed, question)
+            self._refuse_failing(row, question)
             with atomic_file(file.path) as written:
                 written.write(changed.text.encode())
         return question
@@ -265,7 +270,7 @@ class GoldenFile:
             if row.line == form.line and _digest(file.text_of(row)) == form.digest:
                 return row
         raise ChangedFileError(
-            f"{self._name}: line {form.line} changed since you opened it; nothing was saved. Open it again"
+            f"line {form.line} of {self._name} changed since you opened it; nothing was saved. Open it again"
         )
 
     def _changed(
@@ -278,6 +283,27 @@ class GoldenFile:
             return changed, self._question(changed.rows[index].row)
         except ValueError as error:
             raise UsageError(f"invalid question: {error}") from None
+
+    def _refuse_second_id(self, changed: EditableRows, question: Question) -> None:
+        """Raises UsageError if two questions of the file would have the id of the edited one."""
+        ids = [self._fields(one.row).get("id") for one in changed.rows]
+        if ids.count(question.id) > 1:
+            raise UsageError(f"another question of {self._name} has the id {question.id[:120]!r}")
+
+    def _refuse_failing(self, row: EditableRow | None, question: Question) -> None:
+        """Raises UsageError if the edit adds a query, path or call that gives no value."""
+        problems = self._problems(question)
+        known = self._problems(self._question(row.row)) if row is not None and problems else []
+        new = [one for one in problems if one not in known]
+        if new:
+            raise UsageError("; ".join(new))
+
+    def _problems(self, question: Question) -> list[str]:
+        """What cannot be computed for a question, and why."""
+        try:
+            return _computed_now(question, self._settings).problems
+        except AnswerkeyError as error:
+            return [str(error)]
 
     def _fields(self, row: JsonObject) -> JsonObject:
         """A row of the file under the names that it is read with."""
@@ -324,7 +350,9 @@ class _Rescoring:
         missing = {one.described for one in resolved.missing}
         for one in dict.fromkeys(one.described for one in _computed(self._question)):
             if one in missing:
-                yield KnownValue(one, ", ".join(fresh[one]) if one in fresh else None)
+                value = ", ".join(fresh[one]) if one in fresh else None
+                failed = value is None and self._may_compute
+                yield KnownValue(one, value, problem=self._why_not_computed if failed else "")
             elif newest is not None:
                 yield KnownValue(one, ", ".join(stored.get(one, ["none"])), newest.run_id, newest.run_name)
 
@@ -343,7 +371,7 @@ class _Rescoring:
             resolved = with_stored_values(self._question, trials[0].question)
             if resolved.missing and self._fresh is not None:
                 resolved = with_stored_values(resolved.question, self._fresh)
-                computed += 1
+                computed += not resolved.missing
             if resolved.missing:
                 without_value += 1
                 continue
@@ -382,8 +410,7 @@ class _Rescoring:
             self._why_not_computed = f"They are not computed here, because {_WHO_COMPUTES}."
             return None
         try:
-            one = QuestionSet(questions=(self._question,))
-            resolved = resolve(one, self._settings.truth, (), self._settings.folder)
+            resolved = _computed_now(self._question, self._settings)
         except AnswerkeyError as error:
             self._why_not_computed = str(error)
             return None
@@ -406,6 +433,10 @@ class _Rescoring:
 _WHO_COMPUTES = (
     "queries and functions are only evaluated for admins of a server that was started with --allow-run"
 )
+
+
+def _computed_now(question: Question, settings: Settings) -> Resolved:
+    return resolve(QuestionSet(questions=(question,)), settings.truth, (), settings.folder)
 
 
 def _computed(question: Question) -> list[ComputedExpectation]:
