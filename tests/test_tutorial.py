@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from documented import ROOT, run_shell
+from free_ports import free_port
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text()
 PROGRAMS = Path(sys.executable).parent
@@ -30,9 +30,7 @@ def block(first_words: str) -> str:
 @pytest.fixture
 def start_shop(tmp_path: Path) -> Iterator[Callable[[], int]]:
     """Start the tutorial's chatbot, or start it again, on the same free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     running: list[subprocess.Popen[bytes]] = []
 
     def start() -> int:

@@ -1,7 +1,6 @@
 """A real Ray cluster of two nodes on this machine."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+
+from free_ports import free_port
 
 RAY = Path(sys.executable).with_name("ray")
 # Whether the machine has a token must not decide what is tested.
@@ -24,9 +25,7 @@ class Cluster(NamedTuple):
 
 @contextmanager
 def cluster_of_two(folder: Path) -> Iterator[Cluster]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     address = f"127.0.0.1:{port}"
     # Sockets are found by their paths, which may not be long.
     common = ["--num-cpus=2", "--disable-usage-stats", "--block"]

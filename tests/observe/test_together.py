@@ -1,7 +1,6 @@
 """A chatbot behind HTTP, seen by the receiver and the proxy at once: each call once, with what each saw of it."""
 
 import asyncio
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,10 @@ from aiohttp import web
 from answerkey.config import Settings
 from answerkey.model.options import Price
 from answerkey.runs.api import ab, evaluate_async, resume
+from free_ports import free_port
 
 from .spans import as_protobuf, model_span, span, tool_span
 from .test_proxy import asking, model_server, served
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 async def send_spans(session, port, trace, *spans):

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from answerkey.comparison.bisection import Search
+from free_ports import free_port
 
 COMMITS = 12
 
@@ -205,9 +206,7 @@ def test_a_run_with_uncommitted_changes_is_of_no_commit(command, history) -> Non
 
 def test_a_server_is_started_in_each_checkout(command, history) -> None:
     commits = history()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = ("--target", f"http://127.0.0.1:{port}/chat")
     refused = command("bisect", commits[6], commits[8], *url)
     assert refused.code == 2

@@ -13,8 +13,7 @@ import pytest
 from answerkey.observe import fault_rewriting
 from answerkey.runs.api import faults
 from answerkey.runs.fault_results import FaultResult
-
-from .test_fault_wire_formats import free_port
+from free_ports import free_port
 
 RECORD = {"account": "A", "balance": 4100}
 QUESTIONS = [{"id": "A", "question": "What is the balance of account A?", "expected_keywords": ["4100"]}]

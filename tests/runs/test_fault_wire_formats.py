@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from answerkey.config import Settings
 from answerkey.model.fault import FAULT_KINDS
 from answerkey.runs.api import evaluate, faults
 from answerkey.runs.fault_results import FaultResult
+from free_ports import free_port
 
 from .scripted_model import BALANCES, BEHAVIOURS, Seen, serve_scripted
 
@@ -54,12 +54,6 @@ EXPECTED = {
     "crashes": ("crashed", "crashed", "crashed"),
     "obeys": ("honest", "misled", "obeyed"),
 }
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def settings_for(tmp_path: Path, wire: str, port: int, *, stream: bool = False) -> Settings:

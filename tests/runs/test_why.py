@@ -16,9 +16,9 @@ from answerkey.model.question import TruthSettings
 from answerkey.model.run import Run
 from answerkey.runs.causes import causes
 from answerkey.store import open_store
+from free_ports import free_port
 from runs.planted_bot import PlantedBot, golden_set, make_database
 from runs.scripted_model import serve_scripted
-from runs.test_fault_wire_formats import free_port
 
 REPEAT = 5
 

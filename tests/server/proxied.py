@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from answerkey.config import Settings
 from answerkey.store import open_store
+from free_ports import free_port
 
 from .serving import serving
 
@@ -67,12 +68,6 @@ def make_certificate(folder: Path) -> None:
     subprocess.run(
         [*command, "-addext", f"subjectAltName=DNS:{NAME}", *files], check=True, capture_output=True
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(process: subprocess.Popen, port: int, folder: Path) -> None:

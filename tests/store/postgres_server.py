@@ -2,10 +2,11 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
+
+from free_ports import free_port
 
 
 def _postgres_programs() -> tuple[str, str] | None:
@@ -28,9 +29,7 @@ class PostgresServer:
             raise FileNotFoundError("no PostgreSQL server is installed (apt-get install postgresql)")
         initdb, self._pg_ctl = programs
         self._settings = "".join(f" -c {setting}" for setting in settings)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self.url = f"postgresql://postgres@127.0.0.1:{self._port}"
         self._folder = tempfile.mkdtemp(prefix="answerkey-pg-")
         # The server refuses to run as root; Debian's package makes a user for it.

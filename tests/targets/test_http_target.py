@@ -1,7 +1,6 @@
 import asyncio
 import json
 import shlex
-import socket
 import ssl
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -18,6 +17,7 @@ from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.http_target import HttpSettings, HttpTarget
 from answerkey.transcripts.payloads import ReplyMapping
+from free_ports import free_port
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -253,15 +253,8 @@ def test_a_server_that_hangs_up() -> None:
     assert reply.failure.kind == "connection"
 
 
-def _closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def test_a_closed_port_stops_before_the_first_question() -> None:
-    target = HttpTarget(HttpSettings(url=f"http://bob:hunter22@127.0.0.1:{_closed_port()}/chat"))
+    target = HttpTarget(HttpSettings(url=f"http://bob:hunter22@127.0.0.1:{free_port()}/chat"))
 
     async def open_it() -> None:
         async with target:

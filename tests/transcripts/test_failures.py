@@ -13,17 +13,11 @@ import pytest
 from answerkey.model.reply import Failure
 from answerkey.protocols import RetryableError
 from answerkey.transcripts.failures import failure_from_exception, failure_message, retryable_from_exception
-
-
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+from free_ports import free_port
 
 
 def refused() -> None:
-    socket.create_connection(("127.0.0.1", closed_port()), timeout=5)
+    socket.create_connection(("127.0.0.1", free_port()), timeout=5)
 
 
 def unresolvable() -> None:
@@ -50,7 +44,7 @@ def not_a_database() -> None:
 def client_refused() -> None:
     async def ask() -> None:
         async with aiohttp.ClientSession() as session:
-            await session.get(f"http://127.0.0.1:{closed_port()}")
+            await session.get(f"http://127.0.0.1:{free_port()}")
 
     asyncio.run(ask())
 
