@@ -18,14 +18,14 @@ from pathlib import Path
 
 from made_runs import made_info, made_questions, made_trials, store_run
 
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "store"))
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
 from filling import fill
-from postgres_server import PostgresServer
 from reading import measured_readings
 from writers import copied_rows, together
 
 from answerkey.store import open_store
+from store.postgres_server import PostgresServer
 
 KINDS = ("postgresql", "sqlite")
 

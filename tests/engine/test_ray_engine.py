@@ -46,7 +46,7 @@ def first(victim):
 
 
 def end_node():
-    sys.path.append(CODE)
+    sys.path += [CODE, os.path.dirname(CODE)]
     from ray_clusters import end_node
 
     end_node(int((FOLDER / "second.pid").read_text()))
