@@ -11,7 +11,7 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.text.lazy import lazy
-from answerkey.text.numbers import Quantity, find_times
+from answerkey.text.numbers import Quantity, find_dotted_times, find_times
 
 _MONTHS = {
     name: number
@@ -167,7 +167,7 @@ class WantedDate(msgspec.Struct, frozen=True):
                 return None
         if self.time is not None:
             time = self.time
-            times = (one for one in find_times(text) if time.equals(one))
+            times = (one for one in chain(find_times(text), find_dotted_times(text)) if time.equals(one))
             found = next(((one.start, one.end) for one in times), None)
         return found
 

@@ -662,6 +662,24 @@ def find_times(text: str) -> Iterator[Quantity]:
         yield Quantity(minutes, minutes, "clock", *match.span())
 
 
+# 18.30 after a word such as "at", which may also be a number: looked for only where a time is expected.
+_DOTTED_TIME = lazy(
+    r"\b(?:at|by|from|until|till|to|before|after|around|um|ab|bis|von|gegen|à|vers|dès|alle|dalle|a las|às|om|vanaf|kl)"
+    r"\.? (?P<time>(?P<h>[01]?[0-9]|2[0-3])\.(?P<m>[0-5][0-9]))"
+    r"(?![0-9]|[.,][0-9]|\s?(?:[%°$€£¥₹]|(?:eur|usd|gbp|chf|[kcm]?m|[km]?g|[mh]?l|[gmt]b|percent|per cent|euros?|dollars?|pounds?)\b))",
+    re.IGNORECASE,
+)
+
+
+def find_dotted_times(text: str) -> Iterator[Quantity]:
+    """Times of day with a point between hour and minute, as in "at 18.30"; one from 1.00 to 12.59 may be in the evening."""
+    for match in _DOTTED_TIME.finditer(text):
+        hour = int(match["h"])
+        hours = (hour, (hour + 12) % 24) if 1 <= hour <= 12 and match["h"][0] != "0" else (hour,)
+        minutes = tuple(float(60 * one + int(match["m"])) for one in hours)
+        yield Quantity(minutes, minutes, "clock", *match.span("time"))
+
+
 @lru_cache(maxsize=8192)
 def _readings(digits: str, negative: bool) -> tuple[float, ...]:
     """The possible values of digits with separators, by US and by European rules."""
