@@ -203,11 +203,13 @@ def print_bisection(result: "Bisection") -> None:
     if (control := result.control) is not None:
         figures = f"{control.difference:.0%} (95% interval {control.low:.0%} to {control.high:.0%})"
         emit(
-            console, Text(f"  asked again in turns with {control.before[:10]} before it: better by {figures}")
+            console,
+            Text(f"  {control.before[:10]}, the commit before it, asked again in turns: better by {figures}"),
         )
     names = ", ".join(one_line(name, 40) for name in result.questions[:_CHANGES_SHOWN])
-    asked = f"{count(len(result.questions), 'question')} that flipped, {result.replies:,} replies"
-    emit(console, Text(f"  {asked}: {names}" if names else f"  {result.replies:,} replies"))
+    asked = f"{count(len(result.questions), 'question')} that flipped"
+    in_all = f"{result.replies:,} replies, those that chose the questions included"
+    emit(console, Text(f"  {asked}: {names}; {in_all}" if names else f"  {in_all}"))
     table = plain_table(
         "commit", "verdict", "like good", "replies", "subject", right=["like good", "replies"]
     )

@@ -666,7 +666,8 @@ def find_times(text: str) -> Iterator[Quantity]:
 _DOTTED_TIME = lazy(
     r"\b(?:at|by|from|until|till|to|before|after|around|um|ab|bis|von|gegen|à|vers|dès|alle|dalle|a las|às|om|vanaf|kl)"
     r"\.? (?P<time>(?P<h>[01]?[0-9]|2[0-3])\.(?P<m>[0-5][0-9]))"
-    r"(?![0-9]|[.,][0-9]|\s?(?:[%°$€£¥₹]|(?:eur|usd|gbp|chf|[kcm]?m|[km]?g|[mh]?l|[gmt]b|percent|per cent|euros?|dollars?|pounds?)\b))",
+    r"(?![0-9]|[.,][0-9]|\s?(?:[%°$€£¥₹]|(?:eur|usd|gbp|chf|[kcm]?m|[km]?g|[mh]?l|[gmt]b)\b"
+    r"|(?:percent|per cent|euros?|dollars?|pounds?)\b))",
     re.IGNORECASE,
 )
 
