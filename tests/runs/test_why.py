@@ -11,9 +11,10 @@ from aiohttp import web
 
 import answerkey as ak
 from answerkey.config import Settings
-from answerkey.model.comparison import Cause, Group, cause_lines
+from answerkey.model.comparison import Cause, Causes, Group, cause_lines
 from answerkey.model.question import TruthSettings
 from answerkey.model.run import Run
+from answerkey.report.command_results import causes_sheet
 from answerkey.runs.causes import causes
 from answerkey.store import open_store
 from free_ports import free_port
@@ -253,6 +254,24 @@ def test_lost_points_add_up() -> None:
     lines = cause_lines(groups, 24.08)
     assert round(sum(float(line.split()[0]) for line in lines), 1) == 24.1
     assert all(" of 24.1 lost" in line for line in lines)
+
+
+@pytest.mark.parametrize("number", [4, 5])
+def test_equal_losses_are_rounded_alike_in_every_output(number: int) -> None:
+    groups = tuple(
+        Group(signature=Cause(stage="text"), about="", ids=(), points=-40 / 15, example="", because="")
+        for _ in range(number)
+    )
+    lost = -sum(group.points for group in groups)
+    shown = [
+        row[0].split()[0]
+        for row in causes_sheet(Causes(lost=lost, questions=number, groups=groups)).tables[0].rows
+    ]
+    assert round(sum(map(float, shown)), 1) == round(lost, 1)
+    assert shown[:4] == ["2.7", "2.7", "2.7", "2.6"]
+    listed = [line.split()[0] for line in cause_lines(groups, lost)]
+    assert listed[:3] == shown[:3]
+    assert round(sum(map(float, listed)), 1) == round(lost, 1)
 
 
 def test_changes_of_prompt_and_tools_are_seen_behind_the_proxy(tmp_path: Path) -> None:

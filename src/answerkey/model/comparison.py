@@ -320,26 +320,29 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _losses(groups: Sequence[Group]) -> tuple[Group, ...]:
-    return tuple(group for group in groups if group.points < 0 and group.signature.stage != "noise")
+    return tuple(group for group in groups if group.points < 0 and _is_cause(group))
+
+
+def _is_cause(group: Group) -> bool:
+    return group.signature.stage != "noise"
 
 
 def cause_lines(groups: Sequence[Group], lost: float, most: int = 3) -> list[str]:
     """The largest causes of lost points, e.g. `7.0 of 9.0 lost points: query_database was not called for questions about …`."""
-    losses = _losses(groups)
+    costly = [group for group in groups if group.points < 0]
+    costs = rounded_parts([-group.points for group in costly])
+    losses = [(cost, group.words) for cost, group in zip(costs, costly, strict=True) if _is_cause(group)]
     # One more cause takes no more room than saying that there is one.
     listed = losses if len(losses) <= most + 1 else losses[:most]
-    words, costs = [group.words for group in listed], [-group.points for group in listed]
     if others := losses[len(listed) :]:
-        words.append(f"{len(others)} other causes")
-        costs.append(-sum(group.points for group in others))
-    shown = zip(_rounded(costs), words, strict=True)
-    return [f"{cost:.1f} of {lost:.1f} lost points: {cause}" for cost, cause in shown]
+        listed = [*listed, (sum(cost for cost, _ in others), f"{len(others)} other causes")]
+    return [f"{cost:.1f} of {lost:.1f} lost points: {cause}" for cost, cause in listed]
 
 
-def _rounded(values: Sequence[float]) -> list[float]:
+def rounded_parts(values: Sequence[float]) -> list[float]:
     """Values with one decimal whose sum is the rounded sum: those cut by most are rounded up.
 
-    >>> _rounded([8.05, 8.05, 7.95])
+    >>> rounded_parts([8.05, 8.05, 7.95])
     [8.1, 8.0, 7.9]
     """
     tenths = [floor(10 * value + 1e-6) for value in values]

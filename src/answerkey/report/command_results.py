@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Case, Causes, Group, PlainFact, Stage, StagePoints, Why, WorseSlice
+from answerkey.model.comparison import (
+    Case,
+    Causes,
+    Group,
+    PlainFact,
+    Stage,
+    StagePoints,
+    Why,
+    WorseSlice,
+    rounded_parts,
+)
 from answerkey.model.fault import OUTCOMES, OutcomeName
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import JsonObject
@@ -111,8 +121,9 @@ def _group_tables(groups: Sequence[Group], lost: float) -> Iterator[SheetTable]:
     for title, gained in (("Causes of lost points", False), ("Causes of gained points", True)):
         chosen = [group for group in groups if (group.points > 0) == gained]
         rows = []
-        for group in chosen:
-            points = f"{group.points:+.1f}" if gained else f"{-group.points:.1f} of {lost:.1f}"
+        shown = rounded_parts([abs(group.points) for group in chosen])
+        for group, part in zip(chosen, shown, strict=True):
+            points = f"{part:+.1f}" if gained else f"{part:.1f} of {lost:.1f}"
             in_base = (
                 "in the base, " if gained and group.signature.stage not in ("noise", "unobserved") else ""
             )
