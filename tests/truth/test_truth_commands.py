@@ -143,6 +143,86 @@ def test_rescore_keeps_the_stored_values_unless_told(command: Callable[..., Any]
     assert [result["score"] for result in recomputed["results"]] == [0.6, 1.0]
 
 
+def test_rescoring_by_the_unchanged_file_keeps_the_stored_values(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    # Of next month there is no row: this one stays without a value.
+    empty = {"sql": "SELECT gross FROM reservations WHERE month = '2025-09'", "on_empty": "abstain"}
+    last = {"id": "last", "question": "What did we earn in August after tax?", "expected_keywords": [empty]}
+    write_rows("golden.jsonl", *QUESTIONS, last)
+    ran = command("run", "--name", "a", "--json").document
+    fill(project, ("2025-07", 100.0), ("2025-08", 1.0))
+    command("baseline", "set", "production", "a")
+    for _ in range(2):
+        again = command("rescore", "a", "--questions", "golden.jsonl", "--json").document
+        assert again["results"] == ran["results"]
+        assert again["run"]["question_set_hash"] == ran["run"]["question_set_hash"]
+
+
+def test_rescoring_by_an_edited_file_applies_what_needs_no_value(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    command("run", "--name", "a")
+    fill(project, ("2025-07", 100.0), ("2025-08", 1.0))
+    july = {**QUESTIONS[0], "expected_keywords": [{**TOTAL, "must": False}, "by the end of the month"]}
+    write_rows("golden.jsonl", july, QUESTIONS[1])
+    rescored = command("rescore", "a", "--questions", "golden.jsonl", "--json").document
+    quality = rescored["results"][0]["components"]["response_quality"]
+    assert (quality["found"], quality["missing"]) == (["3960"], ["by the end of the month"])
+    assert rescored["results"][1]["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {**QUESTIONS[0], "month": "2025-08"},
+        {**QUESTIONS[0], "expected_keywords": [{**TOTAL, "sql": "SELECT MAX(gross) FROM reservations"}]},
+        {**QUESTIONS[0], "id": "new"},
+    ],
+    ids=["named field", "expression", "new question"],
+)
+def test_rescoring_refuses_an_expectation_without_a_stored_value(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path], row: dict[str, Any]
+) -> None:
+    command("run", "--name", "a")
+    before = command("show", "a", "--json").document
+    write_rows("golden.jsonl", row, QUESTIONS[1])
+    refused = command("rescore", "a", "--questions", "golden.jsonl")
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert f"golden.jsonl:1: {row['id']}: sql " in refused.err
+    assert "--recompute-truth" in refused.err
+    assert command("show", "a", "--json").document == before
+    computed = command("rescore", "a", "--questions", "golden.jsonl", "--recompute-truth", "--json").document
+    assert computed["run"]["question_set_hash"] != before["run"]["question_set_hash"]
+
+
+def test_rescoring_says_that_the_golden_file_has_changed(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    def warning() -> str:
+        return next(
+            (one for one in command("rescore", "a", "--json").document["warnings"] if "golden" in one), ""
+        )
+
+    command("run", "--name", "a")
+    fill(project, ("2025-07", 100.0), ("2025-08", 1.0))
+    assert warning() == ""
+    # Another set does not change the file of the run.
+    other = write_rows("other.jsonl", {**QUESTIONS[0], "expected_keywords": ["3,960"]})
+    command("rescore", "a", "--questions", str(other))
+    assert warning() == ""
+    write_rows("golden.jsonl", {**QUESTIONS[0], "expected_keywords": ["$3,960"]}, QUESTIONS[1])
+    assert "has changed since the run" in warning()
+    assert "golden.jsonl" in warning().partition("--questions ")[2]
+    command("rescore", "a", "--questions", "golden.jsonl", "--recompute-truth")
+    assert warning() == ""
+    (project / "golden.jsonl").write_text("{")
+    assert "has changed since the run" in warning()
+    (project / "golden.jsonl").unlink()
+    assert warning() == ""
+
+
 def test_reuse_asks_again_where_the_truth_moved(command: Callable[..., Any], project: Path) -> None:
     (project / "bot.py").write_text(
         BOT.replace(

@@ -344,8 +344,9 @@ def rescore(
 ) -> Run:
     """Score the stored replies of a run again, with the current configuration; the chatbot is not asked.
 
-    The run keeps its id; its own gates and baseline decide the exit code, and its reports say when it was rescored. The
-    scores of a baseline change only with --change-baseline.
+    The expectations are those stored with the run; --questions uses those of a file. The run keeps its id; its own gates
+    and baseline decide the exit code, and its reports say when it was rescored. The scores of a baseline change only with
+    --change-baseline.
 
     \b
     Examples:

@@ -181,9 +181,14 @@ def rescore(
     The run keeps its id, baseline and gates, which are evaluated on the new scores; the old scores stay in the store, and
     `info.rescored` says how it was scored before. A run that is a named baseline is refused if its scores would be of
     another kind, unless `change_baseline`. Computed expectations keep the values that were stored with the run, unless
-    `recompute_truth`.
+    `recompute_truth`; without it, `questions` with a computed expectation that the run has no value for are refused.
     """
-    from answerkey.runs.resume import current_questions, rescore_run
+    from answerkey.runs.resume import (
+        current_questions,
+        golden_file_has_changed,
+        rescore_run,
+        with_values_of_run,
+    )
     from answerkey.runs.verdicts import decided
 
     settings = settings or load_settings()
@@ -200,13 +205,23 @@ def rescore(
     ungated = msgspec.structs.replace(options, gates=(), baseline=None)
     context = make_context(ungated, settings, scorers=scorers, progress=progress)
     context = msgspec.structs.replace(context, options=options)
+    notes = []
+    if questions is not None and not recompute_truth:
+        questions = with_values_of_run(questions, info, opened)
+    elif not recompute_truth and golden_file_has_changed(info, context, opened):
+        notes.append(
+            f"the golden set {info.question_path} has changed since the run; the expectations stored with the run were used; "
+            f"to use those of the file: answerkey rescore {info.id} --questions {info.question_path}"
+        )
     is_changed = recompute_truth or context.grader.hash != info.scoring_hash
     if is_changed or (questions is not None and questions.hash != info.question_set_hash):
         _check_baseline(info, opened, change_baseline=change_baseline)
     if recompute_truth:
         questions, truth = with_truth(questions or current_questions(info, context, opened), settings)
         context = msgspec.structs.replace(context, truth=truth)
-    return decided(wait_for(rescore_run(context, info, opened, questions=questions)), opened)
+    rescored = wait_for(rescore_run(context, info, opened, questions=questions))
+    rescored = msgspec.structs.replace(rescored, warnings=(*rescored.warnings, *notes))
+    return decided(rescored, opened)
 
 
 def _check_baseline(info: RunInfo, store: "SqlStore", *, change_baseline: bool) -> None:

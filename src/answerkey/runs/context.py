@@ -44,20 +44,23 @@ def with_truth(questions: QuestionSet, settings: Settings) -> tuple[QuestionSet,
 
     Raises TruthError with one line for each value that is missing and each precondition that does not hold.
     """
-    is_computed = any(
-        True
-        for question in questions
-        for turn in question.turns or (question,)
-        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
-        if isinstance(expectation, ComputedExpectation)
-    )
-    if not settings.world and not is_computed:
+    if not settings.world and not has_computed(questions):
         return questions, None
     # A run without truth does not load its sources.
     resolved = compute_truth(questions, settings)
     if resolved.problems:
         raise TruthError("\n".join(resolved.problems))
     return resolved.questions, resolved.truth
+
+
+def has_computed(questions: QuestionSet) -> bool:
+    """Whether a question has an expectation that is yet to be computed."""
+    return any(
+        isinstance(expectation, ComputedExpectation)
+        for question in questions
+        for turn in question.asks
+        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
+    )
 
 
 def compute_truth(questions: QuestionSet, settings: Settings) -> "Resolved":

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from answerkey.datasets.golden_sets import read_questions
-from answerkey.errors import UsageError
-from answerkey.model.question import QuestionSet
+from answerkey.errors import AnswerkeyError, UsageError
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Timings
 from answerkey.model.run import Rescoring, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import BaseTarget
-from answerkey.runs.context import RunContext, select_questions, wait_for
+from answerkey.runs.context import RunContext, has_computed, select_questions, wait_for
 from answerkey.runs.recorder import Recorder, open_judge, replay_journal, store_executor
 from answerkey.runs.run import (
     Arm,
@@ -96,6 +96,54 @@ def with_stored_truth(questions: QuestionSet, info: RunInfo, store: SqlStore) ->
         return questions
     stored = {question.definition_hash: question for question in store.questions(info.question_set_hash)}
     return questions.subset([stored.get(question.definition_hash, question) for question in questions])
+
+
+def with_values_of_run(questions: QuestionSet, info: RunInfo, store: SqlStore) -> QuestionSet:
+    """A golden set with the values that a run computed; UsageError if the run has none for an expectation."""
+    resolved, missing = _with_values_of(questions, info.question_set_hash, store)
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise UsageError(
+            f"{missing[0]}{more}: run {info.id} has no value for it, because it is new or was changed; "
+            "to compute all values from the data as it is now, add --recompute-truth"
+        )
+    return resolved
+
+
+def _with_values_of(questions: QuestionSet, set_hash: str, store: SqlStore) -> tuple[QuestionSet, list[str]]:
+    """The questions with the values of a stored set, and a description of each expectation that has none."""
+    if not has_computed(questions):
+        return questions, []
+    from answerkey.truth.resolve import with_stored_values  # most golden sets have no computed expectations
+
+    stored = {question.id: question for question in store.questions(set_hash)}
+    resolved, missing = [], []
+    for question in questions:
+        # A question that is new has no stored values.
+        before = stored.get(question.id, Question(id=question.id, question=""))
+        found = with_stored_values(question, before)
+        resolved.append(found.question)
+        where = f"{questions.path}:{question.line}: " if questions.path and question.line else ""
+        missing += [f"{where}{question.id}: {one.method} {one.described!r}" for one in found.missing]
+    return questions.subset(resolved), missing
+
+
+def golden_file_has_changed(info: RunInfo, context: RunContext, store: SqlStore) -> bool:
+    """Whether the file of a run's golden set has other questions or expectations than the run was ever scored by."""
+    # A log may have brought questions of its own; a bisection asks a part of the set.
+    if info.is_log or is_of_bisection(info):
+        return False
+    if info.question_path is None or not Path(info.question_path).is_file():
+        return False
+    try:
+        questions = current_questions(info, context, store)
+    except AnswerkeyError:
+        # The run could read it.
+        return True
+    hashes = {info.question_set_hash, *(before.question_set_hash for before in info.rescored)}
+    return not any(
+        _with_values_of(questions, set_hash, store)[0].hash == set_hash for set_hash in sorted(hashes)
+    )
 
 
 def current_questions(info: RunInfo, context: RunContext, store: SqlStore) -> QuestionSet:

@@ -269,6 +269,8 @@ def with_stored_values(question: Question, stored: Question) -> StoredValues:
                     kept += _as_expected(one, found)
                 elif was_empty and one.on_empty == "abstain":
                     is_answerable = False
+                    # It stays without a value, as in the stored question.
+                    kept.append(one)
                 else:
                     missing.append(one)
                     kept.append(one)
