@@ -87,7 +87,7 @@ def test_what_runs_cost_and_what_keeps_them_from_being_comparable() -> None:
     assert [found[name].pareto for name in found] == [True, False, True]
     assert "runs cheap and dear were judged by different models (one and two)" in ranking.notes
     assert any("the judge of run cheap" in note and "failed its canaries" in note for note in ranking.notes)
-    assert "1 questions were edited between the runs and are paired by id" in ranking.notes
+    assert "1 question was edited between the runs and paired by id" in ranking.notes
 
 
 def test_what_a_point_costs_has_an_interval_by_the_scores_as_well() -> None:

@@ -288,3 +288,8 @@ def test_a_count_is_shown_as_one() -> None:
     counted, share = evaluate_gates([parse_gate("fabricated == 0"), parse_gate("resilience >= 0.8")], subject)
     assert gate_words(counted) == "fabricated == 0: the value is 1"
     assert gate_words(share) == "resilience >= 0.8: the value is 0.500"
+
+
+def test_a_gate_without_a_value_says_so() -> None:
+    [found] = evaluate_gates([parse_gate("resilience >= 0.8")], GateSubject(numbers={"resilience": None}))
+    assert gate_words(found) == "resilience >= 0.8: there is no value"

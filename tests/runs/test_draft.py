@@ -300,6 +300,7 @@ def test_an_accepted_draft_keeps_its_provenance_and_near_misses_are_refused() ->
 
 def test_drafts_of_a_file_are_listed(draft: Callable[..., Any], command: Callable[..., Any]) -> None:
     draft(_row(DEPOSIT, "The deposit of unit B is $2,450.", [{"deposit": 2450}]), arguments=("-o", "d.jsonl"))
+    assert command("review", "--drafts", "d.jsonl", "--list").out.endswith("\n1 draft\n")
     listed = command("review", "--drafts", "d.jsonl", "--json")
     assert listed.code == 0
     assert listed.document["drafts"] == [json.loads(Path("d.jsonl").read_text())]

@@ -274,6 +274,11 @@ def test_equal_losses_are_rounded_alike_in_every_output(number: int) -> None:
     assert round(sum(map(float, listed)), 1) == round(lost, 1)
 
 
+def test_a_cause_of_unanswerable_questions_is_in_plain_words() -> None:
+    words = Cause(stage="tools", tool="find").words_about("unanswerable")
+    assert words == "find was not called for unanswerable questions"
+
+
 def test_changes_of_prompt_and_tools_are_seen_behind_the_proxy(tmp_path: Path) -> None:
     port = free_port()
 

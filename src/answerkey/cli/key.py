@@ -254,6 +254,7 @@ def draft(
     from answerkey.report.command_results import draft_sheet
     from answerkey.report.layout import make_console
     from answerkey.report.terminal import print_sheet
+    from answerkey.report.wording import count
     from answerkey.runs.context import golden_set, with_truth
     from answerkey.runs.draft import draft_cases
     from answerkey.runs.production import QuestionSources
@@ -268,7 +269,7 @@ def draft(
     if questions is None and not settings.questions:
         click.echo("note: compared with the golden set of the demo; add --questions FILE", err=True)
     if output is not None:
-        _write_rows(output, drafted.drafts, f"{len(drafted.drafts)} drafts")
+        _write_rows(output, drafted.drafts, count(len(drafted.drafts), "draft"))
     if traffic.unreadable:
         click.echo(
             for_terminal(f"note: {traffic.unreadable:,} rows cannot be read: {traffic.problems[0]}"), err=True

@@ -467,6 +467,7 @@ _DRAFT_WIDTH = 110
 
 def _review_drafts(path: Path, questions: Path | None, author: str, *, only_list: bool) -> Answer:
     """Show the drafts of a file; accepted and rejected ones leave it."""
+    from answerkey.report.wording import count
     from answerkey.transcripts.editable_rows import EDITABLE
     from answerkey.transcripts.row_files import read_rows
 
@@ -479,7 +480,7 @@ def _review_drafts(path: Path, questions: Path | None, author: str, *, only_list
         if not interactive:
             for draft in drafts:
                 click.echo(_summary(draft))
-            click.echo(f"{len(drafts)} drafts")
+            click.echo(count(len(drafts), "draft"))
             return
         if golden_path is None:
             raise UsageError("add --questions FILE: the golden set that accepted cases are added to")
@@ -522,6 +523,7 @@ class _Review:
 
     def run(self) -> None:
         from answerkey.report.files import atomic_file
+        from answerkey.report.wording import count
 
         keys, index, accepted = Keys(), 0, 0
         while index < len(self._waiting):
@@ -544,7 +546,9 @@ class _Review:
             else:
                 index += 1
         click.echo(
-            for_terminal(f"{accepted} cases added to {self._golden}, {len(self._waiting)} drafts left")
+            for_terminal(
+                f"{count(accepted, 'case')} added to {self._golden}, {count(len(self._waiting), 'draft')} left"
+            )
         )
 
     def _accept(self, draft: JsonObject) -> bool:

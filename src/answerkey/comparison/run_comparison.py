@@ -31,6 +31,7 @@ from answerkey.stats.paired import (
     unseen_rate,
     verdict_of,
 )
+from answerkey.text.plurals import count
 
 # Changes are lopsided if those in one direction are this many times as frequent, and those in the other this many times as
 # large on average.
@@ -595,6 +596,8 @@ def _pairing_notes(pairing: Pairing) -> Iterator[str]:
         more = f" and {len(pairing.truth_changed) - 5} more" if len(pairing.truth_changed) > 5 else ""
         yield f"the data changed: each run is graded against its own value for {', '.join(changes)}{more}"
     if pairing.edited:
-        yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"
+        edits = count(len(pairing.edited), "question was", "questions were")
+        yield f"{edits} edited between the runs and paired by id"
     if pairing.unpaired:
-        yield f"{len(pairing.unpaired)} questions are not compared: they are not in both runs or were not scored"
+        unpaired = count(len(pairing.unpaired), "question is", "questions are")
+        yield f"{unpaired} not compared: not in both runs, or not scored"

@@ -14,6 +14,7 @@ from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, verdict_of
+from answerkey.text.plurals import count
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -198,7 +199,8 @@ def _pairing_notes(shared_runs: Sequence[_SharedQuestions]) -> Iterator[str]:
         if first.run.hashes[index] != other.run.hashes[other_index]
     }
     if edited:
-        yield f"{len(edited)} questions were edited between the runs and are paired by id"
+        edits = count(len(edited), "question was", "questions were")
+        yield f"{edits} edited between the runs and paired by id"
 
 
 def _unranked(one: _SharedQuestions, units: Ints | None, level: float) -> Ranked:

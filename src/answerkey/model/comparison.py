@@ -102,6 +102,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """A signature in words; `category` is that of most questions of its group, if they have one in common."""
         tool = self.tool or "a tool"
         about = f" for questions about {category.replace('_', ' ')}" if category else ""
+        if category == "unanswerable":
+            about = " for unanswerable questions"
         match self.stage:
             case "key":
                 return f"the expectations of the question were edited{about}"

@@ -11,6 +11,7 @@ from answerkey.model.run import Cost, GateResult, KeyStrength, Summary
 from answerkey.model.scorecard import Scorecard, details, round_down, shown_score
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import one_line
+from answerkey.text.plurals import count as count
 
 # The standard's own words.
 GRADE_MEANINGS = {
@@ -218,11 +219,6 @@ def milliseconds_change(change: float) -> str:
     return f"{'+' if change > 0 else '−' if change < 0 else '±'}{milliseconds(abs(change))}"
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
-    """`1 question`, `75 questions`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def list_words(counts: Mapping[str, int]) -> str:
     """`2 timeout, 1 empty`, most first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -249,6 +245,8 @@ def gate_value(value: Any) -> str:
     """A gate's value; for several slices, each with its name."""
     if isinstance(value, Mapping):
         return one_line(", ".join(f"{name} {gate_value(part)}" for name, part in value.items()), 120)
+    if value is None:
+        return "no value"
     return metric_text(value) if isinstance(value, float) else one_line(str(value), 60)
 
 
@@ -262,7 +260,8 @@ def suspected_lines(summary: Summary) -> list[str]:
 
 def gate_words(gate: GateResult) -> str:
     """A gate with its value: `score >= 0.9: the value is 0.866`."""
-    return f"{gate.gate}: the value is {gate_value(gate.value)}{_bound_words(gate)}{gate.because}"
+    value = "there is no value" if gate.value is None else f"the value is {gate_value(gate.value)}"
+    return f"{gate.gate}: {value}{_bound_words(gate)}{gate.because}"
 
 
 def _bound_words(gate: GateResult) -> str:

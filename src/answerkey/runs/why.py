@@ -27,6 +27,7 @@ from answerkey.runs.causes import Grouping, cause_of_change, slim_question
 from answerkey.runs.stored import given_run
 from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference
+from answerkey.text.plurals import count
 
 # With more changed questions than this, both runs are read from start to end instead of question by question.
 _MOST_LOOKED_UP = 1_000
@@ -229,7 +230,7 @@ def _facts(base: RunInfo, candidate: RunInfo, comparison: Comparison) -> Iterato
         "golden set", *(f"{info.question_set} ({info.question_set_hash[:8]})" for info in (base, candidate))
     )
     edited = len(comparison.edited)
-    yield _fact("key", _SAME, f"{edited} questions edited" if edited else _SAME)
+    yield _fact("key", _SAME, f"{count(edited, 'question')} edited" if edited else _SAME)
     changed = len(comparison.truth_changed)
     yield _fact("truth", _SAME, f"{changed} computed values changed" if changed else _SAME)
     yield _fact("scoring", *(f"{info.match} ({info.scoring_hash[:8]})" for info in (base, candidate)))

@@ -224,8 +224,8 @@ def needs_of(store: SqlStore, experiments: tuple[Experiment, ...]) -> tuple[Need
 
 def _gate_finding(result: GateResult) -> str:
     """The gate's value or, without one, why it failed."""
-    if result.value is None and result.reason:
-        return one_line(result.reason, 120)
+    if result.value is None:
+        return one_line(result.reason, 120) or "it has no value"
     return f"it is {gate_value(result.value)}"
 
 
