@@ -599,8 +599,7 @@ def _comparison_value(gate: Gate, comparison: Comparison | None) -> Any:
         if component:
             return measure.verdict
         # A question that is confirmed broken is a regression whatever the mean.
-        confirmed = comparison.verdict != "worse" and comparison.regression
-        return "broken" if confirmed else comparison.verdict
+        return "broken" if comparison.because else comparison.verdict
     if name in DIFFERENCE_NAMES:
         difference = measure.difference
         value = None if difference is None else getattr(difference, DIFFERENCE_NAMES[name])

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from answerkey.config import load_settings
+from answerkey.runs.stored import open_configured_store
+from server.serving import serving
+
 GOLDEN = [{"id": f"q{i}", "question": f"What is {i}?", "expected_keywords": [str(i)]} for i in range(20, 40)]
 BOT = """
 def before(question):
@@ -17,6 +21,12 @@ def before(question):
 def after(question):
     number = int(question.split()[-1].rstrip("?"))
     return {"answer": f"It is {number}." if number >= 30 else "No | idea.", "tools_used": []}
+"""
+
+BROKEN_ONCE = """
+
+def bad(question):
+    return {"answer": "No.", "tools_used": []} if "25" in question else before(question)
 """
 
 
@@ -104,6 +114,70 @@ def test_what_was_confirmed_stays_with_the_run(
     stored = json.loads(command("show", "--json").out)
     assert stored["gates"] == live["gates"] == [{"gate": "broken == 0", "passed": False, "value": 10}]
     assert stored["comparison"] == live["comparison"]
+
+
+@pytest.fixture
+def confirmed(command: Callable[..., Any], write_rows: Callable[..., Path], tmp_path: Path) -> None:
+    """Runs `good`, `other` with the same replies, and `bad`, whose single lower score was confirmed against `good`."""
+    golden = write_rows("golden.jsonl", *GOLDEN)
+    (tmp_path / "bot.py").write_text(BOT + BROKEN_ONCE)
+    for name in ("good", "other"):
+        assert command("run", golden, "--target", "bot.py:before", "--name", name).code == 0
+    asked = ("run", golden, "--target", "bot.py:bad", "--name", "bad", "--baseline", "good", "--confirm", "3")
+    assert command(*asked, "-o", "bad.html").code == 1
+
+
+def test_a_confirmed_verdict_is_that_of_every_comparison_of_the_two_runs(
+    confirmed: None, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    shown = json.loads(command("show", "bad", "--json").out)["comparison"]
+    found = command("compare", "good", "bad", "--fail-on", "regression", "--json")
+    compared = json.loads(found.out)
+    assert found.code == 1
+    for document in (shown, compared):
+        assert (document["verdict"], document["broken"], document["regression"]) == ("worse", 1, True)
+        assert document["confirmation"]["times"] == 3
+    assert (
+        " worse  1 question confirmed broken; mean: no clear difference"
+        in command("compare", "good", "bad").out
+    )
+    card = (tmp_path / "bad.html").read_text().partition('id="decision-title"')[2].partition("</section>")[0]
+    assert "Worse" in card
+    assert "the baseline good: 1 question confirmed broken; mean" in " ".join(card.split())
+    assert "No clear difference" not in card
+
+
+def test_a_confirmation_against_another_run_does_not_count(
+    confirmed: None, command: Callable[..., Any]
+) -> None:
+    for pair in (("other", "bad"), ("bad", "good")):
+        found = command("compare", *pair, "--fail-on", "regression", "--json")
+        document = json.loads(found.out)
+        assert found.code == 0
+        assert (document["verdict"], document["confirmation"]) == ("no clear difference", None)
+    assert "whether that is chance: answerkey run --baseline" in command("compare", "other", "bad").out
+
+
+def test_the_dashboard_gives_the_confirmed_verdict(confirmed: None, command: Callable[..., Any]) -> None:
+    compared = json.loads(command("compare", "good", "bad", "--json").out)
+    base, candidate = compared["base"]["id"], compared["candidate"]["id"]
+    settings = load_settings()
+    with serving(lambda: open_configured_store(settings, None)) as client:
+        pages = ("/", f"/runs/{candidate}", f"/compare?base={base}&run={candidate}")
+        for page in pages:
+            text = client.get(page).text
+            assert ">Worse<" in text, page
+            assert "1 question confirmed broken" in text, page
+            # The home page has the other experiment too.
+            if page != "/":
+                assert "No clear difference" not in text, page
+
+
+def test_why_says_what_was_asked_again(confirmed: None, command: Callable[..., Any]) -> None:
+    said = " ".join(command("why", "good", "bad").out.split())
+    assert "--confirm asked 1 changed question 3 or more times again: 1 confirmed broken or worse" in said
+    assert "was asked once" not in said
+    assert "each question was asked once" in " ".join(command("why", "other", "bad").out.split())
 
 
 def test_the_runs_before_are_the_trend(decided: Any, command: Callable[..., Any], tmp_path: Path) -> None:

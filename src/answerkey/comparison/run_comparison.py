@@ -388,7 +388,8 @@ def compare_runs(
     assert difference is not None  # scores are bounded
     detectable, flips = _detectable(difference), runs.flips()
     broken = sum(flip.kind == "broken" for flip in flips)
-    return Comparison(
+    confirmation = candidate.info.confirmation_against(base.info.id)
+    comparison = Comparison(
         base=sides[0],
         candidate=sides[1],
         paired=len(pairing.base),
@@ -416,6 +417,7 @@ def compare_runs(
         new_errors={kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors},
         notes=(*runs.pattern_notes(), *run_notes((base, candidate)), *_pairing_notes(pairing)),
     )
+    return comparison.with_confirmation(confirmation)
 
 
 def with_sequential_result(
@@ -490,7 +492,8 @@ def _reasons(
                 f"a smaller one needs: answerkey plan {base.id} {candidate.id} --difference {_smaller(detectable):g}"
             )
         # With --confirm, the same command asks again.
-        if broken and not base.is_log and not candidate.is_log and not candidate.options.confirm:
+        asked = candidate.options.confirm and candidate.options.baseline == base.id
+        if broken and not base.is_log and not candidate.is_log and not asked:
             questions = (
                 "question passed before and fails" if broken == 1 else "questions passed before and fail"
             )

@@ -495,6 +495,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     # Questions whose computed value is another one in each run; each is compared with its own.
     truth_changed: tuple[TruthChange, ...] = ()
     score: Measure
+    # The score's verdict, or "worse" if asking again confirmed that a question is broken.
     verdict: Verdict
     # Differences within ± this are equivalent; None: no margin.
     margin: float | None = None
@@ -561,7 +562,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return 100.0 * sum(change.score_from - change.score_to for change in self.fallen) / self.paired
 
     def with_confirmation(self, confirmation: Confirmation | None) -> "Comparison":
-        """Return the comparison in which what asking again did not confirm is flaky instead of broken or worse."""
+        """Return the comparison in which what asking again did not confirm is flaky instead of broken or worse.
+
+        If a question is confirmed broken, the verdict is "worse", whatever the mean.
+        """
         if confirmation is None:
             return self
         flaky = {again.id for again in confirmation.questions if not again.confirmed}
@@ -578,6 +582,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         broken = sum(flip.kind == "broken" for flip in settled_flips)
         return msgspec.structs.replace(
             self,
+            verdict="worse" if broken else self.verdict,
             flips=settled_flips,
             losses=settled(self.losses),
             pass_rate={**self.pass_rate, "broken": broken},
@@ -587,7 +592,16 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def regression(self) -> bool:
         """Whether the score is worse, or a question is confirmed broken, whatever the mean."""
-        return self.verdict == "worse" or (self.confirmation is not None and self.broken > 0)
+        return self.verdict == "worse"
+
+    @property
+    def because(self) -> str:
+        """The reason of a verdict that the mean does not give: `3 questions confirmed broken`; else empty."""
+        if self.confirmation is None or self.score.verdict == "worse":
+            return ""
+        # Pages cut the list of flips.
+        broken = self.pass_rate["broken"]
+        return "" if not broken else f"{broken} question{'s' if broken > 1 else ''} confirmed broken"
 
     @property
     def difference(self) -> Difference:

@@ -383,6 +383,10 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
         # A target has a fingerprint; a log only has its file.
         return self.target.startswith(RECORDED) and self.target_hash in ("", self.target)
 
+    def confirmation_against(self, base: str) -> Confirmation | None:
+        """The results of asking changed questions again, if this base run is the baseline since which they changed."""
+        return self.confirmation if self.options.baseline == base else None
+
 
 class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier run of the same target and golden set, for the trend of a later one."""

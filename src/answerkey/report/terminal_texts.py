@@ -65,7 +65,7 @@ def print_comparison(
     """Print the verdict, then its figures; `causes` are left out where the run's report has them."""
     console = make_console(file, width=width)
     base, candidate = comparison.base, comparison.candidate
-    verdict = "worse" if comparison.regression else comparison.verdict
+    verdict = comparison.verdict
     head = _verdict(verdict, comparison_headline(comparison).removeprefix(verdict).lstrip(":"))
     runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
     emit(console, "", Text(runs, style="dim"), "", head)

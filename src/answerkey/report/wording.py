@@ -357,15 +357,14 @@ def points_text(value: float, digits: int = 1) -> str:
 def comparison_headline(comparison: Comparison) -> str:
     """The verdict in one line; questions that are confirmed broken come before the mean."""
     difference = comparison.difference
-    margin = "" if comparison.verdict != "same" else f" within ±{100 * (comparison.margin or 0.0):g} points"
+    verdict = comparison.score.verdict
+    margin = "" if verdict != "same" else f" within ±{100 * (comparison.margin or 0.0):g} points"
     mean = (
-        f"{comparison.verdict}{margin}: {points_text(difference.mean)} points "
+        f"{verdict}{margin}: {points_text(difference.mean)} points "
         f"({difference.level:.0%} interval {points_text(difference.low)} to {points_text(difference.high)}, "
         f"{p_text(difference.p_value)})"
     )
-    if comparison.regression and comparison.verdict != "worse":
-        return f"worse: {count(comparison.broken, 'question')} confirmed broken; mean: {mean}"
-    return mean
+    return f"{comparison.verdict}: {comparison.because}; mean: {mean}" if comparison.because else mean
 
 
 def comparison_facts(comparison: Comparison, score: ScoreWords = score_text) -> Iterator[str]:

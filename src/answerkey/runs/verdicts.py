@@ -47,9 +47,7 @@ def compare_with_baseline(
     else:
         [base], candidate = columns_from_store(store, [baseline]), columns_from_run(run)
     comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, run.info)
-    return msgspec.structs.replace(
-        run, comparison=_confirmed(comparison, run.info.confirmation, store, run.info)
-    )
+    return msgspec.structs.replace(run, comparison=comparison)
 
 
 def decided_run(store: "SqlStore", reference: str) -> Run:
@@ -150,15 +148,6 @@ def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo)
         comparison, flips=worded(comparison.flips), losses=worded(comparison.losses)
     )
     return with_causes(comparison, store, candidate)
-
-
-def _confirmed(
-    comparison: Comparison, confirmation: Confirmation | None, store: "SqlStore", candidate: RunInfo
-) -> Comparison:
-    """A comparison after asking again, with the causes of what is left."""
-    if confirmation is None:
-        return comparison
-    return with_causes(comparison.with_confirmation(confirmation), store, candidate)
 
 
 def with_causes(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
@@ -283,9 +272,9 @@ async def confirm_changes(
     confirmation = _confirmation(changes, candidate, base, times, further, controls)
     info = msgspec.structs.replace(run.info, confirmation=confirmation)
     store.update_run(info)
-    return msgspec.structs.replace(
-        run, info=info, comparison=_confirmed(comparison, confirmation, store, info)
-    )
+    # As `compare_runs` does for a stored run.
+    comparison = with_causes(comparison.with_confirmation(confirmation), store, info)
+    return msgspec.structs.replace(run, info=info, comparison=comparison)
 
 
 async def _ask_failing(run: Run, context: "RunContext", target: "BaseTarget", store: "SqlStore") -> Repeats:

@@ -256,10 +256,19 @@ def _fact(name: str, base: str, candidate: str) -> PlainFact:
 
 def _notes(base: RunInfo, candidate: RunInfo, comparison: Comparison, cases: Sequence[Case]) -> Iterator[str]:
     yield from comparison.notes
-    if cases and max(base.repeat, candidate.repeat) == 1:
-        yield (
-            "each question was asked once, so chance cannot be ruled out as the cause: ask with --repeat 5"
-        )
+    if not cases or max(base.repeat, candidate.repeat) > 1:
+        return
+    found, once = comparison.confirmation, "chance cannot be ruled out as the cause: ask with --repeat 5"
+    if found is None:
+        yield f"each question was asked once, so {once}"
+        return
+    asked, confirmed = len(found.questions), sum(again.confirmed for again in found.questions)
+    yield (
+        f"--confirm asked {asked} changed question{'s' if asked != 1 else ''} {found.times} or more times again: "
+        f"{confirmed} confirmed broken or worse"
+    )
+    if confirmed < len(cases):
+        yield f"for the changes that are not confirmed, {once}"
 
 
 def check_different(base: RunInfo, candidate: RunInfo) -> None:

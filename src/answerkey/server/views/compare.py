@@ -109,7 +109,7 @@ class CompareView(TableView, frozen=True, kw_only=True):
         """The colour of the verdict on two runs."""
         if self.versus is None:
             return ""
-        return tone_of("worse" if self.versus.regression else self.versus.verdict)
+        return tone_of(self.versus.verdict)
 
     @property
     def tables(self) -> tuple[MeasureTable, ...]:

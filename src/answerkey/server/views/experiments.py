@@ -38,6 +38,8 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     # "the baseline production" or "the previous run".
     words: str
     verdict: str
+    # The reason of a verdict that the mean does not give, e.g. `3 questions confirmed broken`.
+    because: str = ""
     mean: float
     low: float
     high: float
@@ -205,6 +207,7 @@ def _verdict(comparison: Comparison, words: str) -> Against:
         id=comparison.base.id,
         words=words,
         verdict=comparison.verdict,
+        because=comparison.because,
         mean=comparison.difference.mean,
         low=comparison.difference.low,
         high=comparison.difference.high,
@@ -248,11 +251,12 @@ def _regressions(experiments: tuple[Experiment, ...]) -> Iterator[Need]:
     for one in experiments:
         if one.against is not None and one.against.verdict == "worse":
             change = one.against
+            because = f"{change.because}; mean " if change.because else ""
             likely = f"{points_change(change.low)} to {points_change(change.high)}"
             yield Need(
                 kind="regression",
                 words=f"“{one_line(one.last.name, 60)}” is worse than {one.against.words}: "
-                f"{points_change(change.mean)} points, likely {likely}",
+                f"{because}{points_change(change.mean)} points, likely {likely}",
                 address=one.compare_address,
             )
 
