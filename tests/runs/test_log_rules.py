@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from answerkey.transcripts.recorded_rows import propose_maps
+
 CHATS = [
     {
         "chat_id": f"c{number}",
@@ -35,6 +37,29 @@ def test_a_log_without_any_reply_text_is_not_graded(log: Path, command: Any, mor
     assert "--map answer=bot_message (none of 60 rows has one; nothing was graded)" in done.err
     assert done.out == ""
     assert not Path("x.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("frage", "antwort"),
+        ("Pregunta", "Respuesta"),
+        ("domanda", "risposta"),
+        ("pergunta", "resposta"),
+        ("vraag", "antwoord"),
+        ("Fråga", "Svar"),
+        ("pytanie", "odpowiedz"),
+        ("Spørgsmål", "Svar"),
+        ("question", "reponse"),
+    ],
+)
+def test_a_map_is_proposed_for_names_of_other_languages(asked: str, answered: str) -> None:
+    question = "Wie hoch ist die Miete der Wohnung A im Mai dieses Jahres?"
+    row = {asked: question, "notiz": f"{question} {question}", answered: "1200 Euro", "werkzeuge": "db"}
+    assert propose_maps(row).endswith(f"--map answer={answered}")
+    if asked != "question":
+        assert f"--map question={asked} " in propose_maps(row)
+    assert propose_maps({"id": "a", asked: question}) == "write for example --map answer=FIELD"
 
 
 def test_null_replies_and_errors_are_the_chatbots(tmp_path: Path, command: Any, write_rows: Any) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.reply import Evidence, Json, JsonObject, Reply
+from answerkey.text.normalise import fold_accents
 from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.formats import read_transcript
 from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
@@ -146,7 +147,7 @@ def propose_maps(row: Mapping[str, Json]) -> str:
     maps = []
     if row.keys().isdisjoint(("id", "question", "turns")):
         texts = [name for name, value in row.items() if isinstance(value, str) and value.strip()]
-        asked = next((name for name in texts if _LIKE_A_QUESTION.search(name.lower())), "FIELD")
+        asked = next((name for name in texts if _LIKE_A_QUESTION.search(fold_accents(name))), "FIELD")
         maps.append(f"--map question={_quoted(asked)}")
     if row.keys().isdisjoint(_TEXT_HOLDERS) or not maps:
         others = {
@@ -154,8 +155,16 @@ def propose_maps(row: Mapping[str, Json]) -> str:
             for name, value in row.items()
             if f"--map question={_quoted(name)}" not in maps and not _LIKE_AN_EXPECTATION.match(name)
         }
-        maps.append(f"--map answer={_text(others, question_in_row(row) or '') or 'FIELD'}")
+        # A column that is named for the answer comes before one with a longer text.
+        named = {name: value for name, value in others.items() if _is_named_answer(name)}
+        question = question_in_row(row) or ""
+        maps.append(f"--map answer={_text(named, question) or _text(others, question) or 'FIELD'}")
     return f"write for example {' '.join(maps)}"
+
+
+def _is_named_answer(name: str) -> bool:
+    folded = fold_accents(name)
+    return bool(_NAMED_ANSWER.search(folded)) and not _NOT_ANSWER.search(folded)
 
 
 def _quoted(name: str) -> str:
@@ -183,17 +192,29 @@ def _reply(part: object, context: QuestionContext, mapping: ReplyMapping | None)
 # A mapping for a reply whose parts are not under the usual names: JMESPath expressions, guessed from one example.
 
 
+# "Answer" and "question" in other languages, without accents.
+_ANSWER_WORDS = (
+    "antwort|reponse|respuesta|risposta|resposta|antwoord|svar|vastau|odpowiedz|odpoved|odgovor|raspuns|valasz|cevap|"
+    "jawaban|απαντηση|ответ|відповід|vidpovid|回答|答案|回复"
+)
+_QUESTION_WORDS = (
+    "frage|pregunta|consulta|domanda|pergunta|vraag|fraga|sporgsmal|sporsmal|kysymy|pytani|otazka|pitanje|intrebare|kerdes|"
+    "soru|pertanyaan|ερωτηση|вопрос|питання|質問|问题|問題"
+)
+_NAMED_ANSWER = re.compile(f"answer|response|reply|{_ANSWER_WORDS}")
 _ANSWER = re.compile(
-    r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say"
+    r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say|"
+    + _ANSWER_WORDS
 )
 _LIKE_A_QUESTION = re.compile(
-    r"question|query|prompt|ask|user_?(message|input|text|utterance|q\b)|^q$|^input|^user$|request"
+    r"question|query|prompt|ask|user_?(message|input|text|utterance|q\b)|^q$|^input|^user$|request|"
+    + _QUESTION_WORDS
 )
 # Fields that other people wrote, or that are about the reply.
 _NOT_ANSWER = re.compile(
     r"prompt|question|query|input|request|system|instruct|context|source|document|snippet|chunk|passage|citation|title|"
     r"descr|debug|log|trace|reason|thought|think|error|tool|call|step|usage|model|\bid\b|_id|name|user|history|url|link|"
-    r"status|type|role|time|date|version|hash|token|suggest|follow"
+    r"status|type|role|time|date|version|hash|token|suggest|follow|" + _QUESTION_WORDS
 )
 _TOOLS = re.compile(r"tool|function|call|action|step|plugin|skill|invo[ck]|trace|span|event|used|executed")
 _TOOL_NAME = re.compile(r"tool|func|\bfn\b|method|plugin|skill|api|action")
@@ -298,7 +319,7 @@ def _like_an_answer(leaf: Leaf, question: str) -> float:
     text = str(leaf.value).strip()
     if text == question.strip() or re.fullmatch(r"\S*(://|[0-9a-f]{8}-)\S*", text) or text.lower() in _FINE:
         return 0.0
-    names = [step.lower() for step in leaf.path if isinstance(step, str)]
+    names = [fold_accents(step) for step in leaf.path if isinstance(step, str)]
     words = len(text.split())
     rating = min(words, 40) + 1.0
     # The nearest name says most.
