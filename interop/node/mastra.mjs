@@ -1,27 +1,10 @@
 // Mastra: what an agent's generate and stream give back, with a scripted model.
 import { readFileSync } from "node:fs";
 import { Agent } from "@mastra/core/agent";
-import { createTool } from "@mastra/core/tools";
-import { z } from "zod";
+import { tools } from "./mastra_tools.mjs";
 import { model } from "./scripted_model.mjs";
 
 const prompt = process.argv[2];
-const tools = {
-  query_database: createTool({
-    id: "query_database",
-    description: "Query the database.",
-    inputSchema: z.object({ sql: z.string() }),
-    execute: async () => "442300",
-  }),
-  search_document_content: createTool({
-    id: "search_document_content",
-    description: "Search the documents.",
-    inputSchema: z.object({ query: z.string() }),
-    execute: async () => {
-      throw new Error("index offline");
-    },
-  }),
-};
 const agent = () => new Agent({ id: "bookkeeper", name: "bookkeeper", instructions: "Answer.", model, tools });
 const gathered = async (stream) => {
   const items = [];

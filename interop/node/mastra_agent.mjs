@@ -2,29 +2,12 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { Agent } from "@mastra/core/agent";
 import { Mastra } from "@mastra/core/mastra";
-import { createTool } from "@mastra/core/tools";
 import { Observability } from "@mastra/observability";
 import { OtelExporter } from "@mastra/otel-exporter";
-import { z } from "zod";
+import { tools } from "./mastra_tools.mjs";
 import { model as scripted } from "./scripted_model.mjs";
 
 const [prompt, way, address, traceparent] = process.argv.slice(2);
-const tools = {
-  query_database: createTool({
-    id: "query_database",
-    description: "Query the database.",
-    inputSchema: z.object({ sql: z.string() }),
-    execute: async () => "442300",
-  }),
-  search_document_content: createTool({
-    id: "search_document_content",
-    description: "Search the documents.",
-    inputSchema: z.object({ query: z.string() }),
-    execute: async () => {
-      throw new Error("index offline");
-    },
-  }),
-};
 const traces = way === "traces";
 const model = traces ? scripted : createOpenAICompatible({ name: "model", baseURL: address, apiKey: "none" })("scripted");
 const bookkeeper = new Agent({ id: "bookkeeper", name: "bookkeeper", instructions: "Answer.", model, tools });

@@ -33,7 +33,7 @@ from answerkey.config import DEFAULT_STORE, Settings, load_settings
 from answerkey.errors import AnswerkeyError, MissingExtraError, TargetUnreachableError, UsageError
 
 if TYPE_CHECKING:
-    from answerkey.runs.setup import AskResult
+    from answerkey.runs.setup import AskResult, Probe
     from answerkey_demo import Chatbot
 
 
@@ -128,41 +128,14 @@ def init(flags: InitFlags) -> None:
     from answerkey.report.layout import make_console
     from answerkey.report.terminal_texts import print_asked
     from answerkey.runs.api import evaluate
-    from answerkey.runs.context import wait_for
-    from answerkey.runs.setup import (
-        CONFIG,
-        body_from_text,
-        installed_from,
-        login_table,
-        missing_files,
-        probe_configured,
-        probe_target,
-        starter_files,
-        write_new,
-    )
+    from answerkey.runs.setup import CONFIG, installed_from, missing_files, starter_files, write_new
 
     folder = Path.cwd()
     settings = load_settings() if (folder / CONFIG).exists() else None
     if settings is not None and (flags.target or settings.target is None):
         remedy = "leave --target out to add what is missing" if settings.target else "add target = ... to it"
         raise UsageError(f"{CONFIG} already exists; {remedy}")
-    options = (settings or Settings()).options(timeout=flags.timeout, gates=())
-    if settings is not None:
-        probe = wait_for(probe_configured(settings, flags.questions or (_FIRST_QUESTION,), options))
-    else:
-        target, questions = _target_and_questions(flags)
-        probe = wait_for(
-            probe_target(
-                target,
-                questions,
-                options,
-                headers=flags.headers,
-                reply=flags.reply,
-                body=None if flags.body is None else body_from_text(flags.body),
-                login=login_table(flags.login, flags.login_body),
-                report=partial(click.echo, err=True),
-            )
-        )
+    probe = _probed(flags, settings)
     first = probe.answered[0]
     print_asked(first, make_console())
     _refuse_without_answer(first)
@@ -179,6 +152,29 @@ def init(flags: InitFlags) -> None:
         progress = progress_for_terminal()
         conclude(lambda: evaluate(settings=load_settings(), name="first", progress=progress))
     click.echo(_NEXT if source else f"{_NEXT}\n{_CI_NEXT}")
+
+
+def _probed(flags: InitFlags, settings: Settings | None) -> "Probe":
+    """Ask the configured chatbot, or the one of the flags, a first question."""
+    from answerkey.runs.context import wait_for
+    from answerkey.runs.setup import body_from_text, login_table, probe_configured, probe_target
+
+    options = (settings or Settings()).options(timeout=flags.timeout, gates=())
+    if settings is not None:
+        return wait_for(probe_configured(settings, flags.questions or (_FIRST_QUESTION,), options))
+    target, questions = _target_and_questions(flags)
+    return wait_for(
+        probe_target(
+            target,
+            questions,
+            options,
+            headers=flags.headers,
+            reply=flags.reply,
+            body=None if flags.body is None else body_from_text(flags.body),
+            login=login_table(flags.login, flags.login_body),
+            report=partial(click.echo, err=True),
+        )
+    )
 
 
 def _refuse_without_answer(first: "AskResult") -> None:

@@ -90,34 +90,8 @@ def _lines(view: ReportView) -> Iterator[str]:
         yield "## Gates"
         yield ""
         yield from gate_lines(view.gates)
-    yield from _table(
-        "Components",
-        ("component", "weight", "score", "95% interval"),
-        (
-            (
-                name_words(part.name),
-                percent(part.weight, 0),
-                score_text(part.score) if part.measured else "not measured",
-                range_text(part.interval) if part.measured else "",
-            )
-            for part in view.components
-        ),
-    )
-    yield from _table(
-        "Categories, weakest first",
-        ("category", "grade", "score", "95% interval", "passed", "p95"),
-        (
-            (
-                _safe(part.name),
-                part.grade or "–",
-                score_text(part.score),
-                range_text(part.interval),
-                f"{part.passed:,}/{part.questions:,}",
-                milliseconds(part.latency_ms.p95 if part.latency_ms else None),
-            )
-            for part in view.categories[:_PARTS]
-        ),
-    )
+    yield from _components(view)
+    yield from _categories(view)
     if summary.suspected_errors:
         yield ""
         yield f"Suspected errors, not charged: {count(summary.suspected_errors, 'reply', 'replies')}"
@@ -136,6 +110,40 @@ def _lines(view: ReportView) -> Iterator[str]:
     passed = " · ".join(passed_texts(summary))
     asked = f"{passed} · coverage {score_percent(summary.coverage)}"
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
+
+
+def _components(view: ReportView) -> Iterator[str]:
+    yield from _table(
+        "Components",
+        ("component", "weight", "score", "95% interval"),
+        (
+            (
+                name_words(part.name),
+                percent(part.weight, 0),
+                score_text(part.score) if part.measured else "not measured",
+                range_text(part.interval) if part.measured else "",
+            )
+            for part in view.components
+        ),
+    )
+
+
+def _categories(view: ReportView) -> Iterator[str]:
+    yield from _table(
+        "Categories, weakest first",
+        ("category", "grade", "score", "95% interval", "passed", "p95"),
+        (
+            (
+                _safe(part.name),
+                part.grade or "–",
+                score_text(part.score),
+                range_text(part.interval),
+                f"{part.passed:,}/{part.questions:,}",
+                milliseconds(part.latency_ms.p95 if part.latency_ms else None),
+            )
+            for part in view.categories[:_PARTS]
+        ),
+    )
 
 
 def _critical(summary: Summary) -> Iterator[str]:

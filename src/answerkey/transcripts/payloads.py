@@ -139,12 +139,7 @@ def read_named(
         if not tools_observed:
             tools_observed, calls = evidence.tools_observed, base.tool_calls
         elif base.tool_calls and not any(call.arguments is not None or call.result_seen for call in calls):
-            # Mere names beside a transcript: they say which of its calls are meant, and the calls say more.
-            listed, shown = {call.name for call in calls}, {call.name for call in base.tool_calls}
-            calls = (
-                *[call for call in base.tool_calls if call.name in listed],
-                *[call for call in calls if call.name not in shown],
-            )
+            calls = _named_calls(calls, base.tool_calls)
         if not sources_observed:
             sources_observed, sources = evidence.sources_observed, base.sources
         evidence = msgspec.structs.replace(
@@ -170,6 +165,15 @@ def read_named(
         else _identity(payload["trace_id"]) or base.trace_id,
         finish=base.finish,
         reasoning=base.reasoning,
+    )
+
+
+def _named_calls(names: tuple[ToolCall, ...], told: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """The calls that mere names beside a transcript mean: what the transcript tells of them says more."""
+    listed, shown = {call.name for call in names}, {call.name for call in told}
+    return (
+        *[call for call in told if call.name in listed],
+        *[call for call in names if call.name not in shown],
     )
 
 
