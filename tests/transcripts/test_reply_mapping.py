@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.transcripts.messages import QuestionContext
-from answerkey.transcripts.payloads import ReplyMapping, reply_from_object, reply_from_payload
+from answerkey.transcripts.payloads import ReplyMapping, Streamed, reply_from_object, reply_from_payload
 
 
 @pytest.mark.parametrize("name", ["answer", "response", "text", "output", "message", "content", "reply"])
@@ -255,6 +255,39 @@ def test_several_messages_in_a_list_are_not_one_word() -> None:
         [{"recipient_id": "u", "text": "You owe 900"}, {"recipient_id": "u", "text": "50 more"}]
     )
     assert reply.text == "You owe 900\n50 more"
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (["12", "00"], "12\n00"),
+        (["the rent is 1200", "", "net 30"], "the rent is 1200\nnet 30"),
+        (["one"], "one"),
+        ([" 12", "00 "], " 12\n00 "),
+        # Pieces of a stream, and content parts.
+        (["The rent", " is 12", "00"], "The rent is 1200"),
+        (["The rent is ", "1200"], "The rent is 1200"),
+        ([{"type": "text", "text": "12"}, {"type": "text", "text": "00"}], "1200"),
+        (["12", {"type": "text", "text": "00"}], "1200"),
+    ],
+)
+def test_whole_texts_in_a_list_are_a_line_each(said: list[Any], text: str) -> None:
+    for payload in (
+        said,
+        {"answer": said},
+        {"answer": said, "tools_used": ["a"]},
+        {"data": {"output": said}},
+    ):
+        for read in (reply_from_payload, reply_from_object):
+            assert read(payload).text == text
+    asked = [{"role": "user", "content": "Rent?"}, {"role": "assistant", "content": "See below."}]
+    assert reply_from_object({"answer": tuple(said)}).text == text
+    assert reply_from_object({"answer": said, "messages": asked}).text == text
+    if all(isinstance(item, str) for item in said):
+        assert reply_from_object(Streamed(said)).text == "".join(said)
+    assert reply_from_payload({"messages": [{"role": "assistant", "content": said}]}).text == "".join(
+        item if isinstance(item, str) else item["text"] for item in said
+    )
 
 
 @pytest.mark.parametrize(

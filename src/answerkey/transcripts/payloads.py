@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -246,6 +246,8 @@ def _with_names(reply: Reply, payload: JsonObject, context: QuestionContext, dep
         if not isinstance(names.get(name, ""), str):
             # Read by the format already, or a configuration, which the Responses API has under `text`.
             del names[name]
+    if isinstance(answer := names.get("answer"), list):
+        names["answer"] = _whole_text(answer) or answer
     if reply.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
         # In a response these names are the format's own, and were read as it means them.
         names.pop("tool_calls", None)
@@ -266,10 +268,20 @@ def _unusual(payload: JsonObject, name: str, context: QuestionContext, depth: in
         found = _recognised(value, context, depth + 1)
     else:
         inner = _known_list(value, context) if isinstance(value, list) else None
-        text = spoken_text(value)
+        text = _whole_text(value)
         found = inner or Reply(text=text, failure=None if text is not None else not_text(name, value))
     rest = {key: part for key, part in payload.items() if key != name}
     return read_named(rest, context, depth, found)
+
+
+def _whole_text(value: Json) -> str | None:
+    """The text of a whole reply: strings in a list are a line each, unless a space where two meet shows pieces of one."""
+    if isinstance(value, list):
+        texts = [item for item in value if isinstance(item, str)]
+        are_pieces = any(text[-1:].isspace() or after[:1].isspace() for text, after in pairwise(texts))
+        if len(texts) == len(value) and not are_pieces:
+            value = "\n".join(filter(None, texts)) or value
+    return spoken_text(value)
 
 
 def _without_text(payload: JsonObject, context: QuestionContext, depth: int) -> Reply:
@@ -363,7 +375,7 @@ def _list(items: list[Json], context: QuestionContext) -> Reply:
         said = [spoken_text(item) for item in items]
         text = "\n".join(part for part in said if part) if any(said) else None
     else:
-        text = spoken_text(items)
+        text = _whole_text(items)
     return Reply(text=text, failure=not_text(None, items) if text is None else None)
 
 
