@@ -187,6 +187,40 @@ def test_an_empty_cell_of_tools_says_that_none_was_used(command: Callable[..., A
     assert (table["score"], table["coverage"]) == (lines["score"], lines["coverage"]) == (1.0, 1.0)
 
 
+def test_a_table_that_answerkey_wrote_can_be_scored(command: Any, tmp_path: Path) -> None:
+    """The cells of its column "trial" are text."""
+    Path("golden.csv").write_text("id,question,expected_keywords\na,Rent?,1200\n")
+    Path("t.csv").write_text(
+        "id,trial,question,expected_keywords,answer\na,1,Rent?,1200,1200\na,2.0,Rent?,1200,12\n"
+    )
+    done = command("score", "t.csv", "--json", "-o", "x.csv")
+    assert done.code == 0
+    again = command("score", "x.csv", "--questions", "golden.csv", "--json", "-o", "y.jsonl")
+    assert (again.code, again.document["summary"]["score"]) == (0, done.document["summary"]["score"])
+    assert [json.loads(line)["trial"] for line in Path("y.jsonl").read_text().splitlines()] == [1, 2]
+    Path("t.csv").write_text("id,trial,question,answer\na,one,Rent?,1200\n")
+    assert "'trial' must be a whole number" in command("score", "t.csv").err
+
+
+@pytest.mark.parametrize(
+    ("cell", "latency"),
+    [
+        *[("350", 350), ("350 ms", 350), ("1.2s", 1200), ("1e3", 1000)],
+        *[("1,350", 1350), ("1.350,5", 1350.5), ("1,350.5 s", 1_350_500)],
+        # Decimals in one country, thousands in another; and what is no time.
+        *[("1,350 s", None), ("0,350", None), ("-5", None), ("fast", None), ("2 min", None), ("50%", None)],
+    ],
+)
+def test_latencies_in_a_table_are_read_or_counted(
+    command: Any, tmp_path: Path, cell: str, latency: float | None
+) -> None:
+    Path("t.csv").write_text(f'id,question,answer,latency_ms\na,Rent?,1200,"{cell}"\nb,Due?,May,\n')
+    done = command("score", "t.csv", "--json", "-o", "x.jsonl")
+    assert json.loads(Path("x.jsonl").read_text().splitlines()[0])["reply"]["latency_ms"] == latency
+    unread = f"latency_ms of 1 row not read ({cell!r})"
+    assert any(unread in line for line in done.document["warnings"]) == (latency is None)
+
+
 def test_an_expectation_is_not_proposed_as_the_reply(command: Any, write_rows: Any) -> None:
     write_rows(
         "golden.jsonl",

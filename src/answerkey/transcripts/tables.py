@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from answerkey.errors import InputError
 from answerkey.model.question import Question
 from answerkey.model.reply import Json, JsonObject
-from answerkey.transcripts.json_values import decode_strict_json
+from answerkey.text.numbers import parse_number
+from answerkey.transcripts.json_values import decode_strict_json, read_duration, read_number
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -122,6 +123,12 @@ def read_columns(
         for _, row in renamed:
             if row.keys().isdisjoint({"tools_used", "tool_calls", "messages", "replies"}):
                 row["tools_used"] = "none"
+    if purpose == "replies":
+        unread = [cell for _, row in renamed if (cell := _read_figures(row)) is not None]
+        if unread:
+            guesses.append(
+                f"latency_ms of {len(unread)} row{'s'[: len(unread) > 1]} not read ({unread[0]!r})"
+            )
     read = []
     for line, row in renamed:
         try:
@@ -155,6 +162,34 @@ def _separator(cells: Iterable[str], patterns: Mapping[str, re.Pattern[str]]) ->
     """What splits the cells of a column; empty: nothing does."""
     plain = [cell for cell in cells if cell.lstrip()[:1] not in ("[", "{")]
     return next((name for name, pattern in patterns.items() if any(map(pattern.search, plain))), "")
+
+
+_TRIAL = re.compile(r"\s*([0-9]{1,10})(?:\.0)?\s*")
+_LATENCY = re.compile(r"\s*([0-9][0-9.,' ]*?)\s*(ms|s|)\s*", re.IGNORECASE)
+
+
+def _read_figures(row: JsonObject) -> str | None:
+    """Put the numbers that cells of text are in place of them; the latency that cannot be read is returned, and left out."""
+    trial, latency = row.get("trial"), row.get("latency_ms")
+    if isinstance(trial, str) and (found := _TRIAL.fullmatch(trial)):
+        row["trial"] = int(found[1])
+    if not isinstance(latency, str):
+        return None
+    row["latency_ms"] = _read_latency(latency)
+    return latency if row["latency_ms"] is None else None
+
+
+def _read_latency(cell: str) -> float | None:
+    """Milliseconds as people write them ("350 ms", "1.2 s", "1,350"); None where they cannot be read, or in two ways."""
+    found = _LATENCY.fullmatch(cell)
+    if found is None:
+        return read_duration(cell)
+    digits, in_seconds = found[1], found[2].lower() == "s"
+    # 0,350 and 1,350 s may be decimals.
+    if "," in digits and "." not in digits and (in_seconds or digits[0] == "0"):
+        return None
+    number = read_number(parse_number(digits) or digits)
+    return read_duration(number * 1000 if number is not None and in_seconds else number)
 
 
 def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None = None) -> JsonObject:
