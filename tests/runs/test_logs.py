@@ -432,6 +432,50 @@ class StopsAfter(Progress):
             raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("keywords", "expected_keywords"),
+        ("Keywords", "expected_keywords"),
+        ("expected_keyword", "expected_keywords"),
+        ("expected_answer", "reference_answer"),
+        ("ground_truth", "reference_answer"),
+        ("expected_output", "reference_answer"),
+        ("expected_tool", "expected_tools"),
+        ("validation_keywords", "expected_keywords"),
+    ],
+)
+def test_a_misnamed_expectation_is_never_a_note(command: Any, write_rows: Any, name: str, meant: str) -> None:
+    log = write_rows("log.jsonl", {"id": "a", "question": "Rent?", name: ["1200"], "answer": "It is 13."})
+    refused = command("score", log)
+    assert refused.code == 2
+    assert f"--map {meant}={name}" in refused.err
+
+
+def test_other_columns_of_a_log_are_its_own_matter(command: Any, write_rows: Any) -> None:
+    own = {"reference": "INV-17", "tool": "db", "expected_delivery": "2026-05-01", "keyphrase": "rent"}
+    log = write_rows("log.jsonl", {"id": "a", "question": "Rent?", "answer": "It is 13.", **own})
+    assert command("score", log).code == 0
+
+
+def test_questions_are_found_as_others_type_them(command: Any, write_rows: Any) -> None:
+    golden = write_rows(
+        "golden.jsonl",
+        {"id": "agent", "question": "Who is the agent?", "expected_keywords": ["Ann"]},
+        {"id": "where", "question": "Where’s it?", "expected_keywords": ["Bern"]},
+        {"id": "one", "question": "Same?", "expected_keywords": ["1"]},
+        {"id": "two", "question": "same?", "expected_keywords": ["2"]},
+    )
+    asked = [("who is  the agent? ", "Ann"), ("Where's it?", "Bern"), ("Same?", "1"), ("same?", "2")]
+    log = write_rows("log.jsonl", *[{"question": text, "answer": answer} for text, answer in asked])
+    scored = command("score", log, "--questions", golden, "--json").document
+    assert [row["id"] for row in scored["results"]] == ["agent", "where", "one", "two"]
+    assert scored["summary"]["components"]["response_quality"] == 1.0
+    replayed = command("run", golden, "--target", f"replay:{log}", "--json").document
+    qualities = {row["id"]: row["components"]["response_quality"]["score"] for row in replayed["results"]}
+    assert qualities == {"agent": 1.0, "where": 1.0, "one": 1.0, "two": 1.0}
+
+
 def test_an_interrupted_scoring_resumes(folder: Path, write_rows: Callable[..., Path]) -> None:
     log = write_rows("log.jsonl", *({**row, "context": "x" * 40_000} for row in rows(200)))
     how = LogScoring(processes=1, resumable=True)

@@ -306,12 +306,34 @@ def _refuse_near_miss(name: object) -> None:
         )
 
 
+# Names that say "expectation" also in a row of a log, where "tool" and "reference" are the chatbot's and the business's own.
+_ONLY_EXPECTATIONS = frozenset(_OTHER_NAMES) - {"tool", "reference"}
+_VALIDATIONS = frozenset({"validationkeywords", "validationparams", "validationtype"})
+
+
+@lru_cache(maxsize=1000)
+def misnamed_expectation(name: str) -> str | None:
+    """The expectation that a field of a logged row is meant as, under a name that is not read; None for any other field."""
+    if name in QUESTION_FIELDS or _is_reply_name(name):
+        return None
+    plain = "".join(filter(str.isalnum, name)).casefold()
+    if plain in _VALIDATIONS:
+        return "expected_keywords"
+    meant = intended_field(name)
+    is_meant = plain in _ONLY_EXPECTATIONS or (plain.startswith("expected") and meant in EXPECTATION_FIELDS)
+    return meant if is_meant else None
+
+
+def _is_reply_name(name: str) -> bool:
+    return name in _REPLY_FIELDS or name in GROUP_FIELDS
+
+
 @lru_cache(maxsize=1000)
 def intended_field(name: str) -> str | None:
     """The field of a name, also if it is misspelt; None for a note."""
     if name in QUESTION_FIELDS:
         return name
-    if name in _REPLY_FIELDS or name in GROUP_FIELDS:
+    if _is_reply_name(name):
         return None
     plain = "".join(filter(str.isalnum, name)).casefold()
     if plain in _OTHER_NAMES:

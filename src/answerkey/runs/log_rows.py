@@ -4,6 +4,7 @@ import gc
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import msgspec
 from answerkey.datasets.golden_sets import (
     EXPECTATION_FIELDS,
     QUESTION_FIELDS,
+    misnamed_expectation,
     parse_question,
     read_category,
     read_expectations,
@@ -38,6 +40,7 @@ from answerkey.runs.log_table import (
     ResultLines,
 )
 from answerkey.scorers.grader import Grader, GraderRecipe
+from answerkey.text.normalise import typed_alike
 from answerkey.transcripts.fields import read_calls
 from answerkey.transcripts.json_values import read_duration, safe_text
 from answerkey.transcripts.payloads import EVIDENCE
@@ -151,7 +154,10 @@ class RowReader:
         listed = list(enumerate(questions or ()))
         self._by_id = {question.id: (position, question) for position, question in listed}
         self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
+        self._listed = listed
         self._columns = tuple(keep)
+        # Names of further fields that rows may have.
+        self._allowed_names = set(keep)
         # Question by the fields that it was parsed from.
         self._parsed: dict[str, tuple[Question, object]] = {}
         self._repeated = 0
@@ -250,6 +256,8 @@ class RowReader:
             named = f"id {identity!r}" if identity is not None else "that question"
             raise ValueError(f"the golden set has no question with {named}; check --questions")
         fields = _question_fields(row, identity, text)
+        for name in row.keys() - fields.keys() - self._allowed_names:
+            self._allow_name(name)
         question = self._parsed_once(
             str(identity or text), fields, lambda: parse_question(fields, registry=self._registry)
         )
@@ -260,7 +268,27 @@ class RowReader:
         if not self._has_golden_set:
             return None
         known = self._by_id.get(identity) if isinstance(identity, str) else None
-        return self._by_text.get(text) if known is None and isinstance(text, str) else known
+        if known is None and isinstance(text, str):
+            known = self._by_text.get(text) or self._by_alike_text.get(typed_alike(text))
+        return known
+
+    @cached_property
+    def _by_alike_text(self) -> dict[str, tuple[int, Question]]:
+        """Questions by their text as others may have typed it; those of which two would be alike are left out."""
+        alike: dict[str, list[tuple[int, Question]]] = {}
+        for position, question in self._listed:
+            alike.setdefault(typed_alike(question.question), []).append((position, question))
+        return {text: its[0] for text, its in alike.items() if len(its) == 1}
+
+    def _allow_name(self, name: str) -> None:
+        """Refuse a field that would be an expectation under another name; the rest of a row's fields is its own matter."""
+        meant = misnamed_expectation(name)
+        if meant is not None:
+            raise ValueError(
+                f"unknown field {name!r} looks like an expectation, and would score nothing: add --map {meant}={name}, "
+                "or rename it if it is a note"
+            )
+        self._allowed_names.add(name)
 
     def _parsed_once(self, key: str, fields: object, parse: Callable[[], Question]) -> Question:
         """The question that a row brings itself, parsed once for rows that repeat it."""

@@ -33,6 +33,7 @@ from answerkey.model.options import Price, TargetVersion, check_label, priced
 from answerkey.model.reply import Failure, Json, Reply, Timings
 from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
+from answerkey.text.normalise import typed_alike
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_exception, reply_from_object
@@ -602,7 +603,7 @@ class ReplayTarget(BaseTarget):
         with self._path.open("rb") as file:
             content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         self.fingerprint = settings_hash("replay", [content, settings.reply])
-        # Question id or text → trial → the rows of its turns, in order.
+        # Question id, text, or text as others may type it → trial → the rows of its turns, in order.
         self._rows: dict[tuple[str, str], dict[int, dict[int, _Row]]] = {}
 
     async def __aenter__(self) -> "ReplayTarget":
@@ -634,7 +635,8 @@ class ReplayTarget(BaseTarget):
 
     async def ask(self, ask: Ask) -> Reply:
         """The recorded reply; a failure if there is none."""
-        for key in (("id", ask.question_id), ("question", ask.question)):
+        text = ask.question
+        for key in (("id", ask.question_id), ("question", text), ("alike", typed_alike(text))):
             turns = self._rows.get(key, {}).get(ask.trial)
             found = None if turns is None else self._find(turns, ask)
             if found is not None:
@@ -665,7 +667,7 @@ def _keys(row: _Row) -> list[tuple[str, str]]:
         keys.append(("id", str(identity)))
     question = question_in_row(row)
     if question is not None:
-        keys.append(("question", question))
+        keys += [("question", question), ("alike", typed_alike(question))]
     return keys
 
 

@@ -87,6 +87,11 @@ def plain_typography(text: str) -> str:
     return text
 
 
+def typed_alike(text: str) -> str:
+    """What a text has in common with the same one typed by others: without case, further spaces and kinds of quotes."""
+    return " ".join(plain_typography(text).split()).casefold()
+
+
 def fold_accents(text: str) -> str:
     """Lower case without accents and with plain letters: "Málaga" gives "malaga", "Straße" gives "strasse"."""
     if text.isascii():
