@@ -40,7 +40,9 @@ def test_spans_index_the_text() -> None:
 @pytest.mark.parametrize(
     ("keyword", "worth"),
     [("442300", "442300"), ("$442,300.00", "442300"), ("12.5%", "12.5"), ("-5", "-5"), ("€ 10", "10"), ("10 €", "10"),
-     ("9th", None), ("83-4567890", None), ("", None), ("$", None), ("one", None), ("1,2", None), ("1.2.3", None)],
+     ("9th", None), ("83-4567890", None), ("", None), ("$", None), ("one", None), ("1,2", None), ("1.2.3", None),
+     ("1200,50", "1200.5"), ("1.200,50", "1200.5"), ("1 200,50 €", "1200.5"), ("4,90 €", "4.9"), ("12,5%", "12.5"),
+     ("-3,14", "-3.14"), ("1,200", "1200"), ("1,2,3", None), ("12,50 kg", None)],
 )  # fmt: skip
 def test_a_keyword_that_is_a_number(keyword: str, worth: str | None) -> None:
     assert parse_number(keyword) == worth

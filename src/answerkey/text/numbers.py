@@ -154,10 +154,19 @@ def _sign_start(text: str, start: int) -> int | None:
     return at if at == 0 or text[at - 1] in _SIGN_CONTEXT else None
 
 
+# 1200,50 and 12,5%: after a comma that separates thousands there would be three digits. "1,2" alone may be two numbers.
+_ONLY_WITH_COMMA = lazy(
+    rf"(?P<before>[^0-9]*)(?P<whole>[0-9]+|[0-9]{{1,3}}(?:[.{_SPACES}'’][0-9]{{3}})+),(?P<part>[0-9]{{2}}|[0-9](?=[^0-9]))(?P<after>[^0-9]*)"
+)
+
+
 def parse_number(text: str) -> str | None:
     """The canonical value of a text that is one number and nothing else (currency sign and % aside), or None."""
     if text.isdecimal() and text.isascii():
         return canonical_number(text)
+    comma = _ONLY_WITH_COMMA.fullmatch(text)
+    if comma is not None:
+        text = f"{comma['before']}{re.sub('[^0-9]', '', comma['whole'])}.{comma['part']}{comma['after']}"
     found = _ONLY.fullmatch(text)
     if found is None:
         return None
