@@ -1,5 +1,7 @@
 """`answerkey --help`: commands by purpose, one plain line each."""
 
+from typing import Any
+
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +15,14 @@ def test_help_groups_the_commands_by_purpose() -> None:
     for name, entry in COMMANDS.items():
         [listed] = [line for line in lines if line.startswith(f"  {name} ") and line.endswith(entry.summary)]
         assert len(listed) <= 80
+
+
+def test_a_group_without_a_command_prints_its_help_as_it_is_laid_out(command: Any) -> None:
+    for group in ((), ("store",)):
+        told = command(*group)
+        assert told.code == 2
+        assert told.err.startswith("Usage: answerkey ")
+        assert "\n\nCommands:\n" in told.err or "\n\nOptions:\n" in told.err
 
 
 def test_no_command_is_in_two_sections() -> None:

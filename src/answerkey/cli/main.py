@@ -190,6 +190,10 @@ def run_command(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        # A group without a command: its help, as it is laid out.
+        click.echo(error.format_message(), err=True)
+        return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         message = error.format_message().rstrip(".")

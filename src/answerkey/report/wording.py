@@ -43,7 +43,8 @@ def grade_words(summary: Summary, in_words: Callable[[float], str] = shown_score
 def _weakness(summary: Summary, in_words: Callable[[float], str]) -> str:
     """Why a grade says little."""
     if summary.is_silent_key:
-        return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} expect nothing of the text"
+        verb = "expects" if summary.expecting_nothing == 1 else "expect"
+        return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} {verb} nothing of the text"
     if summary.is_beaten:
         return f"but {_floor_words(summary, in_words)}"
     strength = summary.strength
