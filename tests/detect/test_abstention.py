@@ -25,6 +25,9 @@ from answerkey.detect.abstention.model import begins_with_yes, declines, numbers
         ("How much did we pay?", "I couldn't reach the database, so I can't tell you the amount."),
         ("How much did we pay?", "n/a"),
         ("Who signed the lease?", "Not available."),
+        ("Solar?", "There is no record of that."),
+        ("Is there a lift?", "No information available."),
+        ("Is there a lift?", "Sorry, no idea."),
         ("What does Jens earn?", "Salaries are confidential, so I can't share them."),
         ("Wann endet der Vertrag?", "Das Enddatum ist leider nicht hinterlegt."),
         (

@@ -57,7 +57,11 @@ _SENTENCE = re.compile(r"[^\n.!?。！？;]*(?:\.(?=[^\s.])[^\n.!?。！？;]*)*
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Whole replies that decline, too short for the model.
 _BARE = re.compile(
-    r"\W*(?:n/[ak]|tb[acd]|unknown|not (?:available|known|on (?:file|record)))\W*", re.IGNORECASE
+    r"\W*(?:n/[ak]|tb[acd]|unknown|not (?:available|known|on (?:file|record))"
+    r"|(?:sorry\W+)?(?:(?:there is|there's|i have|we have) )?no (?:idea|data|info|information)"
+    r"(?: (?:available|found|on (?:that|this|it|file)|about (?:that|this|it)))?(?:\W+sorry)?"
+    r"|there(?: is|'s) no record of (?:that|this|it))\W*",
+    re.IGNORECASE,
 )
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
 # A word with a capital that does not begin a sentence.
