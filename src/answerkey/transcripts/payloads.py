@@ -168,12 +168,12 @@ def read_named(
     )
 
 
-def _named_calls(names: tuple[ToolCall, ...], told: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """The calls that mere names beside a transcript mean: what the transcript tells of them says more."""
-    listed, shown = {call.name for call in names}, {call.name for call in told}
+def _named_calls(names: tuple[ToolCall, ...], recorded: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """The calls that mere names beside a transcript mean: the transcript says more of them."""
+    listed, known = {call.name for call in names}, {call.name for call in recorded}
     return (
-        *[call for call in told if call.name in listed],
-        *[call for call in names if call.name not in shown],
+        *[call for call in recorded if call.name in listed],
+        *[call for call in names if call.name not in known],
     )
 
 
