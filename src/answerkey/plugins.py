@@ -328,13 +328,13 @@ scorers: Registry[Any] = Registry(
 )
 engines: Registry["EngineFactory"] = Registry(
     "engine",
-    {"local": "answerkey.engine.local_engine:LocalEngine", "ray": "answerkey.engine.ray_engine:RayEngine"},
+    {"local": "answerkey.engine:LocalEngine", "ray": "answerkey.engine:RayEngine"},
 )
 stores: Registry[Any] = Registry(
     "store",
     {
-        "sqlite": "answerkey.store.sqlite:open_sqlite",
-        "postgresql": "answerkey.store.postgresql:open_postgresql",
+        "sqlite": "answerkey.store.backends:open_sqlite",
+        "postgresql": "answerkey.store.backends:open_postgresql",
     },
 )
 importers: Registry["Importer"] = Registry(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from answerkey.engine.local_engine import LONGEST_WAIT, LocalEngine
+from answerkey.engine import LONGEST_WAIT, LocalEngine
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Evidence, Reply, ToolCall

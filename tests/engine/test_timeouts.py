@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from answerkey.engine.local_engine import Deadline, SharedTimeout
+from answerkey.engine import Deadline, SharedTimeout
 
 
 def test_what_arrived_while_the_loop_was_busy_counts() -> None:

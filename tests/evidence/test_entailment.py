@@ -8,7 +8,7 @@ import pytest
 
 from answerkey.cli.main import run_command
 from answerkey.errors import ConfigError
-from answerkey.evidence.entailment import load_cross_encoder
+from answerkey.evidence.links import load_cross_encoder
 
 from .tiny_model import write_model
 

@@ -16,7 +16,7 @@ from answerkey.model.scorecard import Trial
 from answerkey.runs.recorder import DurableWriter, StoreRetry, open_writer, replay_journal
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
-from answerkey.store.ownership import claim_run
+from answerkey.store.database import claim_run
 from answerkey.store.sql import SqlStore
 
 GRADER = make_grader(Scoring())

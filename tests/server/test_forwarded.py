@@ -10,7 +10,7 @@ from answerkey.server.settings import (
     read_network,
 )
 from answerkey.store import open_store
-from answerkey.store.users import Users
+from answerkey.store.feedback import Users
 
 from .serving import serving
 

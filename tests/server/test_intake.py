@@ -13,10 +13,9 @@ from answerkey.server.app import create_app
 from answerkey.server.background import run_maintenance
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackStore
+from answerkey.store.feedback import FeedbackStore, Users
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.production_series import production_series
-from answerkey.store.users import Users
 from store.filling import add_run, golden
 
 from .serving import golden_file, serving

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from answerkey.store import open_store
-from answerkey.store.users import Users
+from answerkey.store.feedback import Users
 from store.filling import add_run, golden, good_reply
 
 from .proxied import MARKS, browser, proxied, sign_in

@@ -9,7 +9,7 @@ import pytest
 from answerkey.config import Settings
 from answerkey.server.app import create_app
 from answerkey.store import open_store
-from answerkey.store.users import ROLES, Users
+from answerkey.store.feedback import ROLES, Users
 from store.filling import add_run, golden
 
 from .serving import golden_file, serving

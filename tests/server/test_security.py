@@ -4,7 +4,7 @@ from answerkey.errors import ConfigError
 from answerkey.server.access import RateLimit
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.users import ROLES, Users
+from answerkey.store.feedback import ROLES, Users
 from store.filling import add_run
 
 from .serving import serving

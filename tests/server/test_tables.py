@@ -10,7 +10,7 @@ import pytest
 
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
-from answerkey.store.users import Users
+from answerkey.store.feedback import Users
 from store.filling import add_run, golden, good_reply
 
 from .serving import serving

@@ -16,9 +16,8 @@ from answerkey.model.scorecard import Score, Trial
 from answerkey.model.tally import summarise
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackStore, new_id
+from answerkey.store.feedback import FeedbackStore, Users, new_id
 from answerkey.store.production import ProductionReplies
-from answerkey.store.users import Users
 from store.filling import add_run, finished, golden, good_reply, uneven_reply
 
 from .proxied import MARKS, browser, proxied, sign_in

@@ -10,7 +10,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
 from answerkey.scorers.grader import make_grader
-from answerkey.store.ownership import claim_run
+from answerkey.store.database import claim_run
 from answerkey.store.sql import SqlStore
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -18,8 +18,8 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
+from answerkey.store.backends import SqliteDatabase
 from answerkey.store.sql import SqlStore
-from answerkey.store.sqlite import SqliteDatabase
 
 from .filling import add_run, golden
 from .postgres_server import PostgresServer

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from answerkey.errors import RunOwnedError
-from answerkey.store import open_store, ownership
-from answerkey.store.ownership import Lease, claim_run, owner_of
+from answerkey.store import database, open_store
+from answerkey.store.database import Lease, claim_run, owner_of
 from answerkey.store.sql import SqlStore
 
 from .filling import add_run
@@ -53,7 +53,7 @@ def test_a_live_run_is_refused_with_who_asks_it_since_when(store: SqlStore) -> N
 CLAIM = """
 import sys
 from answerkey.store import open_store
-from answerkey.store.ownership import claim_run
+from answerkey.store.database import claim_run
 with open_store(sys.argv[1]) as store:
     claim_run(store.database, sys.argv[2]).__enter__()
     print("mine", flush=True)
@@ -121,7 +121,7 @@ def test_an_owner_elsewhere_whose_heart_stands_still_is_dead(store: SqlStore) ->
 
 
 def test_who_was_taken_over_is_told(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ownership, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(database, "BEAT_SECONDS", 0.01)
     change_lease(store, run_id="another")
     with claim_run(store.database, "r1") as lease:
         while beats(store) < 2:

@@ -2,8 +2,8 @@ import pytest
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.store import open_store
+from answerkey.store.feedback import SESSION_SECONDS, Users
 from answerkey.store.maintenance import copy_store
-from answerkey.store.users import SESSION_SECONDS, Users
 
 
 def rows_of(store, table):
@@ -56,7 +56,7 @@ def test_a_session_is_opaque_and_ends_at_sign_out_and_with_the_person(store_url)
 
 def test_a_session_goes_on_while_it_is_used_and_ends_at_last(store_url, monkeypatch):
     clock = [1_000_000_000.0]
-    monkeypatch.setattr("answerkey.store.users.time.time", lambda: clock[0])
+    monkeypatch.setattr("answerkey.store.feedback.time.time", lambda: clock[0])
     day = 24 * 3600
     with open_store(store_url) as store:
         users = Users(store)

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from answerkey.engine.local_engine import LocalEngine
+from answerkey.engine import LocalEngine
 from answerkey.model.options import Options, Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from answerkey.engine.local_engine import LocalEngine
+from answerkey.engine import LocalEngine
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from answerkey.engine.local_engine import LocalEngine
+from answerkey.engine import LocalEngine
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.question import Question

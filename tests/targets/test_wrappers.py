@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.engine.ray_engine import AskingWorker, SpreadTarget
+from answerkey.engine import AskingWorker, SpreadTarget
 from answerkey.model.fault import FaultSettings
 from answerkey.model.options import Options, Price
 from answerkey.model.question import Question, QuestionSet

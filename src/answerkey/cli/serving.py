@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from answerkey.model.run import Run
     from answerkey.model.scorecard import Trial
+    from answerkey.store.feedback import Role
     from answerkey.store.maintenance import StoreCopy
     from answerkey.store.sql import SqlStore
-    from answerkey.store.users import Role
 
 
 @click.command()
@@ -81,7 +81,7 @@ def serve(
         from answerkey.server.settings import server_settings
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
-    from answerkey.store.users import Users
+    from answerkey.store.feedback import Users
 
     if drafts is not None and not (drafts.is_file() and drafts.suffix == ".jsonl"):
         raise UsageError(
@@ -196,7 +196,7 @@ def add_user(name: str, role: "Role", store: "SqlStore") -> None:
 
 
 def _add_user(store: "SqlStore", name: str, role: "Role") -> None:
-    from answerkey.store.users import Users
+    from answerkey.store.feedback import Users
 
     click.echo(Users(store).add(name, role))
     secret = f"key of {name}" if role == "site" else f"token of {name} ({role})"
@@ -216,7 +216,7 @@ def _list_command(key: str, roles: tuple[str, ...]) -> click.Command:
         Example:
           answerkey users list
         """
-        from answerkey.store.users import Users
+        from answerkey.store.feedback import Users
 
         listed = [user for user in Users(store).all() if user.role in roles]
         lines = [f"{user.name:<24} {user.role:<11}{user.created_at[:10]}" for user in listed]
@@ -238,7 +238,7 @@ def remove_user(name: str, store: "SqlStore") -> None:
     Example:
       answerkey users rm ann
     """
-    from answerkey.store.users import Users
+    from answerkey.store.feedback import Users
 
     Users(store).remove(name)
     click.echo(f"removed: {name}")
@@ -254,7 +254,7 @@ def sign_out(name: str, store: "SqlStore") -> None:
     Example:
       answerkey users sign-out ann
     """
-    from answerkey.store.users import Users
+    from answerkey.store.feedback import Users
 
     ended = Users(store).sign_out_everywhere(name)
     click.echo(f"signed out: {name}, {ended} session{'' if ended == 1 else 's'}")

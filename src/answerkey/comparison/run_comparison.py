@@ -31,7 +31,7 @@ from answerkey.stats.paired import (
     unseen_rate,
     verdict_of,
 )
-from answerkey.text.plurals import count
+from answerkey.text.normalise import count
 
 # Changes are lopsided if those in one direction are this many times as frequent, and those in the other this many times as
 # large on average.

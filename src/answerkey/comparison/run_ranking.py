@@ -14,7 +14,7 @@ from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, verdict_of
-from answerkey.text.plurals import count
+from answerkey.text.normalise import count
 
 
 class Mean(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar, get_args
 import msgspec
 
 from answerkey.errors import InputError
-from answerkey.evidence.mentions import answer_shape
+from answerkey.evidence.records import answer_shape
 from answerkey.match.keywords import find_keywords
 from answerkey.model.question import (
     UNCATEGORISED,

@@ -25,8 +25,18 @@ from zlib import crc32
 
 import msgspec
 
-from answerkey.evidence.mentions import EVERY_KIND, MAX_CHARACTERS, Fact, answer_shape, facts_of
-from answerkey.evidence.records import Evidence, EvidenceValue, Words, content_words, gather_evidence
+from answerkey.evidence.records import (
+    EVERY_KIND,
+    MAX_CHARACTERS,
+    Evidence,
+    EvidenceValue,
+    Fact,
+    Words,
+    answer_shape,
+    content_words,
+    facts_of,
+    gather_evidence,
+)
 from answerkey.golden.similar import SimilarTexts, question_words
 from answerkey.model.question import (
     Alternatives,

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.config import Secrets
-from answerkey.engine.local_engine import LONGEST_WAIT, RateLimiter, backoff
+from answerkey.engine import LONGEST_WAIT, RateLimiter, backoff
 from answerkey.errors import ConfigError, MissingExtraError, UsageError
 from answerkey.judge.prompt import UnjudgedError
 from answerkey.model.judgement import Spent

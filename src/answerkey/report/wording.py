@@ -10,8 +10,8 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.run import Cost, GateResult, KeyStrength, Summary
 from answerkey.model.scorecard import Scorecard, details, round_down, shown_score
 from answerkey.stats.intervals import Interval
+from answerkey.text.normalise import count as count
 from answerkey.text.normalise import one_line
-from answerkey.text.plurals import count as count
 
 # The standard's own words.
 GRADE_MEANINGS = {

@@ -15,7 +15,7 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.datasets.expectations import expectation_value
-from answerkey.evidence.mentions import Fact, facts_of
+from answerkey.evidence.records import Fact, facts_of
 from answerkey.golden.wrong_replies import (
     APART,
     BOTS,

@@ -41,7 +41,7 @@ from answerkey.runs.context import RunContext
 from answerkey.runs.recorder import replay_journal
 from answerkey.runs.run import Arm, ask_arm, new_run, reopen_run
 from answerkey.runs.stored import BISECT_TAG, is_of_bisection, load_stored_run, open_configured_store
-from answerkey.store.ownership import claim_run
+from answerkey.store.database import claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.resolve import kind_and_rest, run_git

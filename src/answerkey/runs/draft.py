@@ -356,8 +356,7 @@ class _Drafter:
 
     def _personal_data(self, real: RealQuestion, row: JsonObject) -> Iterator[str]:
         """Mail addresses, telephone numbers, and names that the golden set does not have."""
-        from answerkey.evidence.mentions import find_names
-        from answerkey.evidence.records import Words
+        from answerkey.evidence.records import Words, find_names
 
         text = f"{real.text}\n{msgspec.json.encode(row.get('expected_keywords', [])).decode()}"
         for what, pattern in (("mail address", _MAIL), ("telephone number", _PHONE)):

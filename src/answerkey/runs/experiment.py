@@ -29,7 +29,7 @@ from answerkey.runs.run import Arm, BudgetGuard, ask_arms, changed_inputs, new_r
 from answerkey.runs.stored import new_run_id, open_configured_store, resume_command
 from answerkey.runs.verdicts import with_wordings
 from answerkey.stats.paired import AnytimeTest, PlannedLooks, SequentialResult, Verdict, sequential_result
-from answerkey.store.ownership import claim_run
+from answerkey.store.database import claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
 

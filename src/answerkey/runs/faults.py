@@ -42,7 +42,7 @@ from answerkey.runs.fault_results import FaultResult, fault_result, outcome_of
 from answerkey.runs.recorder import replay_journal
 from answerkey.runs.run import Arm, BudgetGuard, ask_and_grade, ask_arms, changed_inputs, new_run, reopen_run
 from answerkey.runs.stored import new_run_id, open_configured_store, stored_trials
-from answerkey.store.ownership import Lease, claim_run
+from answerkey.store.database import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import InputError, UsageError
-from answerkey.evidence.entailment import load_cross_encoder, verify_sentences
+from answerkey.evidence.links import load_cross_encoder, verify_sentences
 from answerkey.evidence.records import Words, content_words
 from answerkey.gates import GateSubject, evaluate_gates, flatten, parse_gate
 from answerkey.judge.calibration import (

@@ -33,8 +33,8 @@ from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.stored import stored_trials, trials_at
 from answerkey.runs.workers import GradingPool
 from answerkey.scorers.grader import Grader
+from answerkey.store.database import Lease
 from answerkey.store.feedback import SqlJudgements
-from answerkey.store.ownership import Lease
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from answerkey.runs.run import (
     store_summary,
 )
 from answerkey.runs.stored import is_of_bisection, load_stored_run, resume_command, stored_trials
-from answerkey.store.ownership import Lease, claim_run
+from answerkey.store.database import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike, target_labels
 

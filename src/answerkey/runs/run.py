@@ -39,7 +39,7 @@ from answerkey.runs.recorder import (
     store_executor,
 )
 from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stored_trials
-from answerkey.store.ownership import Lease, claim_run
+from answerkey.store.database import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import target_labels, target_version
 from answerkey.transcripts.payloads import is_never_text, is_unmapped

@@ -27,7 +27,7 @@ from answerkey.runs.causes import Grouping, cause_of_change, slim_question
 from answerkey.runs.stored import given_run
 from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference
-from answerkey.text.plurals import count
+from answerkey.text.normalise import count
 
 # With more changed questions than this, both runs are read from start to end instead of question by question.
 _MOST_LOOKED_UP = 1_000

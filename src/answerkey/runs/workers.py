@@ -343,7 +343,7 @@ class RayPool:
             raise UsageError(
                 "the engine ray cannot score with scorers given as Python objects; name them in the configuration"
             )
-        from answerkey.engine.ray_engine import connect  # few logs are scored on a cluster
+        from answerkey.engine import connect  # few logs are scored on a cluster
 
         self._ray = connect(address)
         self._plan = self._ray.put(plan)
@@ -370,7 +370,7 @@ class RayPool:
                 else:
                     yield part
         except self._ray.exceptions.RayError as error:
-            from answerkey.engine.ray_engine import error_line
+            from answerkey.engine import error_line
 
             cause = getattr(error, "cause", None)
             raise (

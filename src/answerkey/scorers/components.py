@@ -333,7 +333,7 @@ class ResponseQuality(BaseScorer):
         """How probably a reply says a keyword by the model, which the first reply loads in the process that scores."""
         if not self._model:
             return None
-        from answerkey.evidence.entailment import load_cross_encoder
+        from answerkey.evidence.links import load_cross_encoder
 
         model = load_cross_encoder(self._model, self._folder)
         return lambda question, keyword, answer: model.probabilities([(answer, f"{question} {keyword}")])[0]

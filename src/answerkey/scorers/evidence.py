@@ -631,7 +631,7 @@ class Groundedness(BaseScorer):
 
     @cached_property
     def _encoder(self):  # type: ignore[no-untyped-def]  # loaded by the first reply, in the process that scores
-        from answerkey.evidence.entailment import load_cross_encoder
+        from answerkey.evidence.links import load_cross_encoder
 
         return load_cross_encoder(self._model, self._folder)
 
@@ -641,7 +641,7 @@ class Groundedness(BaseScorer):
             map(has_evidence, (reply, *(one for _, one in earlier)))
         ):
             return ()
-        from answerkey.evidence.entailment import claimed_sentences, verify_sentences
+        from answerkey.evidence.links import claimed_sentences, verify_sentences
 
         sentences = claimed_sentences(reply.text or "")
         reliability = NOT_CALIBRATED if self._calibration is None else self._calibration.in_words

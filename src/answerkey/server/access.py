@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from answerkey.errors import StoreError
 from answerkey.server.rendering import refuse
 from answerkey.server.settings import ServerSettings, client_address, forwarded_scheme, limit_name
-from answerkey.store.users import ROLES, Role, User
+from answerkey.store.feedback import ROLES, Role, User
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -39,10 +39,9 @@ from answerkey.server.rendering import (
 from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
 from answerkey.server.views.replies import CaseForm, golden_case, load_reply
 from answerkey.server.views.tables import NoQuery
-from answerkey.store.feedback import Order
+from answerkey.store.feedback import SESSION_SECONDS, Order, SavedViews, Users
 from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
 from answerkey.store.sql import SqlStore
-from answerkey.store.users import SESSION_SECONDS, SavedViews, Users
 
 _YEAR = 365 * 24 * 3600
 

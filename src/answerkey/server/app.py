@@ -48,11 +48,11 @@ from answerkey.server.views.questions import load_full_reply, load_question, loa
 from answerkey.server.views.replies import load_feedback, load_replies, load_reply
 from answerkey.server.views.runs import load_faults, load_progress, load_run, load_runs
 from answerkey.server.views.tables import export_questions, export_replies, export_runs
+from answerkey.store.feedback import SavedViews, Users
 from answerkey.store.production import ProductionFilter
 from answerkey.store.questions import QuestionFilter, QuestionTable
 from answerkey.store.sql import RunFilter, SqlStore
 from answerkey.store.table_query import TableFilter
-from answerkey.store.users import SavedViews, Users
 
 # Style sheets added to the report's; later ones override earlier ones.
 _SHEETS = ("frame.css", "work_table.css", "pages.css")

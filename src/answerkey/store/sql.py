@@ -26,8 +26,8 @@ from answerkey.store.database import (
     insert,
     now,
     sql,
+    with_true_status,
 )
-from answerkey.store.ownership import with_true_status
 from answerkey.store.run_rows import (
     CARD_COLUMNS,
     Measures,

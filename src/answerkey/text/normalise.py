@@ -485,3 +485,8 @@ def _by_small_words(text: str) -> tuple[str | None, str]:
     if most < _MIN_SMALL_WORDS or most < _MIN_RATIO * next_most:
         return None, "too few small words of one language to be sure"
     return language, f"{most} small words of {language}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """`1 question`, `75 questions`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

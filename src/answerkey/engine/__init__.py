@@ -1,1 +1,0 @@
-"""Engines: how many questions get asked. `local` is asyncio in one process."""
