@@ -39,6 +39,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.differences import schema_problem
 from answerkey.text.normalise import LANGUAGES, check_pattern
+from answerkey.transcripts.fields import says_no_tool
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
 from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
 
@@ -455,6 +456,8 @@ def read_documents(value: Any, where: str) -> dict[str, float]:
 
 def read_expected_tools(value: Any, where: str) -> tuple[ExpectedTool, ...]:
     """A list of names, or of objects with name and arguments."""
+    if says_no_tool(value):
+        raise ValueError(f'{where} names no tool; write "tools": "none" if a good reply calls none, else leave it out')
     if isinstance(value, list) and all(map(_is_text, value)):
         return _tools_by_name(tuple(value))
     return _read_list(value, where, _read_tool)

@@ -1,5 +1,6 @@
 """Readers for the parts of a reply: calls, sources, usage and errors in the shapes that chatbots send."""
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from math import isfinite
@@ -10,6 +11,7 @@ from answerkey.model.reply import Json, JsonObject, Source, ToolCall, Usage
 from answerkey.transcripts.json_values import (
     as_dict,
     as_str,
+    decode_cell,
     decode_json,
     json_text,
     pick,
@@ -203,6 +205,8 @@ def read_calls(value: object) -> tuple[ToolCall, ...]:
             for name, part in value.items()
         )
     if isinstance(value, (list, tuple)):
+        if len(value) == 1 and (says_no_tool(value) or says_nothing_of_tools(value)):
+            return ()
         return tuple(
             [
                 _call_by_name(item) if type(item) is str and item.isascii() else read_call(item)
@@ -390,19 +394,43 @@ def _error(item: JsonObject, result: object) -> str | None:
     return None
 
 
+# How people write that there is no tool, and that nothing is to be said about tools.
+_NO_TOOL = frozenset(("none", "no", "no tool", "no tools", "-", "--", "–", "—"))
+_NOT_APPLICABLE = frozenset(("", "n/a", "na", "n.a.", "nil", "null", "nan"))
+_BETWEEN_NAMES = re.compile(r"[;,|\n]|->|=>|→")
+_BULLET = re.compile(r"(?:[-*•]|\d+[.)])\s+")
+
+
+def says_no_tool(names: object) -> bool:
+    """Whether a text, or a list with one text, says that there is no tool: "none"."""
+    return _only_name(names) in _NO_TOOL
+
+
+def says_nothing_of_tools(names: object) -> bool:
+    """The same for "n/a"."""
+    return _only_name(names) in _NOT_APPLICABLE
+
+
+def _only_name(names: object) -> str | None:
+    if isinstance(names, list) and len(names) == 1:
+        names = names[0]
+    return names.strip().casefold() if isinstance(names, str) else None
+
+
 def _listed(text: str) -> list[Json]:
-    """A list that a spreadsheet or log holds as text: JSON, or names with commas."""
+    """A list that a spreadsheet or log holds as text: JSON, Python, or names with a separator between them."""
     text = text.strip()
     if text.startswith(("[", "{")):
         try:
-            decoded = decode_json(text)
+            decoded = decode_cell(text)
         except ValueError:
             decoded = None
         if isinstance(decoded, list):
             return decoded
         if isinstance(decoded, dict):
             return [decoded]
-    return [name for name in (part.strip() for part in text.split(",")) if name]
+    names = [_BULLET.sub("", part.strip(), count=1) for part in _BETWEEN_NAMES.split(text)]
+    return list(filter(None, names))
 
 
 # Usage in the names that APIs give it: tokens in, out, cached, for reasoning, and what they cost.

@@ -396,6 +396,26 @@ def decode_strict_json(text: str | bytes) -> Json:
     return limit_depth(value) if brackets > MAX_JSON_DEPTH else value
 
 
+# Two quoted texts without a comma between them, as NumPy prints arrays; Python would join them.
+_JOINED_TEXTS = re.compile(r"""['"]\s+['"]""")
+
+
+def decode_cell(text: str) -> Json:
+    """Decode JSON, or a list or object as Python and pandas write it: ['a', 'b']. Raises ValueError of the JSON."""
+    try:
+        return decode_strict_json(text)
+    except ValueError as error:
+        if isinstance(error, NestingError) or "'" not in text or _JOINED_TEXTS.search(text):
+            raise
+        import ast  # few cells are written by Python
+
+        try:
+            value = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise error from None
+        return limit_depth(as_json(value))
+
+
 _Value = TypeVar("_Value")
 
 

@@ -12,7 +12,8 @@ from answerkey.errors import InputError
 from answerkey.model.question import Question
 from answerkey.model.reply import Json, JsonObject
 from answerkey.text.numbers import parse_number
-from answerkey.transcripts.json_values import decode_strict_json, read_duration, read_number
+from answerkey.transcripts.fields import says_no_tool, says_nothing_of_tools
+from answerkey.transcripts.json_values import decode_cell, decode_strict_json, read_duration, read_number
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -67,9 +68,8 @@ _OTHER_NAMES: Mapping[Purpose, Mapping[str, str]] = {
 LIST_FIELDS = (
     *_EXPECTATION_LISTS,
     *("expected_tools", "forbidden_tools", "tags", "relevant_documents", "expected_sources"),
-    *("checks", "tools_used"),
+    "checks",
 )
-_NO_TOOLS = (["none"], ["None"], ["-"], ["–"])
 # Fields that can only be written as JSON.
 _JSON_FIELDS = ("turns", "tool_calls", "usage", "messages", "replies", "sources")
 # The first of these that a column has in a cell splits all its cells.
@@ -193,7 +193,10 @@ def _read_latency(cell: str) -> float | None:
 
 
 def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None = None) -> JsonObject:
-    """A row with its cells of text as lists and objects; raises ValueError for a cell that is not valid JSON."""
+    """A row with its cells of text as lists and objects; raises ValueError for a cell that is not valid JSON.
+
+    `tools_used` stays a text: it means the same in a table as in any other reply.
+    """
     cells: JsonObject = dict(row)  # type: ignore[arg-type]
     for field in (*LIST_FIELDS, *_JSON_FIELDS):
         cell = cells.get(field)
@@ -203,12 +206,11 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
             cells[field] = _read_cell(field, cell, (separators or {}).get(field) or "semicolons")
         except ValueError as error:
             raise ValueError(f"'{field}' is not valid JSON: {error}") from None
-    # How a table says that no tool is to be used, or was.
-    if cells.get("expected_tools") in _NO_TOOLS:
-        del cells["expected_tools"]
+    # How a table says that no tool is to be used, or that any may be.
+    if says_no_tool(tools := cells.get("expected_tools")):
         cells["tools"] = "none"
-    if cells.get("tools_used") in _NO_TOOLS:
-        cells["tools_used"] = []
+    if says_no_tool(tools) or says_nothing_of_tools(tools):
+        del cells["expected_tools"]
     return cells
 
 
@@ -217,7 +219,7 @@ def _read_cell(field: str, cell: str, separator: str) -> Json:
     parts = [part.strip() for part in _patterns(field)[separator].split(cell) if part.strip()]
     if cell.lstrip()[:1] in ("[", "{"):
         try:
-            return decode_strict_json(cell)
+            return decode_cell(cell)
         except ValueError:
             # Several objects may follow each other.
             if field not in _EXPECTATION_LISTS or len(parts) < 2:
