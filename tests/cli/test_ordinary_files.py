@@ -17,7 +17,12 @@ Command = Callable[..., Any]
 Write = Callable[..., Path]
 FORMATS = ("jsonl", "json", "yaml", "csv", "tsv", "xlsx", "parquet", "db")
 TOOLS_GOLDEN = (
-    {"id": "q1", "question": "Where is it?", "expected_tools": ["db", "map"], "expected_keywords": ["Main St"]},
+    {
+        "id": "q1",
+        "question": "Where is it?",
+        "expected_tools": ["db", "map"],
+        "expected_keywords": ["Main St"],
+    },
     {"id": "q2", "question": "Say hello", "tools": "none", "expected_keywords": ["hello"]},
 )
 
@@ -86,7 +91,9 @@ def test_a_golden_set_that_expects_the_tool_none_is_refused_with_the_remedy(
     assert '"tools": "none"' in done.out
 
 
-@pytest.mark.parametrize(("cell", "field"), [("none", {"tools": "none"}), ("n/a", {}), ("-", {"tools": "none"})])
+@pytest.mark.parametrize(
+    ("cell", "field"), [("none", {"tools": "none"}), ("n/a", {}), ("-", {"tools": "none"})]
+)
 def test_a_cell_says_that_no_tool_or_any_tool_is_expected(
     cell: str, field: dict[str, str], command: Command, tmp_path: Path
 ) -> None:
@@ -94,3 +101,70 @@ def test_a_cell_says_that_no_tool_or_any_tool_is_expected(
     command("export", "jsonl", "golden.csv", "-o", "golden.jsonl")
     first = json.loads((tmp_path / "golden.jsonl").read_text().splitlines()[0])
     assert first == {"id": "q1", "question": "Who?", **field}
+
+
+OWN_LOG = (
+    {"id": "q1", "answer": "It is 5 Main St", "tools_used": ["db", "map"], "latency_ms": 1200.5},
+    {"id": "q1", "answer": "Main St\n=5", "tools_used": ["db"], "trial": 2},
+    {"id": "q2", "answer": None, "error": "DatabaseError: Connection refused", "tools_used": ["db", "db"]},
+)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "xlsx", "parquet"])
+def test_own_results_are_read_back_with_the_same_numbers(
+    ending: str, command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *TOOLS_GOLDEN)
+    write_rows("log.jsonl", *OWN_LOG)
+    first = command("score", "log.jsonl", "--questions", "golden.jsonl", "-o", f"own.{ending}", "--json")
+    again = command("score", f"own.{ending}", "--questions", "golden.jsonl", "--json")
+    replayed = command("run", "golden.jsonl", "--target", f"replay:own.{ending}", "--repeat", "2", "--json")
+    for name in ("score", "components", "errors", "latency_ms"):
+        assert again.document["summary"][name] == first.document["summary"][name], name
+    assert [
+        (result["id"], result["trial"], result["score"]) for result in replayed.document["results"][:2]
+    ] == [("q1", 1, 1.0), ("q1", 2, 0.6)]
+    named = command("report", f"own.{ending}", "-o", "report.html")
+    assert named.code == 2
+    assert f"answerkey score own.{ending}" in named.err
+
+
+def test_own_results_and_the_golden_set_in_the_folder_of_a_log_are_left_out(
+    command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "logs").mkdir()
+    golden = write_rows("logs/golden.jsonl", *TOOLS_GOLDEN)
+    write_rows("logs/log.jsonl", *OWN_LOG)
+    (tmp_path / "logs" / "README.md").write_text("# About these logs\nWritten in May.\n")
+    outputs = [f"logs/own.{ending}" for ending in ("jsonl", "json", "csv", "xlsx", "parquet", "html")]
+    score = ("score", "logs", "--questions", golden, *(part for path in outputs for part in ("-o", path)))
+    first = command(*score, "--json").document
+    # The outputs are written again: they are not part of the log.
+    again = command(*score, "--json").document
+    assert again["summary"] == first["summary"]
+    assert again["summary"]["replies"] == 3
+    [own] = [line for line in again["warnings"] if "answerkey wrote" in line]
+    assert "logs/own.csv" in own
+    pattern = command("score", "logs/*.*", "--questions", golden, "--json").document
+    assert pattern["summary"]["replies"] == 3
+    (tmp_path / "logs" / "log.jsonl").unlink()
+    none = command("score", "logs", "--questions", golden)
+    assert none.code == 2
+    assert "no recorded replies" in none.err
+
+
+def test_a_title_that_is_called_like_a_column_is_not_the_header(command: Command, tmp_path: Path) -> None:
+    write_workbook(
+        tmp_path / "golden.xlsx",
+        {
+            "Overview": [["Questions", "2"], ["Status", "open"]],
+            "Set": [["Questions"], ["Question", "Keywords"], ["Who runs it?", "Miller"], ["Where?", "Oslo"]],
+        },
+    )
+    done = command("export", "jsonl", "golden.xlsx", "-o", "golden.jsonl")
+    assert done.code == 0
+    rows = [json.loads(line) for line in (tmp_path / "golden.jsonl").read_text().splitlines()]
+    assert [(row["question"], row["expected_keywords"]) for row in rows] == [
+        ("Who runs it?", ["Miller"]),
+        ("Where?", ["Oslo"]),
+    ]

@@ -153,20 +153,28 @@ def test_a_number_that_stands_twice_is_told_and_no_reply_lost(command: Any, writ
     assert again["results"] == document["results"]
 
 
-def test_rows_of_an_earlier_scoring_among_the_logs_are_named(
+def test_rows_of_an_earlier_scoring_that_are_named_among_the_logs_are_reported(
     command: Any, folder: Path, write_rows: Any
 ) -> None:
     (folder / "logs").mkdir()
+    golden = write_rows(
+        "golden.jsonl", *({"id": name, "question": f"Tell me {name}."} for name in ("a", "b"))
+    )
     write_rows("logs/october.jsonl", *inline())
-    command("score", "logs", "-o", "logs/scored.jsonl")
-    warnings = command("score", "logs", "--json").document["warnings"]
+    score = ("score", "logs/october.jsonl", "--questions", golden)
+    command(*score, "-o", "logs/scored.jsonl")
+    warnings = command(*score, "logs/scored.jsonl", "--json").document["warnings"]
     assert any("logs/scored.jsonl: rows that answerkey wrote itself" in line for line in warnings)
     assert any(
         "6 replies (2 questions: a, b) share a trial number with another reply" in line for line in warnings
     )
     # By itself such a file is a log like any other.
-    alone = command("score", "logs/scored.jsonl", "--json").document
+    alone = command("score", "logs/scored.jsonl", "--questions", golden, "--json").document
     assert not any("wrote itself" in line or "trial number" in line for line in alone["warnings"])
+    # Without what was expected, every reply would be right.
+    refused = command("score", "logs/scored.jsonl")
+    assert refused.code == 2
+    assert "--questions" in refused.err
 
 
 def test_the_worst_of_a_log_are_replies(command: Any, write_rows: Any) -> None:

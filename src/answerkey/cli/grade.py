@@ -260,7 +260,9 @@ def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: 
     from answerkey.runs.log_files import log_files
     from answerkey.transcripts.files import remote_url
 
-    inputs = log_files(path for path in replies if remote_url(path) is None)
+    given = [path for path in replies if remote_url(path) is None]
+    golden = None if questions is None else str(questions.resolve())
+    inputs = log_files(given, golden).paths
     for path in outputs:
         check_output(path, [*inputs, *([questions] if questions else [])])
 

@@ -457,7 +457,9 @@ def read_documents(value: Any, where: str) -> dict[str, float]:
 def read_expected_tools(value: Any, where: str) -> tuple[ExpectedTool, ...]:
     """A list of names, or of objects with name and arguments."""
     if says_no_tool(value):
-        raise ValueError(f'{where} names no tool; write "tools": "none" if a good reply calls none, else leave it out')
+        raise ValueError(
+            f'{where} names no tool; write "tools": "none" if a good reply calls none, else leave it out'
+        )
     if isinstance(value, list) and all(map(_is_text, value)):
         return _tools_by_name(tuple(value))
     return _read_list(value, where, _read_tool)

@@ -5,11 +5,12 @@ import io
 import os
 import re
 import stat
+import zipfile
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import adler32, crc32
 
 import msgspec
@@ -20,6 +21,7 @@ from answerkey.transcripts.files import (
     STANDARD_INPUT,
     database_url,
     find_remote,
+    open_bytes,
     reading_errors,
     remote_stamp,
     remote_url,
@@ -105,35 +107,120 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         return None if lines is None else msgspec.structs.replace(self, lines=lines)
 
 
-def log_files(paths: Iterable[str | Path]) -> list[Path]:
-    """The files that paths, folders and patterns name, each once."""
+class LogFiles(NamedTuple):
+    """The files of a log."""
+
+    paths: list[Path]
+    # What was left out, in words.
+    notes: list[str]
+
+
+def log_files(paths: Iterable[str | Path], golden: str | None = None) -> LogFiles:
+    """The files that paths, folders and patterns name, each once.
+
+    Of a folder or pattern, the golden set, results that answerkey wrote and files that cannot be logs are left out.
+    """
     found: dict[Path, None] = {}
+    own: list[Path] = []
+    others: list[Path] = []
     for given in map(Path, paths):
         url = remote_url(given)
         if url is not None:
             found |= dict.fromkeys(find_remote(url))
-        elif given.is_dir():
-            inside = sorted(
-                path for path in given.rglob("*") if path.is_file() and not _passed_over(path, given)
-            )
-            if not inside:
-                raise InputError("is a folder without files", path=given)
-            found |= dict.fromkeys(inside)
+            continue
+        if given.is_dir():
+            inside = [path for path in given.rglob("*") if path.is_file() and not _is_hidden(path, given)]
+            none = "is a folder without files"
         elif given != STANDARD_INPUT and not given.exists() and glob.has_magic(str(given)):
-            matching = sorted(glob.glob(str(given), recursive=True))  # noqa: PTH207  # a pattern may be absolute
-            if not matching:
-                raise InputError("no file matches this pattern", path=given)
-            found |= dict.fromkeys(Path(path) for path in matching if Path(path).is_file())
+            matching = glob.glob(str(given), recursive=True)  # noqa: PTH207  # a pattern may be absolute
+            inside = [Path(path) for path in matching if Path(path).is_file()]
+            none = "no file matches this pattern"
         else:
             found[given] = None
-    return list(found)
+            continue
+        if not inside:
+            raise InputError(none, path=given)
+        for path in sorted(inside):
+            is_golden = golden is not None and str(path.resolve()) == golden
+            if is_golden or path.suffix.lower() in _NO_LOGS:
+                others.append(path)
+            elif has_own_results(path):
+                own.append(path)
+            elif not is_side_file(path):
+                found[path] = None
+    notes = []
+    if own:
+        notes.append(
+            f"left out: {_list_paths(own)}, results that answerkey wrote; to score them again, name the file itself"
+        )
+    if others:
+        notes.append(f"left out: {_list_paths(others)}, not recorded replies")
+    if not found and notes:
+        raise InputError(f"no recorded replies; {'; '.join(notes)}")
+    return LogFiles(list(found), notes)
 
 
-def _passed_over(path: Path, folder: Path) -> bool:
-    """Hidden files, markers such as _SUCCESS, and side files of an earlier scoring."""
-    if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
-        return True
-    return ".bad." in path.name and is_side_file(path)
+# Files beside a log that are never one: reports, notes, configuration, programs.
+_NO_LOGS = frozenset(
+    (
+        *(".md", ".markdown", ".html", ".htm", ".xml", ".pdf", ".docx", ".svg", ".css"),
+        *(".toml", ".ini", ".cfg", ".env", ".lock", ".py", ".sh", ".js", ".ts", ".ipynb"),
+    )
+)
+_NAMED = 3
+
+
+def _list_paths(paths: Sequence[Path]) -> str:
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    return ", ".join(str(shown_path(path)) for path in paths[:_NAMED]) + more
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    """Hidden files, and markers such as _SUCCESS."""
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+# What rows of answerkey's own results have in every format, and how its JSON document begins.
+_OWN_FIELDS = frozenset({"reply", "components", "grade", "passed"})
+_OWN_DOCUMENT = re.compile(rb'\s*{\s*"schema"\s*:\s*\d+\s*,\s*"run"\s*:\s*{')
+_OWN_SHEETS = frozenset({"Summary", "Categories", "Results"})
+_SHEET_NAME = re.compile(rb'<sheet [^>]*?name="(\w+)"')
+
+
+def has_own_results(path: Path) -> bool:
+    """Whether answerkey wrote this file: the results of a run, as rows in any format or as the run document."""
+    try:
+        with open_bytes(path) as stream:
+            head = stream.peek(4)[:4]
+            if head == b"PAR1":
+                return _parquet_columns(path) >= _OWN_FIELDS
+            if head == b"PK\x03\x04":
+                with zipfile.ZipFile(path) as archive:
+                    names = _SHEET_NAME.findall(archive.read("xl/workbook.xml"))
+                return {name.decode() for name in names} >= _OWN_SHEETS
+            line = stream.readline(_BYTES).removeprefix(b"\xef\xbb\xbf")
+    except (OSError, EOFError, KeyError, zipfile.BadZipFile, InputError):
+        # What is wrong with the file is reported when it is read.
+        return False
+    if line.lstrip().startswith(b"{"):
+        if _OWN_DOCUMENT.match(line):
+            return True
+        try:
+            return msgspec.json.decode(line, type=dict[str, msgspec.Raw]).keys() >= _OWN_FIELDS
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return False
+    return set(line.decode("utf-8", "replace").strip().split(",")) >= _OWN_FIELDS
+
+
+def _parquet_columns(path: Path) -> set[str]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        return set()
+    try:
+        return set(parquet.read_schema(path).names)
+    except ArrowException:
+        return set()
 
 
 class LogBlocks:
@@ -143,29 +230,24 @@ class LogBlocks:
         self,
         paths: Iterable[Path],
         fields: Mapping[str, str] | None = None,
-        by_name: Iterable[Path] | None = None,
         sql: str = "",
+        golden: str | None = None,
     ) -> None:
-        self.paths = list(paths)
+        # Files given by name, not found in a folder or by a pattern.
+        given = list(paths)
+        self._named = set(given)
+        # What was guessed in order to read a file, and what was not read.
+        self.paths, self.notes = log_files(given, golden)
         if sql and not any(database_url(path) for path in self.paths):
             raise UsageError(
                 "--sql reads a database; give sqlite:///FILE or postgresql://… instead of a file"
             )
         self._sql = sql
-        # Files given by name, not found in a folder or by a pattern.
-        self._named = set(self.paths if by_name is None else by_name)
         self._fields = fields
-        # What was guessed in order to read a file.
-        self.notes: list[str] = []
         # Bytes on disk, None if unknown, and how many of them have been read.
         self.size = _size(self.paths)
         self.bytes_read = 0
         self._number = self._rows_read = 0
-
-    @property
-    def files(self) -> int:
-        """How many files there are."""
-        return len(self.paths)
 
     def __iter__(self) -> Iterator[Block]:
         for path in self.paths:

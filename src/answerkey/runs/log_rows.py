@@ -59,8 +59,6 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | frozenset(
 )
 # Fields whose presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
-# Together they mark a row that answerkey wrote itself, with the scores of an earlier scoring.
-_SCORED_BEFORE = frozenset({"reply", "components", "grade", "passed"})
 # Parsed questions are cached for rows that repeat them; a log of more different questions takes no more memory.
 _MOST_PARSED = 20_000
 # Beyond these only while rows do repeat their questions.
@@ -130,8 +128,6 @@ class LoggedTrial(msgspec.Struct, frozen=True, gc=False):
 
     index: int
     trial: Trial
-    # Whether answerkey wrote the row itself.
-    scored_before: bool = False
     # The row, where it has no field for the text of a reply.
     row_without_text: Mapping[str, Any] | None = None
 
@@ -230,7 +226,7 @@ class RowReader:
         except ValueError as error:
             return UnreadableRow(line, str(error), raw)
         without_text = row if lacks_text(row, trial.replies) else None
-        return LoggedTrial(row_index, trial, row.keys() >= _SCORED_BEFORE, without_text)
+        return LoggedTrial(row_index, trial, without_text)
 
     def trial(self, row: Mapping[str, Any], row_index: int, line: int | None = None) -> Trial:
         """The trial of one row; ValueError says what is wrong with it."""
@@ -428,7 +424,6 @@ class BlockScorer:
             if isinstance(row, UnreadableRow):
                 collector.add_bad(BadRow.of(block.path, row.line, row.reason, row.raw))
             else:
-                collector.scored_before |= row.scored_before
                 if row.row_without_text is not None:
                     collector.add_without_text(row)
                 yield row
@@ -461,7 +456,6 @@ class BlockCollector:
         self._write_row = {"lines": row_line, "table_lines": table_line}.get(plan.results)
         # Rows that are not in `_lines` yet, and the place of each in the log.
         self._rows, self._indices = list[bytes](), array("q")
-        self.scored_before = False
         self._columns: set[str] = set()
         self._without_text = 0
         self._first_without_text: BadRow | None = None
@@ -553,7 +547,6 @@ class BlockCollector:
             imperfect=self._imperfect,
             failed=self._failed,
             bad=self._bad,
-            scored_before=self._block.path if self.scored_before else "",
             columns=self._columns,
             without_text=self._without_text,
             first_without_text=self._first_without_text,

@@ -73,8 +73,6 @@ class BlockSummary(msgspec.Struct, kw_only=True):
     imperfect: int = 0
     failed: int = 0
     bad: list[BadRow] = []
-    # The file whose rows answerkey wrote itself; empty: none.
-    scored_before: str = ""
     # Columns to keep that some row has.
     columns: set[str] = set()
     # Replies whose rows have no field for a text, and the first of these rows.

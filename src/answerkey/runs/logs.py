@@ -36,7 +36,7 @@ from answerkey.model.scorecard import UNNUMBERED, Trial
 from answerkey.model.tally import AlikeTrials, Tally
 from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.context import with_key_quality
-from answerkey.runs.log_files import BadRow, Block, LogBlocks, log_files, write_bad_rows
+from answerkey.runs.log_files import BadRow, Block, LogBlocks, has_own_results, write_bad_rows
 from answerkey.runs.log_rows import (
     WORST_LISTED,
     BlockCollector,
@@ -60,7 +60,7 @@ _FEW_BLOCKS = 3
 # A smaller log is scored again faster than a journal is read.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised when journals of earlier code cannot be read.
-_JOURNAL_VERSION = 11
+_JOURNAL_VERSION = 12
 _IDS_NAMED = 3
 # A first block with at least this many rows shows whether the mapping works.
 _ENOUGH_ROWS = 1000
@@ -188,7 +188,15 @@ class LogRun:
         how: LogScoring,
         progress: Progress,
     ) -> None:
-        self._blocks = LogBlocks(log_files(paths), how.fields, paths, how.sql)
+        self._blocks = LogBlocks(paths, how.fields, how.sql, None if questions is None else questions.path)
+        self._own_results = [path for path in self._blocks.paths if path.is_file() and has_own_results(path)]
+        if questions is None and self._own_results:
+            # Without expectations every reply would be right.
+            raise InputError(
+                "has results that answerkey wrote, which do not hold what was expected; add --questions GOLDEN "
+                "with the golden set, or score the original log",
+                path=self._own_results[0],
+            )
         self._how, self._progress = how, progress
         self.info = msgspec.structs.replace(_log_info(grader, paths, questions), kept_columns=how.keep)
         self._questions, self._scoring = questions, grader.scoring
@@ -209,8 +217,6 @@ class LogRun:
         self._bytes_read: dict[int, int] = {}
         self._imperfect = self._failed = 0
         self._bad: list[tuple[int, list[BadRow]]] = []
-        # Files with rows that answerkey wrote itself.
-        self._scored_before: set[str] = set()
         self._columns: set[str] = set()
         # Replies whose rows have no field for a text, and the first such row of each block.
         self._without_text = 0
@@ -268,8 +274,6 @@ class LogRun:
         self._imperfect += summary.imperfect
         self._failed += summary.failed
         self._columns |= summary.columns
-        if summary.scored_before:
-            self._scored_before.add(summary.scored_before)
         if summary.bad:
             self._bad.append((summary.number, summary.bad))
         self._without_text += summary.without_text
@@ -378,10 +382,11 @@ class LogRun:
         for column in self._how.keep:
             if column not in self._columns:
                 yield f"no row has the column {column!r} (--keep)"
-        if self._scored_before and len(self._scored_before) < self._blocks.files:
+        if 0 < len(self._own_results) < len(self._blocks.paths):
+            own = _first_few([str(path) for path in self._own_results])
             yield (
-                f"{_first_few(self._scored_before)}: rows that answerkey wrote itself, with the replies of an earlier "
-                "scoring. If the log they came from is scored too, these replies count twice: leave such files out."
+                f"{own}: rows that answerkey wrote itself, with the replies of an earlier scoring. "
+                "If the log they came from is scored too, these replies count twice: leave such files out."
             )
 
 

@@ -16,7 +16,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
 from answerkey.runs.context import golden_set, with_truth
-from answerkey.runs.log_files import LogBlocks, log_files
+from answerkey.runs.log_files import LogBlocks
 from answerkey.runs.log_rows import RowReader, UnreadableRow
 from answerkey.runs.stored import open_configured_store, stored_trials
 from answerkey.scorers.grader import make_grader
@@ -268,7 +268,7 @@ class QuestionSources:
     def _of_logs(self, paths: Sequence[Path]) -> Iterator[RealQuestion]:
         reader = RowReader(None, keep=(*_VERDICTS, *_COUNTS), registry=self._settings.scorer_registry)
         rows = 0
-        for block in LogBlocks(log_files(paths), self._fields or self._settings.map, paths, self._sql):
+        for block in LogBlocks(paths, self._fields or self._settings.map, self._sql):
             for row in reader.read(block):
                 if isinstance(row, UnreadableRow):
                     self.unreadable += 1

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -166,7 +167,13 @@ class SqlStore(RunWriter):
                 return self.read_info(connection, matches[0])
         if matches:
             raise UnknownNameError(f"run {reference!r} is ambiguous; use a longer prefix")
-        raise UnknownNameError(f"no run {reference!r} in this store; `answerkey runs` lists them")
+        remedy = "`answerkey runs` lists them"
+        if Path(reference).is_file():
+            remedy = (
+                f"{reference} is a file, not a run: to grade replies in it, answerkey score {reference}; "
+                f"to name the result for other commands, add --name N"
+            )
+        raise UnknownNameError(f"no run {reference!r} in this store; {remedy}")
 
     def _find_infos(self, connection: Connection, reference: str) -> list[str]:
         # No database accepts NUL.

@@ -276,8 +276,10 @@ Row = tuple[int | None, JsonObject]
 class HeaderNames(NamedTuple):
     """The names of columns by which a header row is recognised; without any, the first row is the header."""
 
-    # Without case, spaces and punctuation.
+    # Without case, spaces and punctuation: one of these must be there.
     names: frozenset[str]
+    # Of several such rows, the one with the most of these is the header: a title may be "Questions".
+    fields: frozenset[str]
     # Whether a table without such a column cannot be read.
     is_required: bool
 
@@ -285,18 +287,23 @@ class HeaderNames(NamedTuple):
     def of(cls, purpose: Purpose, mapped: Iterable[str] = ()) -> "HeaderNames":
         """The names for a purpose, and the columns that `--map` names."""
         if purpose == "records":
-            return cls(frozenset(), False)
+            return cls(frozenset(), frozenset(), False)
         fields = {"question"} if purpose == "questions" else {"question", "id", "answer", "messages"}
         others = {name for name, field in _OTHER_NAMES[purpose].items() if field in fields}
         names = {*map(plain_name, (*fields, *mapped)), *others} - {""}
-        return cls(frozenset(names), purpose == "questions" and not mapped)
+        known = {*names, *map(plain_name, FIELDS_OF[purpose]), *_OTHER_NAMES[purpose]}
+        return cls(frozenset(names), frozenset(known), purpose == "questions" and not mapped)
 
     def find(self, rows: Iterable[Sequence[str]]) -> int | None:
         """The index of the header row; None if no row is one."""
-        for index, cells in enumerate(islice(rows, _HEADER_ROWS)):
-            if any(plain_name(cell) in self.names for cell in cells):
-                return index
-        return None
+        ranks = [self.rank(cells) for cells in islice(rows, _HEADER_ROWS)]
+        best = max(ranks, default=0)
+        return ranks.index(best) if best else None
+
+    def rank(self, cells: Sequence[str]) -> int:
+        """How many fields a row names as a header does; 0 if it is none."""
+        plain = {plain_name(cell) for cell in cells}
+        return 0 if self.names.isdisjoint(plain) else len(self.fields & plain)
 
 
 def guess_separator(text: str, header: HeaderNames) -> str:

@@ -46,7 +46,7 @@ def is_workbook(stream: IO[bytes]) -> bool:
 def read_workbook(
     stream: IO[bytes], path: Path, header: HeaderNames, bad: Bad, sheet: str | None = None
 ) -> WorkbookRows:
-    """The rows of the named sheet, or of the first one that has a header row; else of the first sheet."""
+    """The rows of the named sheet, or of the one whose header row names the most fields; else of the first sheet."""
     try:
         with zipfile.ZipFile(stream) as archive:
             workbook = _Workbook(archive)
@@ -75,10 +75,14 @@ def _choose_sheet(
     elif len(names) > 1:
         names = [name for name in names if name not in workbook.hidden] or names
     sheets = [workbook.sheet(name) for name in names]
+    best: tuple[int, _Sheet, int] | None = None
     for sheet in sheets:
-        found = header.find([list(row.cells.values()) for row in sheet.rows])
-        if found is not None:
-            return sheet, found
+        rows = [list(row.cells.values()) for row in sheet.rows]
+        found = header.find(rows)
+        if found is not None and (best is None or header.rank(rows[found]) > best[0]):
+            best = header.rank(rows[found]), sheet, found
+    if best is not None:
+        return best[1:]
     if len(sheets) > 1 and header.is_required:
         raise InputError(
             f"no sheet has a column 'question' (sheets: {', '.join(names)}); "
