@@ -112,7 +112,7 @@ READ_ONLY = """
 import os, sys
 from answerkey.errors import StoreError
 from answerkey.store import open_store
-from answerkey.store import sqlite
+from answerkey.store import backends
 if os.geteuid() == 0:
     # Root may write everywhere.
     os.setuid(65534)
