@@ -32,8 +32,8 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.model.tally import summarise
 from answerkey.scorers.grader import make_grader
+from answerkey.server.access import ServerSettings
 from answerkey.server.app import create_app, warm_up
-from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.production import ProductionReplies

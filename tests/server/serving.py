@@ -15,8 +15,8 @@ import uvicorn
 
 from answerkey.config import Settings
 from answerkey.model.question import Question
+from answerkey.server.access import ServerSettings
 from answerkey.server.app import create_app
-from answerkey.server.settings import ServerSettings
 
 
 def golden_file(folder: Path, questions: Iterable[Question]) -> str:

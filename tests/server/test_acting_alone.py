@@ -9,8 +9,8 @@ import pytest
 
 from answerkey.config import NotifySettings, Settings
 from answerkey.errors import ConfigError
-from answerkey.server.background import Nightly, ProductionAlerts
-from answerkey.server.settings import ServerSettings
+from answerkey.server.access import ServerSettings
+from answerkey.server.app import Nightly, ProductionAlerts
 from answerkey.store import open_store
 
 from .serving import serving

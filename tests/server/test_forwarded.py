@@ -2,7 +2,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from answerkey.errors import ConfigError
-from answerkey.server.settings import (
+from answerkey.server.access import (
     ServerSettings,
     client_address,
     forwarded_scheme,

@@ -174,7 +174,7 @@ def test_replies_of_every_experiment_wait_for_a_review(tmp_path):
 
 
 def test_a_large_run_is_named_as_not_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr("answerkey.server.views.experiments.LARGE", 5)
+    monkeypatch.setattr("answerkey.server.runs.LARGE", 5)
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
         add_run(store, "r1", name="big one")

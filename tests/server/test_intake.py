@@ -9,9 +9,8 @@ from answerkey.config import Settings
 from answerkey.model.judgement import ProductionReply
 from answerkey.model.reply import Reply
 from answerkey.runs.production import ProductionGrading
-from answerkey.server.app import create_app
-from answerkey.server.background import run_maintenance
-from answerkey.server.settings import ServerSettings
+from answerkey.server.access import ServerSettings
+from answerkey.server.app import create_app, run_maintenance
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore, Users
 from answerkey.store.production import ProductionFilter, ProductionReplies

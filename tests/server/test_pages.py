@@ -9,7 +9,7 @@ import pytest
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.report.wording import p_text
-from answerkey.server.views.compare import CompareQuery, load_compare
+from answerkey.server.comparisons import CompareQuery, load_compare
 from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply, uneven_reply
 

@@ -5,7 +5,7 @@ import pytest
 
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.report.tables import cell_text
-from answerkey.server.views import replies
+from answerkey.server import questions
 from answerkey.store import open_store, production
 from store.filling import add_run, golden
 
@@ -162,7 +162,7 @@ def test_of_many_it_is_said_that_there_are_more(client, monkeypatch):
         "total": 1,
         "more": False,
     }
-    for module in (production, replies):
+    for module in (production, questions):
         monkeypatch.setattr(module, "MAX_COUNTED", 2)
     paging = client.get("/api/replies").json["paging"]
     assert (paging["total"], paging["more"]) == (2, True)

@@ -1,8 +1,7 @@
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.server.access import RateLimit
-from answerkey.server.settings import ServerSettings
+from answerkey.server.access import RateLimit, ServerSettings
 from answerkey.store import open_store
 from answerkey.store.feedback import ROLES, Users
 from store.filling import add_run

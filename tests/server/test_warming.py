@@ -37,7 +37,7 @@ def test_afterwards_no_page_has_to_load_a_library(tmp_path):
 import sys
 from answerkey.server.app import create_app
 from answerkey.server.app import PAGES
-from answerkey.server.views.compare import CompareQuery
+from answerkey.server.comparisons import CompareQuery
 from answerkey.server.app import warm_up
 from answerkey.store import open_store
 app = create_app(lambda: open_store({path!r}))

@@ -77,8 +77,8 @@ def serve(
       answerkey serve --public-url https://dash.example.com --trust-proxy 127.0.0.1
     """
     try:
+        from answerkey.server.access import server_settings
         from answerkey.server.app import create_app
-        from answerkey.server.settings import server_settings
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
     from answerkey.store.feedback import Users
@@ -121,8 +121,7 @@ def _serve_on(listening: socket.socket, app: "Starlette") -> None:
     """Serve until stopped, with background maintenance."""
     import uvicorn
 
-    from answerkey.server.app import warm_up
-    from answerkey.server.background import run_maintenance_loop
+    from answerkey.server.app import run_maintenance_loop, warm_up
 
     Thread(target=warm_up, args=(app,), daemon=True).start()
     stopped = Event()

@@ -26,6 +26,14 @@ from answerkey.server.intake import (
     RepliesReceipt,
 )
 from answerkey.server.jobs import Job, JobForm
+from answerkey.server.questions import (
+    CaseForm,
+    Precision,
+    ReviewVerdict,
+    golden_case,
+    load_reply,
+    save_verdict,
+)
 from answerkey.server.rendering import (
     THEMES,
     BadRequestError,
@@ -36,9 +44,7 @@ from answerkey.server.rendering import (
     refuse,
     render,
 )
-from answerkey.server.views.questions import Precision, ReviewVerdict, save_verdict
-from answerkey.server.views.replies import CaseForm, golden_case, load_reply
-from answerkey.server.views.tables import NoQuery
+from answerkey.server.tables import NoQuery
 from answerkey.store.feedback import SESSION_SECONDS, Order, SavedViews, Users
 from answerkey.store.maintenance import Deleted, delete_reply, delete_runs
 from answerkey.store.sql import SqlStore

@@ -1,15 +1,19 @@
-"""The web application: pages, files, API description, and error handling."""
+"""The web application: pages, files, API description and error handling; and what a server does by itself.
+
+By itself it maintains production replies, sends alerts about them, and asks nightly runs.
+"""
 
 import hashlib
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import chain, islice
-from threading import Lock
+from threading import Event, Lock
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
@@ -22,37 +26,154 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from answerkey.config import Settings
+from answerkey.config import NotifySettings, Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.report.markup import compact_css, report_asset, report_style
+from answerkey.report.notify import Notice, feedback_notice, send_notice
 from answerkey.report.tables import ENDINGS, write_table
 from answerkey.runs.production import ProductionGrading, proposed_cases
-from answerkey.server.access import Gatekeeper, Visitor, visitor
+from answerkey.server.access import Gatekeeper, ServerSettings, Visitor, visitor
 from answerkey.server.actions import ACTIONS, action_routes
-from answerkey.server.background import Nightly, ProductionAlerts
+from answerkey.server.comparisons import CompareQuery, export_pairs, load_alignment, load_compare
 from answerkey.server.golden_file import ChangedFileError, GoldenFile
 from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
-from answerkey.server.jobs import JobQueue
+from answerkey.server.jobs import JobForm, JobQueue
+from answerkey.server.questions import (
+    load_feedback,
+    load_full_reply,
+    load_question,
+    load_replies,
+    load_reply,
+    load_review,
+)
 from answerkey.server.rendering import (
     JsonResponse,
+    feedback_figures,
     read_query,
     refuse,
     register_id_convertor,
     render,
     theme_sheet,
 )
-from answerkey.server.settings import ServerSettings
-from answerkey.server.views.alignment import load_alignment
-from answerkey.server.views.compare import CompareQuery, export_pairs, load_compare
-from answerkey.server.views.questions import load_full_reply, load_question, load_review
-from answerkey.server.views.replies import load_feedback, load_replies, load_reply
-from answerkey.server.views.runs import load_faults, load_progress, load_run, load_runs
-from answerkey.server.views.tables import export_questions, export_replies, export_runs
-from answerkey.store.feedback import SavedViews, Users
+from answerkey.server.runs import (
+    FEWEST_VERDICTS,
+    load_faults,
+    load_progress,
+    load_run,
+    load_runs,
+    production_needs,
+)
+from answerkey.server.tables import export_questions, export_replies, export_runs
+from answerkey.store.feedback import FeedbackFilter, SavedViews, Users
+from answerkey.store.maintenance import delete_production
 from answerkey.store.production import ProductionFilter
 from answerkey.store.questions import QuestionFilter, QuestionTable
 from answerkey.store.sql import RunFilter, SqlStore
 from answerkey.store.table_query import TableFilter
+
+# Between two maintenance runs.
+_MAINTENANCE_SECONDS = 20.0
+# What is still so is sent again after a week.
+_REMINDED = timedelta(days=7)
+
+
+def run_maintenance_loop(app: Starlette, stopped: Event) -> None:
+    """Run maintenance until shutdown; a problem is printed once."""
+    printed = None
+    while not stopped.is_set():
+        problem = run_maintenance(app)
+        if problem is not None and problem != printed:
+            sys.stderr.write(f"answerkey: maintenance failed: {problem}\n")
+        printed = problem
+        stopped.wait(_MAINTENANCE_SECONDS)
+
+
+def run_maintenance(app: Starlette) -> str | None:
+    """Delete production replies that are too old, grade the others by the current golden set, send alerts, start runs.
+
+    Returns:
+        What went wrong, or None.
+    """
+    days = app.state.settings.production_days
+    try:
+        store = app.state.holder.get()
+        if days is not None:
+            delete_production(store, older_than_days=days)
+        app.state.grading.regrade(store)
+        app.state.nightly.start_due(store, datetime.now())
+        problems = app.state.alerts.send_new(store, datetime.now())
+    except AnswerkeyError as error:
+        return str(error)
+    problem: str | None = app.state.grading.problem
+    return problem or next(iter(problems), None)
+
+
+class ProductionAlerts:
+    """Notices about production replies, `[notify]`: each once, and again after a week or once it was better in between."""
+
+    def __init__(self, settings: NotifySettings, address: str) -> None:
+        self._settings = settings
+        # The public address of this server, for links.
+        self._address = address
+        # What was sent → when. A restarted server sends it again.
+        self._sent: dict[str, datetime] = {}
+
+    def send_new(self, store: SqlStore, moment: datetime) -> list[str]:
+        """Send what was not sent yet; returns a line for each place that could not be reached."""
+        if not self._settings.configured:
+            return []
+        found = self._notices(store, moment)
+        # What is over may happen again.
+        self._sent = {name: sent for name, sent in self._sent.items() if name in found}
+        problems: list[str] = []
+        for name, notice in found.items():
+            if moment - self._sent.get(name, datetime.min) < _REMINDED:
+                continue
+            self._sent[name] = moment
+            problems += send_notice(notice, self._settings)
+        return problems
+
+    def _notices(self, store: SqlStore, moment: datetime) -> dict[str, Notice]:
+        """What is wrong in production now, by a name."""
+        notices: dict[str, Notice] = {
+            need.kind: Notice(
+                events=(need.kind,),
+                title=f"answerkey: {need.words}",
+                lines=(f"{self._address}{need.address}",),
+            )
+            for need in production_needs(store, moment.date())
+            if need.kind in self._settings.on
+        }
+        week = FeedbackFilter(since=str(moment.date() - timedelta(days=6)))
+        figures = feedback_figures(store, week)
+        low = None if figures.feedback < FEWEST_VERDICTS else feedback_notice(figures, (), self._settings)
+        return notices if low is None else {**notices, "satisfaction below its bound": low}
+
+
+class Nightly:
+    """Starts runs at a time of day, `[server] nightly`. A time at which no server ran is not made up for."""
+
+    def __init__(self, settings: ServerSettings, jobs: JobQueue) -> None:
+        self._time = settings.nightly_time
+        self._targets = settings.nightly_targets
+        self._jobs = jobs
+        self._next = None if self._time is None else self._after(datetime.now())
+
+    def _after(self, moment: datetime) -> datetime:
+        assert self._time is not None
+        today = datetime.combine(moment.date(), self._time)
+        return today if today > moment else today + timedelta(days=1)
+
+    def start_due(self, store: SqlStore, moment: datetime) -> None:
+        """Start the runs if it is time."""
+        if self._next is None or moment < self._next:
+            return
+        day = f"{self._next:%Y-%m-%d}"
+        self._next = self._after(moment)
+        for target in self._targets or self._jobs.targets[:1]:
+            form = JobForm(action="run", target=target, name=f"nightly {day}")
+            self._jobs.start(store, form, "nightly")
+
 
 # Style sheets added to the report's; later ones override earlier ones.
 _SHEETS = ("frame.css", "work_table.css", "pages.css")

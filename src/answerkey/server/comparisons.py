@@ -1,25 +1,28 @@
-"""The Compare page: runs side by side, the verdict with its uncertainty, and the differences in replies."""
+"""The Compare page, and the page of a judge against people's verdicts."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from answerkey.comparison.run_ranking import Ranking
-from answerkey.errors import UsageError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison, Group
+from answerkey.model.judgement import LabelAgreement, RubricVersion
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import letter_grade
-from answerkey.report.sheets import MeasureTable, Sheet, measure_tables, ranking_sheet
+from answerkey.report.sheets import MeasureTable, Sheet, SheetTable, measure_tables, ranking_sheet
 from answerkey.report.tables import Table
-from answerkey.report.wording import changes_between, score_percent, tone_of
+from answerkey.report.wording import changes_between, percent, score_percent, tone_of
 from answerkey.server.rendering import explained_stored, rank_stored
-from answerkey.server.views.runs import comparable, facets_of
-from answerkey.server.views.tables import (
+from answerkey.server.runs import comparable, facets_of
+from answerkey.server.tables import (
     EXCERPT,
     CompareRow,
     ExportedTable,
+    NoQuery,
     PageNumber,
     Paging,
     TableView,
@@ -31,7 +34,134 @@ from answerkey.server.views.tables import (
 from answerkey.store.questions import Facets, PairFilter, PairRow, PairTable
 from answerkey.store.sql import RunFilter, RunTable, SqlStore
 from answerkey.store.table_query import ShortText
+from answerkey.text.dates import local_time
 from answerkey.text.differences import Piece, alike, word_diff
+from answerkey.text.normalise import one_line
+
+if TYPE_CHECKING:
+    from answerkey.judge.calibration import Alignment
+
+_MOST_SHOWN = 200
+_CELL_LENGTH = 300
+
+
+class AlignmentView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run's judge agrees with people, where it does not, and which rubrics were tried."""
+
+    info: RunInfo
+    judge: str
+    rubric: str
+    # The whole rubric as JSON, to be edited; empty if it was not stored.
+    rubric_text: str
+    # Why nothing can be compared yet; empty if it can.
+    problem: str
+    warnings: tuple[str, ...]
+    tables: tuple[SheetTable, ...]
+
+
+def load_alignment(store: SqlStore, query: NoQuery, run: str) -> AlignmentView:
+    """Read the page of a judged run; half of the labels are held out, and their disagreements never shown."""
+    # Statistics take a while to import, and few pages need them.
+    from answerkey.runs.judging import align_stored
+
+    info = store.find_run(run)
+    judge = info.judge
+    if judge is None:
+        raise UnknownNameError(
+            f"run {info.id} has no judge; `answerkey rescore {info.id} --judge MODEL` adds one"
+        )
+    tables: list[SheetTable] = []
+    warnings: tuple[str, ...] = ()
+    problem = ""
+    try:
+        alignment, _ = align_stored(store, info, None)
+    except UsageError as error:
+        problem = str(error)
+    else:
+        tables, warnings = list(_tables(alignment)), alignment.warnings
+    if judge.rubric_versions:
+        tables.append(_versions_table(judge.rubric_versions))
+    rubric = judge.rubric
+    return AlignmentView(
+        info=info,
+        judge=judge.model,
+        rubric=f"{one_line(rubric.name, 60)} ({rubric.hash[:8]})",
+        rubric_text=""
+        if rubric.content is None
+        else json.dumps(rubric.content, indent=2, ensure_ascii=False),
+        problem=problem,
+        warnings=warnings,
+        tables=tuple(tables),
+    )
+
+
+def _tables(alignment: "Alignment") -> list[SheetTable]:
+    agreements = (("shown below", alignment.tuning.before), ("held out", alignment.held_out.before))
+    found = [
+        SheetTable(
+            "Agreement with people",
+            ("labels", "replies", "agreement", "95% interval", "Cohen κ"),
+            tuple((name, str(one.labelled), *_figures(one)) for name, one in agreements),
+        )
+    ]
+    if alignment.disagreements:
+        shown = alignment.disagreements[:_MOST_SHOWN]
+        more = f", {_MOST_SHOWN} of them here" if len(alignment.disagreements) > _MOST_SHOWN else ""
+        found.append(
+            SheetTable(
+                f"Disagreements: {len(alignment.disagreements)}{more}",
+                ("question", "people", "judge", "its reason", "reply"),
+                tuple(
+                    (
+                        one.id,
+                        "right" if one.right else "wrong",
+                        f"{one.judge:.2f}",
+                        one_line(one.because, _CELL_LENGTH),
+                        one_line(one.reply, _CELL_LENGTH),
+                    )
+                    for one in shown
+                ),
+                wordy=True,
+                ids=tuple(one.id for one in shown),
+            )
+        )
+    if alignment.panel_disagreements:
+        panel = alignment.panel_disagreements[:_MOST_SHOWN]
+        found.append(
+            SheetTable(
+                f"Replies that the judges of the panel disagree on: {len(alignment.panel_disagreements)}",
+                ("question", "judges"),
+                tuple(
+                    (
+                        one.id,
+                        ", ".join(f"{one_line(name, 30)} {value:.2f}" for name, value in one.judges.items()),
+                    )
+                    for one in panel
+                ),
+                wordy=True,
+                ids=tuple(one.id for one in panel),
+            )
+        )
+    return found
+
+
+def _figures(agreement: LabelAgreement) -> tuple[str, str, str]:
+    kappa = "–" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    return percent(agreement.share), f"{percent(agreement.low)}–{percent(agreement.high)}", kappa
+
+
+def _versions_table(versions: tuple[RubricVersion, ...]) -> SheetTable:
+    """Edited rubrics, newest first, with the agreement on held-out labels before and after."""
+    rows = []
+    for tried in reversed(versions):
+        difference, after = tried.held_out.difference, tried.held_out.after or tried.held_out.before
+        points = "" if difference is None else f"{100 * difference.low:+.1f} to {100 * difference.high:+.1f}"
+        rubric = f"{one_line(tried.rubric.name, 40)} ({tried.rubric.hash[:8]})"
+        change = f"{percent(tried.held_out.before.share)} → {percent(after.share)}"
+        rows.append((rubric, local_time(tried.at), change, points))
+    heads = ("rubric", "tried", "agreement on held-out labels", "change in points, 95% interval")
+    return SheetTable("Rubrics that were tried", heads, tuple(rows))
+
 
 # The page
 

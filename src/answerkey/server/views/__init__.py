@@ -1,1 +1,0 @@
-"""What each page shows, as data: the same for the HTML page and for the JSON API."""
