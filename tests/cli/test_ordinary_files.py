@@ -168,3 +168,23 @@ def test_a_title_that_is_called_like_a_column_is_not_the_header(command: Command
         ("Who runs it?", ["Miller"]),
         ("Where?", ["Oslo"]),
     ]
+
+
+def test_a_log_and_its_replay_leave_the_same_questions_unscored(command: Command, write_rows: Write) -> None:
+    write_rows("golden.jsonl", *TOOLS_GOLDEN, {"id": "q3", "question": "And now?"})
+    hello = {"id": "q2", "answer": "hello", "tools_used": []}
+    write_rows("log.jsonl", hello, {"id": "other", "answer": "I sell cars.", "tools_used": []})
+    scored = command("score", "log.jsonl", "--questions", "golden.jsonl", "--json").document
+    replayed = command("run", "golden.jsonl", "--target", "replay:log.jsonl", "--json").document
+    for document in (scored, replayed):
+        assert document["summary"]["score"] == 1.0
+        assert document["summary"]["errors"] == {}
+        assert document["summary"]["coverage"] < 0.5
+        assert any("the golden set has no question with i" in line for line in document["warnings"])
+    # The replies that are there, and the two questions without one; a row of a log is a planned score too.
+    assert round(replayed["summary"]["coverage"], 3) == 0.333
+    assert round(scored["summary"]["coverage"], 3) == 0.25
+    failed = command("run", "golden.jsonl", "--target", "replay:log.jsonl", "--gate", "score >= 0.5")
+    assert failed.code == 1
+    write_rows("others.jsonl", {"id": "other", "answer": "I sell cars."})
+    assert command("run", "golden.jsonl", "--target", "replay:others.jsonl").code == 3

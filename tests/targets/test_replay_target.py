@@ -43,7 +43,9 @@ def test_by_id_by_question_and_by_trial(tmp_path: Path) -> None:
     assert replies[0].response_id is None
     failure = replies[4].failure
     assert failure is not None
-    assert failure.message == "no recorded reply for 'q1' (trial 3) in replies.jsonl"
+    assert failure.kind == "not_recorded"
+    assert failure.message == "no recorded reply for trial 3 in replies.jsonl"
+    assert target.warnings() == []
     assert target.replays
 
 

@@ -11,7 +11,14 @@ _SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", 
 _ResponseError = Literal["empty", "null", "error_text", "trace", "malformed", "truncated"]
 # Problems of the harness; never charged to the chatbot.
 HarnessProblem = Literal[
-    "configuration", "mapping", "login", "local_resources", "scorer", "too_costly", "not_faulted"
+    "configuration",
+    "mapping",
+    "login",
+    "local_resources",
+    "scorer",
+    "too_costly",
+    "not_faulted",
+    "not_recorded",
 ]
 ErrorKind = Literal[_SystemError, _ResponseError]
 # Why a model stopped early: its token limit, a refusal, or the provider's filter.

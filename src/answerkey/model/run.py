@@ -485,7 +485,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def misconfigured(self) -> bool:
         """Whether no reply was scored, because the configuration of the target is wrong."""
         summary = self.summary
-        wrong = summary.harness.get("configuration", 0) + summary.harness.get("mapping", 0)
+        wrong = sum(summary.harness.get(kind, 0) for kind in ("configuration", "mapping", "not_recorded"))
         return wrong > 0 and not summary.trials and wrong == sum(summary.unscored.values())
 
     @property

@@ -587,7 +587,7 @@ def make_replay_target(rest: str, context: TargetContext) -> "ReplayTarget":
 
 
 class ReplayTarget(BaseTarget):
-    """Recorded replies as a chatbot."""
+    """Recorded replies as a chatbot. A question without a recorded reply is unscored: nobody asked the chatbot."""
 
     # The recorded timings are used.
     replays = True
@@ -605,6 +605,9 @@ class ReplayTarget(BaseTarget):
         self.fingerprint = settings_hash("replay", [content, settings.reply])
         # Question id, text, or text as others may type it → trial → the rows of its turns, in order.
         self._rows: dict[tuple[str, str], dict[int, dict[int, _Row]]] = {}
+        # The keys of each row, by which rows of other questions are counted.
+        self._keys_of_rows: list[list[tuple[str, str]]] = []
+        self._asked: set[tuple[str, str]] = set()
 
     async def __aenter__(self) -> "ReplayTarget":
         from answerkey.transcripts.row_files import open_rows  # other targets read no rows
@@ -615,6 +618,7 @@ class ReplayTarget(BaseTarget):
             if not keys:
                 message = "has neither 'id' nor 'question', so its question is unknown"
                 raise InputError(message, path=self._path, line=line)
+            self._keys_of_rows.append(keys)
             turn = _natural_number(row.get("turn"))
             trial = _natural_number(row.get("trial"))
             if trial is None:
@@ -636,15 +640,31 @@ class ReplayTarget(BaseTarget):
     async def ask(self, ask: Ask) -> Reply:
         """The recorded reply; a failure if there is none."""
         text = ask.question
-        for key in (("id", ask.question_id), ("question", text), ("alike", typed_alike(text))):
+        keys = (("id", ask.question_id), ("question", text), ("alike", typed_alike(text)))
+        self._asked.update(keys)
+        for key in keys:
             turns = self._rows.get(key, {}).get(ask.trial)
             found = None if turns is None else self._find(turns, ask)
             if found is not None:
                 return found
-        what = f"{ask.question_id!r}" if ask.question_id else f"{ask.question!r}"
-        turn = f", turn {ask.turn + 1}" if ask.turn else ""
-        message = f"no recorded reply for {what} (trial {ask.trial}{turn}) in {self._path.name}"
-        return Reply(failure=Failure("exception", failure_message(message)))
+        # Without the question, so that a report counts such replies on one line.
+        parts = [f"turn {ask.turn + 1}"] if ask.turn else []
+        parts += [f"trial {ask.trial}"] if ask.trial > 1 else []
+        which = f" for {' of '.join(parts)}" if parts else ""
+        message = f"no recorded reply{which} in {self._path.name}"
+        return Reply(failure=Failure("not_recorded", failure_message(message)))
+
+    def warnings(self) -> list[str]:
+        """Rows that answer none of the questions: most likely their ids or questions differ."""
+        others = [keys[0] for keys in self._keys_of_rows if self._asked.isdisjoint(keys)]
+        if not others:
+            return []
+        rows = "1 row" if len(others) == 1 else f"{len(others):,} rows"
+        kind, value = others[0]
+        return [
+            f"{rows} of {self._path.name} not used: the golden set has no question with "
+            f"{'id ' if kind == 'id' else ''}{value!r}; check the golden set"
+        ]
 
     def _find(self, turns: dict[int, _Row], ask: Ask) -> Reply | None:
         from answerkey.transcripts.recorded_rows import reply_in_row
