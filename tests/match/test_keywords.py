@@ -358,3 +358,42 @@ def test_an_ordinal_is_not_an_amount() -> None:
     expected = NumberExpectation(4)
     assert not find_keywords([expected], "It is on 4th Street.")[0].found
     assert find_keywords([expected], "There are 4 on 4th Street.")[0].found
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply", "text"),
+    [
+        ("Miller", "Ask **Mil**ler now", "Mil**ler"),
+        ("net 30", "terms: _net_ 30 days", "net_ 30"),
+        ("net 30", "terms are net\n30 days", "net\n30"),
+        ("net  30", "net 30", "net 30"),
+        ("New York", "*New* **York**", "New* **York"),
+        ("New York", "New<br>York", "New<br>York"),
+        ("New York", "New   York", "New   York"),
+        ("New York", "New\u00a0York", "New\u00a0York"),
+        ("Montrose", "Mont\u00adrose", "Mont\u00adrose"),
+        ("Acme Inc report", "see the [Acme Inc](http://a.b/c) report", "Acme Inc](http://a.b/c) report"),
+        ("first_name", "the field first\\_name", "first\\_name"),
+        ("Hauptstraße 5", "HAUPTSTRASSE 5", "HAUPTSTRASSE 5"),
+        ("Hauptstrasse 5", "Hauptstraße\n5", "Hauptstraße\n5"),
+    ],
+)
+def test_standard_reads_a_text_as_it_is_displayed(keyword: str, reply: str, text: str) -> None:
+    [match] = find_keywords([keyword], reply)
+    assert (match.found, match.text) == (True, text)
+    assert reply[match.start : match.end] == text
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply"),
+    [
+        ("net 30", "net\n\n30"),
+        ("345", "3*4*5"),
+        ("a34", "a3*4"),
+        ("abc", "a_b_c"),
+        ("net 30", "- net\n- 30"),
+        ("landbasis", "land* basis*"),
+    ],
+)
+def test_what_is_not_displayed_together_is_not_found(keyword: str, reply: str) -> None:
+    assert not find_keywords([keyword], reply)[0].found

@@ -1,7 +1,8 @@
 """Whether a reply says what a golden set expects, in the three modes of the scoring standard.
 
 `literal` is a case-insensitive substring and nothing else. `standard` also finds a keyword that is a number wherever the
-reply has a number of equal value. `smart` decides as a careful reader would. Numbers with a tolerance, ranges, dates and
+reply has a number of equal value, and any keyword in the text as a reader sees it: without the marks of Markdown, soft
+hyphens and line breaks, and with ß as ss. `smart` decides as a careful reader would. Numbers with a tolerance, ranges, dates and
 patterns are found in the same way in every mode. Typographic quotes, dashes and spaces are the same as plain ones. A keyword
 that is empty or only white space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans
 always index the original reply.
@@ -69,6 +70,7 @@ _NOT_COMPUTED = Match(False, "none", why="the expected value has not been comput
 _EQUAL = "the reply has a number of equal value"
 # A text that was found, where its place is not needed.
 _OCCURS = Match(True, "substring", why="occurs in the reply, ignoring case")
+_DISPLAYED = "occurs in the reply as it is displayed, ignoring case"
 _HAS_DIGIT = re.compile("[0-9]")
 
 
@@ -133,6 +135,51 @@ def is_number(expectation: Expectation) -> bool:
     )
 
 
+# A text as it is displayed: the marks of Markdown that a keyword may be split by, and what they leave. Marks beside digits
+# stay, since 2*3*4 is not emphasis.
+_LINK = re.compile(r"\[([^\[\]\n]+)\]\([^()\s]+\)")
+_EMPHASIS = (
+    re.compile(r"(?<!\d)(\*\*|__)(?=\S)([^\n]{1,200}?)(?<=\S)\1(?!\d)"),
+    re.compile(r"(?<![\w*\\])(\*)(?=[^\s*])([^\n*]+?)(?<=[^\s*])\*(?![\w*])"),
+    re.compile(r"(?<![\w\\])(_)(?=[^\s_])([^\n]{1,200}?)(?<=[^\s_])_(?!\w)"),
+    re.compile(r"(`{1,2})(?=\S)([^`\n]+)\1"),
+)
+_INVISIBLE = re.compile(
+    r"</?(?:b|i|em|strong|u|span|mark|code)>|\\(?=[*_`#$~|\[\]()])|[\u00ad\u200b\u2060\ufeff]"
+)
+# A blank line ends a sentence, and what is in it.
+_ONE_BREAK = re.compile(r"[^\S\n]*(?:<br ?/?>|\n(?![^\S\n]*\n))[^\S\n]*|[^\S\n]+")
+_ODD_MARKS = re.compile("[ß\u00ad\u200b\u2060\ufeff]")
+# What may be between two characters that are displayed side by side.
+_UNSEEN = r"(?:[*_`\[\\\u00ad\u200b\u2060\ufeff]|</?\w+>|\]\([^()\s]+\)){0,60}"
+
+
+def _displayed(text: str) -> str:
+    """A lower-case text as a reader sees it, on one line."""
+    text = _LINK.sub(r"\1", text)
+    for emphasis in _EMPHASIS:
+        text = emphasis.sub(r"\2", text)
+    return _ONE_BREAK.sub(" ", _INVISIBLE.sub("", text)).replace("ß", "ss")
+
+
+def _squeezed(text: str) -> str:
+    """A lower-case text without marks and spaces: what it does not hold is not displayed either, at a tenth of the cost."""
+    for mark in ("*", "_", "`", "\\"):
+        text = text.replace(mark, "")
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text).replace("ß", "ss")
+    return "".join(text.split())
+
+
+def _span_pattern(form: str) -> re.Pattern[str]:
+    """Finds a displayed text in the text as it is written."""
+    parts = [
+        r"(?:\s|<br ?/?>)+" if part.isspace() else "(?:ss|ß)" if part == "ss" else re.escape(part)
+        for part in re.findall(r"\s+|ss|.", form)
+    ]
+    return re.compile(_UNSEEN.join(parts))
+
+
 # What may be between the digits of one number.
 _SEPARATORS = frozenset(",.:'’_\u00a0\u2009\u202f")
 
@@ -149,6 +196,33 @@ class ReplyText:
     def _plain(self) -> str:
         """In lower case with plain quotes, dashes and spaces."""
         return plain_typography(self.lowered)
+
+    @cached_property
+    def _has_marks(self) -> bool:
+        """Whether it may be displayed in other characters than it is written in, apart from white space."""
+        text = self.lowered
+        if "*" in text or "_" in text or "`" in text or "\\" in text or self._has_hidden_parts:
+            return True
+        return not text.isascii() and _ODD_MARKS.search(text) is not None
+
+    @cached_property
+    def _has_odd_spaces(self) -> bool:
+        text = self.lowered
+        return "\n" in text or "  " in text or "\t" in text or "\u00a0" in text
+
+    @cached_property
+    def _has_hidden_parts(self) -> bool:
+        """Whether it has parts that are not displayed: the addresses of links, tags."""
+        return "](" in self.lowered or "<" in self.lowered
+
+    @cached_property
+    def _squeezed(self) -> str:
+        return _squeezed(self._plain)
+
+    @cached_property
+    def _displayed(self) -> str:
+        """In lower case as a reader sees it."""
+        return _displayed(self._plain)
 
     @cached_property
     def _numbers(self) -> list[numbers.Number]:
@@ -210,13 +284,29 @@ class ReplyText:
             while at >= 0 and _continues(text, at, at + len(form)):
                 at = text.find(form, at + 1)
         if at < 0:
-            return self._equal(keyword) if numeric and _HAS_DIGIT.search(keyword) else _ABSENT
+            if not numeric:
+                return _ABSENT
+            match = self._equal(keyword) if _HAS_DIGIT.search(keyword) else _ABSENT
+            return match if match.found or _is_numeric(keyword) else self._find_displayed(form, match)
         if not self._spans:
             return _OCCURS
         end = at + len(form)
         if len(self.lowered) != len(self.text):
             at, end = self._offsets[at], self._offsets[end - 1] + 1
         return Match(True, "substring", at, end, self.text[at:end], _OCCURS.why)
+
+    def _find_displayed(self, form: str, absent: Match) -> Match:
+        """A text as a reader sees it; `absent` if it is not there either."""
+        plain = " ".join(form.split()).replace("ß", "ss")
+        if plain == form and not self._has_marks and not (" " in form and self._has_odd_spaces):
+            return absent
+        form = plain
+        if not (self._has_hidden_parts or _squeezed(form) in self._squeezed) or form not in self._displayed:
+            return absent
+        written = _span_pattern(form).search(self._plain) if self._spans else None
+        if written is None or len(self.lowered) != len(self.text):
+            return Match(True, "substring", why=_DISPLAYED)
+        return self._match("substring", written.span(), _DISPLAYED)
 
     def _equal(self, keyword: str) -> Match:
         """A keyword that is a number, wherever the reply has a number of equal value."""

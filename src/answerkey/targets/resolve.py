@@ -587,7 +587,7 @@ def make_replay_target(rest: str, context: TargetContext) -> "ReplayTarget":
 
 
 class ReplayTarget(BaseTarget):
-    """Recorded replies as a chatbot. A question without a recorded reply is unscored: nobody asked the chatbot."""
+    """Recorded replies as a chatbot. A question without a recorded reply is unscored: the chatbot was not asked."""
 
     # The recorded timings are used.
     replays = True
