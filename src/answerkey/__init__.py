@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from answerkey.comparison import Comparison
-    from answerkey.comparison.planning import plan
-    from answerkey.comparison.run_ranking import rank
+    from answerkey.comparison.run_ranking import plan, rank
     from answerkey.fault_points import fault_point, fault_scope
     from answerkey.model.options import JudgeSettings, Options, Price, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
         score_replies,
     )
     from answerkey.runs.audit import audit
-    from answerkey.runs.experiment import Experiment
     from answerkey.runs.judging import calibrate
+    from answerkey.runs.run_variants import Experiment
     from answerkey.runs.verdicts import check
     from answerkey.runs.why import why
     from answerkey.scorers.user_scorers import scorer
@@ -44,8 +43,7 @@ __version__ = "0.2.0.dev0"
 # Module → the names that it provides; a module is imported when one of its names is used.
 _PROVIDERS = {
     "comparison": "Comparison",
-    "comparison.planning": "plan",
-    "comparison.run_ranking": "rank",
+    "comparison.run_ranking": "plan rank",
     "fault_points": "fault_point fault_scope",
     "model.options": "JudgeSettings Options Price Scoring",
     "model.question": "ExpectedTool Question QuestionSet",
@@ -54,7 +52,7 @@ _PROVIDERS = {
     "model.scorecard": "Score Scorecard Trial",
     "runs.api": "ab compare evaluate evaluate_async faults rescore resume score score_replies",
     "runs.audit": "audit",
-    "runs.experiment": "Experiment",
+    "runs.run_variants": "Experiment",
     "runs.judging": "calibrate",
     "runs.verdicts": "check",
     "runs.why": "why",

@@ -340,7 +340,7 @@ stores: Registry[Any] = Registry(
 importers: Registry["Importer"] = Registry(
     "importer",
     {
-        "beir": "answerkey.datasets.trec_files:import_beir",
+        "beir": "answerkey.datasets.evals_and_trec:import_beir",
         "bfcl": "answerkey.datasets.table_formats:import_bfcl",
         "deepeval": "answerkey.datasets.table_formats:import_deepeval",
         "hf": "answerkey.datasets.table_formats:import_hf",
@@ -348,17 +348,17 @@ importers: Registry["Importer"] = Registry(
         "langfuse": "answerkey.datasets.table_formats:import_langfuse",
         "langsmith": "answerkey.datasets.table_formats:import_langsmith",
         "list": "answerkey.datasets.table_formats:import_list",
-        "openai-evals": "answerkey.datasets.openai_evals:import_openai_evals",
+        "openai-evals": "answerkey.datasets.evals_and_trec:import_openai_evals",
         "promptfoo": "answerkey.datasets.promptfoo:import_promptfoo",
         "ragas": "answerkey.datasets.table_formats:import_ragas",
         "tau2": "answerkey.datasets.table_formats:import_tau2",
-        "trec": "answerkey.datasets.trec_files:import_trec",
+        "trec": "answerkey.datasets.evals_and_trec:import_trec",
     },
 )
 exporters: Registry["Exporter"] = Registry(
     "exporter",
     {
-        "beir": "answerkey.datasets.trec_files:export_beir",
+        "beir": "answerkey.datasets.evals_and_trec:export_beir",
         "bfcl": "answerkey.datasets.table_formats:export_bfcl",
         "csv": "answerkey.datasets.table_formats:export_csv",
         "deepeval": "answerkey.datasets.table_formats:export_deepeval",
@@ -371,7 +371,7 @@ exporters: Registry["Exporter"] = Registry(
         "promptfoo": "answerkey.datasets.promptfoo:export_promptfoo",
         "ragas": "answerkey.datasets.table_formats:export_ragas",
         "tau2": "answerkey.datasets.table_formats:export_tau2",
-        "trec": "answerkey.datasets.trec_files:export_trec",
+        "trec": "answerkey.datasets.evals_and_trec:export_trec",
     },
 )
 reports: Registry["ReportWriter"] = Registry(

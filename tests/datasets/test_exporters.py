@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from answerkey.datasets.evals_and_trec import export_beir, export_trec, import_beir, import_trec
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.datasets.table_formats import export_csv, export_jsonl
-from answerkey.datasets.trec_files import export_beir, export_trec, import_beir, import_trec
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.protocols import Exported

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from answerkey.datasets.feedback_files import Scale, read_feedback
+from answerkey.datasets.conversion import Scale, read_feedback
 from answerkey.errors import InputError
 
 LANGFUSE = {

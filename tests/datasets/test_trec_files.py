@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.datasets.trec_files import file_kind, read_qrels, read_queries, read_trec_run
+from answerkey.datasets.evals_and_trec import file_kind, read_qrels, read_queries, read_trec_run
 from answerkey.errors import InputError
 
 

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import ConfigError
-from answerkey.judge.pairwise import Pair, PairVerdict, judge_pair, sum_up_pairs
 from answerkey.judge.prompt import load_pair_rubric
 from answerkey.judge.session import Judge, open_judging
 from answerkey.model.judgement import CanaryResult
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
+from answerkey.runs.judging import Pair, PairVerdict, judge_pair, sum_up_pairs
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge
 

@@ -7,7 +7,7 @@ import pytest
 from fit_abstention import fold_of_author, stored_folds
 from labelled_sets import author_of, labelled_files
 
-from answerkey.scorers.fault_outcome import FaultOutcome
+from answerkey.runs.fault_results import FaultOutcome
 
 BENCHMARK = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks/fault_outcomes.py"))
 

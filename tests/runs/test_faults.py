@@ -17,8 +17,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.runs.api import faults
-from answerkey.runs.fault_results import FaultResult
-from answerkey.scorers.fault_outcome import FaultOutcome
+from answerkey.runs.fault_results import FaultOutcome, FaultResult
 from answerkey.store import open_store
 
 RECORDS = {"A": 4100, "B": 5200, "C": 6300}

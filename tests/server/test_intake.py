@@ -8,13 +8,12 @@ import pytest
 from answerkey.config import Settings
 from answerkey.model.judgement import ProductionReply
 from answerkey.model.reply import Reply
-from answerkey.runs.production import ProductionGrading
+from answerkey.runs.production import ProductionGrading, production_series
 from answerkey.server.access import ServerSettings
 from answerkey.server.app import create_app, run_maintenance
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackStore, Users
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.production_series import production_series
 from store.filling import add_run, golden
 
 from .serving import golden_file, serving

@@ -102,7 +102,7 @@ def test_a_bad_row_has_its_number(audit_log: str, command: Callable[..., Any]) -
 def test_a_database_that_cannot_be_read(
     arguments: tuple[str, ...], problem: str, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("answerkey.transcripts.databases._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("answerkey.transcripts.files._LOCK_SECONDS", 0.05)
     Path("text.jsonl").write_text('{"question": "?", "answer": "!"}\n' * 200)
     writer = sqlite3.connect("app.db", isolation_level=None)
     writer.execute("CREATE TABLE t (id INTEGER)")

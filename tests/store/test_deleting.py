@@ -6,12 +6,12 @@ import pytest
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.reply import Reply
+from answerkey.runs.production import production_series
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, new_id
 from answerkey.store.maintenance import check_store, delete_production, delete_reply, delete_runs, old_runs
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.production_series import production_series
 
 from .filling import add_run, golden
 

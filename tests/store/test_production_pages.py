@@ -9,11 +9,11 @@ import pytest
 
 from answerkey.model.judgement import ProductionReply
 from answerkey.model.reply import Reply, Timings
+from answerkey.runs.production import production_series
 from answerkey.store import open_store, production
 from answerkey.store.database import all_of, in_list, sql
 from answerkey.store.maintenance import delete_production, delete_reply
 from answerkey.store.production import ProductionFilter, ProductionReplies, recounted, sums_of
-from answerkey.store.production_series import production_series
 from answerkey.text.dates import local_time
 
 ORDERS = ("created_at", "score", "latency_ms", "category", "error", "model", "version", "id")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import UsageError
-from answerkey.transcripts.editable_rows import EditableRows
+from answerkey.transcripts.yaml_documents import EditableRows
 
 YAML = """\
 # Golden set

@@ -93,7 +93,7 @@ def test_all_queries_see_one_snapshot(database: Path, tmp_path: Path) -> None:
 
 
 def test_a_locked_database_is_said(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("answerkey.transcripts.databases._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("answerkey.transcripts.files._LOCK_SECONDS", 0.05)
     writer = sqlite3.connect(database, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")
     try:

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from answerkey.comparison.columns import Columns
     from answerkey.comparison.run_ranking import Ranking
     from answerkey.gates import Gate
-    from answerkey.judge.pairwise import Pairwise
     from answerkey.judge.session import Judge
     from answerkey.model.comparison import Comparison
     from answerkey.model.run import GateResult, RunInfo
     from answerkey.report.sheets import Sheet
     from answerkey.report.wording import ScoreWords
-    from answerkey.runs.experiment import Experiment
+    from answerkey.runs.judging import Pairwise
+    from answerkey.runs.run_variants import Experiment
     from answerkey.store.sql import SqlStore
 
 
@@ -488,14 +488,14 @@ def plan(
       answerkey plan golden.jsonl --json
     """
     from answerkey.comparison.columns import columns_from_store
-    from answerkey.comparison.planning import (
+    from answerkey.comparison.run_ranking import (
         GUESSED_CORRELATION,
         GUESSED_DEVIATION,
         PlanGoal,
         plan_from_pair,
         plan_from_run,
     )
-    from answerkey.comparison.planning import plan as plan_questions
+    from answerkey.comparison.run_ranking import plan as plan_questions
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.terminal_texts import print_plan
 

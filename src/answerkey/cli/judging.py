@@ -115,7 +115,7 @@ def import_(
       answerkey feedback import jsonl ratings.csv --scale 1-5
       answerkey feedback import langfuse scores.json --score stars=1-5 --score thumb
     """
-    from answerkey.datasets.feedback_files import Scale, read_feedback
+    from answerkey.datasets.conversion import Scale, read_feedback
     from answerkey.store.feedback import FeedbackStore
 
     low, high = (0.0, 1.0) if scale is None else _read_range("--scale", scale)

@@ -468,8 +468,8 @@ _DRAFT_WIDTH = 110
 def _review_drafts(path: Path, questions: Path | None, author: str, *, only_list: bool) -> Answer:
     """Show the drafts of a file; accepted and rejected ones leave it."""
     from answerkey.report.wording import count
-    from answerkey.transcripts.editable_rows import EDITABLE
     from answerkey.transcripts.row_files import read_rows
+    from answerkey.transcripts.yaml_documents import EDITABLE
 
     settings = load_settings()
     drafts = [row for _, row in read_rows(path)]

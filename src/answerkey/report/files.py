@@ -113,7 +113,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 def append_row(path: Path, row: dict[str, Any]) -> None:
     """Append a row to a golden set, which is replaced as a whole; the rows before it stay as they are written."""
-    from answerkey.transcripts.editable_rows import EditableRows  # few commands edit a golden set
+    from answerkey.transcripts.yaml_documents import EditableRows  # few commands edit a golden set
 
     rows = EditableRows.read(path) if path.exists() else EditableRows("", path)
     with atomic_file(path) as file:

@@ -36,12 +36,11 @@ from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:
     from answerkey.comparison.bisection import Bisection
-    from answerkey.comparison.planning import Plan
-    from answerkey.comparison.run_ranking import Ranking
+    from answerkey.comparison.run_ranking import Plan, Ranking
     from answerkey.golden.lint import Finding
     from answerkey.judge.calibration import Alignment, Calibration, Disagreement, Rate
-    from answerkey.judge.pairwise import PairBias, Pairwise, Preference
-    from answerkey.runs.experiment import Experiment
+    from answerkey.runs.judging import PairBias, Pairwise, Preference
+    from answerkey.runs.run_variants import Experiment
     from answerkey.runs.setup import AskResult
     from answerkey.stats.raters import Confusion, Corrected
 
@@ -269,7 +268,7 @@ _SCENARIOS = {
 
 def _needed_lines(plan: "Plan") -> Iterator[str]:
     """What a plan finds, in each of its scenarios."""
-    from answerkey.comparison.planning import Scenario  # for this text only
+    from answerkey.comparison.run_ranking import Scenario  # for this text only
 
     wanted = f"{100 * plan.goal.difference:.1f} points"
     scenarios = plan.scenarios or (

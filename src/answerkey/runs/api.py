@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from answerkey.comparison.bisection import Bisection
     from answerkey.gates import Gate
     from answerkey.protocols import BaseTarget
-    from answerkey.runs.experiment import Experiment
     from answerkey.runs.fault_results import FaultResult
     from answerkey.runs.logs import LogScoring
+    from answerkey.runs.run_variants import Experiment
     from answerkey.store.sql import SqlStore
     from answerkey.targets.resolve import TargetLike
 
@@ -114,7 +114,7 @@ async def evaluate_async(
         store = open_configured_store(settings, chosen.store)
         spec = chatbot if isinstance(chatbot, str) else None
         if chosen.reuse:
-            from answerkey.runs.resume import ask_with_reuse
+            from answerkey.runs.run_variants import ask_with_reuse
 
             run = await ask_with_reuse(context, store, golden, opened, spec)
         else:
@@ -145,7 +145,7 @@ def resume(
     golden set or the scoring has changed, UsageError says which; with `accept_changes`, a new run is made from the
     replies that are still valid.
     """
-    from answerkey.runs.resume import resume_run
+    from answerkey.runs.run_variants import resume_run
 
     settings = settings or load_settings()
     opened_store, info, options = _stored_run(run, settings, store, judge, budget)
@@ -183,7 +183,7 @@ def rescore(
     another kind, unless `change_baseline`. Computed expectations keep the values that were stored with the run, unless
     `recompute_truth`; without it, `questions` with a computed expectation that the run has no value for are refused.
     """
-    from answerkey.runs.resume import (
+    from answerkey.runs.run_variants import (
         current_questions,
         golden_file_has_changed,
         rescore_run,
@@ -268,7 +268,7 @@ def ab(
     `b`; those on a comparison, on its difference to `a`. `resume` continues an interrupted experiment, given the id of
     either of its runs; there, `judge` changes the judge and `budget` the budget.
     """
-    from answerkey.runs.experiment import ask_experiment, compare_experiment, resume_experiment
+    from answerkey.runs.run_variants import ask_experiment, compare_experiment, resume_experiment
 
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
@@ -382,9 +382,8 @@ def faults(
 
     >>> answerkey.faults("questions.jsonl", target=my_bot, kinds=["error", "empty"]).outcomes  # doctest: +SKIP
     """
-    from answerkey.runs.fault_results import check_fault_gates, with_fault_gates
+    from answerkey.runs.fault_results import FaultOutcome, check_fault_gates, with_fault_gates
     from answerkey.runs.faults import fault_settings, resume_faults, run_faults
-    from answerkey.scorers.fault_outcome import FaultOutcome
     from answerkey.scorers.grader import quality_arguments
 
     settings = settings or load_settings()
@@ -496,7 +495,7 @@ def evaluate_trec_run(
 
     Queries in only one of the files are not part of the means, as in trec_eval without `-c`, and are counted.
     """
-    from answerkey.datasets.trec_files import read_qrels, read_trec_run
+    from answerkey.datasets.evals_and_trec import read_qrels, read_trec_run
     from answerkey.scorers.evidence import evaluate_runs, parse_measures
 
     parsed = parse_measures(measures if isinstance(measures, str) else tuple(measures))

@@ -22,9 +22,9 @@ from answerkey.runs.production import same_question
 from answerkey.scorers.grader import make_grader
 from answerkey.store.questions import question_history
 from answerkey.store.sql import SqlStore
-from answerkey.transcripts.editable_rows import EDITABLE, EditableRow, EditableRows
 from answerkey.transcripts.json_values import as_list
 from answerkey.transcripts.row_files import FieldMap, read_rows
+from answerkey.transcripts.yaml_documents import EDITABLE, EditableRow, EditableRows
 from answerkey.truth.resolve import Resolved, StoredValues, resolve, with_stored_values
 
 # Characters of a question that can be edited in a browser.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from answerkey.datasets.feedback_files import Scale, plain_feedback
+from answerkey.datasets.conversion import Scale, plain_feedback
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UsageError
 from answerkey.model.judgement import COMMENT_LIMIT, Feedback, ProductionReply

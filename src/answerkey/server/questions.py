@@ -21,7 +21,7 @@ from answerkey.model.scorecard import Scorecard, Trial
 from answerkey.report.charts import Chart, Line, Moment, Rule, bar_chart, line_chart
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
 from answerkey.report.tables import Table
-from answerkey.runs.production import TAG, case_id, why_proposed
+from answerkey.runs.production import METADATA, TAG, ProductionSeries, case_id, metadata_values, why_proposed
 from answerkey.server.rendering import feedback_figures, series_stored
 from answerkey.server.runs import RunQuery
 from answerkey.server.tables import (
@@ -51,7 +51,6 @@ from answerkey.store.production import (
     ProductionQueue,
     ProductionReplies,
 )
-from answerkey.store.production_series import METADATA, ProductionSeries, metadata_values
 from answerkey.store.questions import HistoryPoint, question_history
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import ShortText

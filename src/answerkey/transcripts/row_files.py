@@ -275,7 +275,7 @@ def open_rows(
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
     url = database_url(path)
     if url is not None:
-        from answerkey.transcripts.databases import read_database
+        from answerkey.transcripts.files import read_database
 
         texts = [column for field, column in (fields or {}).items() if field in TEXT_NAMES]
         selected = read_database(url, sql, texts)

@@ -40,7 +40,7 @@ from answerkey.model.question import (
     expected_options,
 )
 from answerkey.plugins import load_object
-from answerkey.transcripts.databases import parameters
+from answerkey.transcripts.files import parameters
 from answerkey.truth.sources import TruthSource, open_source
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")

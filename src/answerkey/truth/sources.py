@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from answerkey.errors import ConfigError, MissingExtraError, TruthError, UsageError
 from answerkey.model.question import TruthSettings, TruthValue
 from answerkey.plugins import load_python
-from answerkey.transcripts.databases import (
+from answerkey.transcripts.files import (
     SEVERAL_STATEMENTS,
     WRITES,
     DatabaseError,
