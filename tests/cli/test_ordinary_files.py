@@ -188,3 +188,46 @@ def test_a_log_and_its_replay_leave_the_same_questions_unscored(command: Command
     assert failed.code == 1
     write_rows("others.jsonl", {"id": "other", "answer": "I sell cars."})
     assert command("run", "golden.jsonl", "--target", "replay:others.jsonl").code == 3
+
+
+def keywords_in(command: Command, name: str) -> list[Any]:
+    """The keywords of each question of a golden set, as `export` writes them."""
+    done = command("export", "jsonl", name)
+    assert done.code == 0, done.err
+    return [json.loads(line).get("expected_keywords") for line in done.out.splitlines()]
+
+
+def test_commas_in_a_cell_do_not_split_dates_and_amounts(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "golden.csv").write_text(
+        "question,expected_keywords\n"
+        'When?,"March 5, 2024"\nHow much?,"Mar 5, 2024, $1,200.50"\nAll?,"900, 9th, Montrose"\n'
+        'And in Germany?,"5. März 2024, €1.200,50, 4,90"\nWhich month?,"August, 2024"\n'
+    )
+    assert keywords_in(command, "golden.csv") == [
+        ["March 5, 2024"],
+        ["Mar 5, 2024", "$1,200.50"],
+        ["900", "9th", "Montrose"],
+        ["5. März 2024", "€1.200,50", "4,90"],
+        ["August", "2024"],
+    ]
+
+
+def test_lint_names_cells_that_were_perhaps_split_wrongly(command: Command, tmp_path: Path) -> None:
+    table = 'question,expected_keywords\nWho?,"Smith, John"\nWhat was earned?,"{}"\n'
+    (tmp_path / "commas.csv").write_text(table.format("rent, interest"))
+    found = command("lint", "commas.csv", "--json").document["findings"]
+    [finding] = [one for one in found if one["code"] == "split-at-comma"]
+    assert finding["line"] == 2
+    assert '["Smith, John"]' in finding["remedy"]
+    (tmp_path / "semicolons.csv").write_text(
+        table.format("rent; interest") + 'What else?,"fees, dues, tips"\n'
+    )
+    assert keywords_in(command, "semicolons.csv")[0] == ["Smith, John"]
+    found = command("lint", "semicolons.csv", "--json").document["findings"]
+    [finding] = [one for one in found if one["code"] in ("split-at-comma", "not-split")]
+    assert (finding["code"], finding["line"]) == ("not-split", 4)
+    # A cell may be JSON.
+    (tmp_path / "json.csv").write_text(
+        'question,expected_keywords\nWho?,"[""Smith, John""]"\nWhat?,"a1, b2"\n'
+    )
+    assert keywords_in(command, "json.csv") == [["Smith, John"], ["a1", "b2"]]

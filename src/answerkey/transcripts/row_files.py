@@ -290,7 +290,7 @@ def open_rows(
     if not has_columns or purpose == "records":
         unread = None if fields else found.unread
         return msgspec.structs.replace(found, rows=rows, unread=unread)
-    read, guesses = read_columns(list(rows), purpose, shown, bad)
+    read, guesses = read_columns(list(rows), purpose, shown, bad, found.notes)
     return RowFile(rows=iter(read), guesses=(*found.guesses, *guesses), is_table=True, notes=found.notes)
 
 

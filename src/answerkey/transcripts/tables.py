@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from answerkey.errors import InputError
-from answerkey.model.question import Question
+from answerkey.model.question import Question, ReadNote
 from answerkey.model.reply import Json, JsonObject
+from answerkey.text.dates import parse_date
 from answerkey.text.numbers import parse_number
 from answerkey.transcripts.fields import says_no_tool, says_nothing_of_tools
 from answerkey.transcripts.json_values import decode_cell, decode_strict_json, read_duration, read_number
@@ -79,12 +80,15 @@ _SPLIT_AT = {
     "bars": re.compile(r"(?<!\|)\|(?!\|)"),
     "commas": re.compile(","),
 }
-# In an expectation, a comma between digits may belong to a number: 16,144 or 4,90, but not 900,9th or 1,2,3.
-_DECIMALS = r"(?<!,\d,)(?<!,\d\d,)(?<!,\d\d\d,)\d{1,2}(?![\w,])"
+# In an expectation, a comma between digits may belong to a number: 16,144 or 4,90 or 1.200,50, but not 900,9th or 1,2,3.
+_DECIMALS = r"(?<!,\d,)(?<!,\d\d,)(?<!,\d\d\d,)\d{1,2}(?![\w,])|(?<=\d\.\d{3},)\d{1,2}(?!\d)"
 _SPLIT_EXPECTATIONS_AT = {
     **_SPLIT_AT,
     "commas": re.compile(rf"(?<!\d),|,(?!\d{{3}}(?!\d))(?!{_DECIMALS})"),
 }
+_YEAR = re.compile(r"(?:1[0-9]|20)[0-9][0-9]")
+# "Smith, John" and "Portland, OR": perhaps one value.
+_LIKE_ONE_VALUE = re.compile(r"([A-Z][\w'’.-]+), ?([A-Z][\w'’.-]*)(?: [A-Z]\.)?")
 
 
 # Called with what is wrong with a row, and the row; what it raises ends the reading.
@@ -106,8 +110,12 @@ def read_columns(
     purpose: Purpose,
     path: Path,
     bad: Bad = refuse,
+    notes: list[ReadNote] | None = None,
 ) -> tuple[list[tuple[int | None, JsonObject]], list[str]]:
-    """The rows under answerkey's names with their lists split, and what was guessed; those that cannot be read go to `bad`."""
+    """The rows under answerkey's names with their lists split, and what was guessed.
+
+    Rows that cannot be read go to `bad`, values that were perhaps meant otherwise to `notes`.
+    """
     names = dict.fromkeys(name for _, row in rows for name in row)
     fields = _fields(names, purpose)
     guesses = [f"column {name!r} as {field}" for name, field in fields.items() if name != field]
@@ -115,7 +123,7 @@ def read_columns(
     separators = {}
     for name in LIST_FIELDS:
         cells = [cell for _, row in renamed if isinstance(cell := row.get(name), str)]
-        separators[name] = _separator(cells, _patterns(name))
+        separators[name] = _separator(cells, name)
         if separators[name] not in ("", "semicolons"):
             guesses.append(f"{name} split at {separators[name]}")
     if purpose == "replies" and any(row.get("tools_used") for _, row in renamed):
@@ -131,6 +139,10 @@ def read_columns(
             )
     read = []
     for line, row in renamed:
+        if notes is not None:
+            notes += [
+                note for name in _EXPECTATION_LISTS for note in _ambiguous(row, name, separators[name], line)
+            ]
         try:
             read.append((line, split_cells(row, separators)))
         except ValueError as error:
@@ -158,10 +170,63 @@ def _patterns(field: str) -> Mapping[str, re.Pattern[str]]:
     return _SPLIT_EXPECTATIONS_AT if field in _EXPECTATION_LISTS else _SPLIT_AT
 
 
-def _separator(cells: Iterable[str], patterns: Mapping[str, re.Pattern[str]]) -> str:
+def _separator(cells: Iterable[str], field: str) -> str:
     """What splits the cells of a column; empty: nothing does."""
     plain = [cell for cell in cells if cell.lstrip()[:1] not in ("[", "{")]
-    return next((name for name, pattern in patterns.items() if any(map(pattern.search, plain))), "")
+    return next(
+        (
+            name
+            for name, at in _SPLIT_AT.items()
+            if any(at.search(cell) and _is_split(cell, field, name) for cell in plain)
+        ),
+        "",
+    )
+
+
+def _is_split(cell: str, field: str, separator: str) -> bool:
+    return separator != "commas" or len(_parts(cell, field, separator)) > 1
+
+
+def _parts(cell: str, field: str, separator: str) -> list[str]:
+    """The values in a cell. Commas do not split dates."""
+    pieces = [part.strip() for part in _patterns(field)[separator].split(cell)]
+    parts: list[str] = []
+    for part in filter(None, pieces):
+        if parts and separator == "commas" and _YEAR.fullmatch(part) and _is_day(parts[-1], part):
+            parts[-1] = f"{parts[-1]}, {part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _is_day(text: str, year: str) -> bool:
+    """Whether a text is the day of a year: "March 5", but not "March"."""
+    wanted = parse_date(f"{text}, {year}")
+    return wanted is not None and wanted.date is not None and wanted.date.day is not None
+
+
+def _ambiguous(row: JsonObject, field: str, separator: str, line: int | None) -> Iterator[ReadNote]:
+    """A name that was read as two keywords, or a list that was read as one since other cells have another separator."""
+    cell = row.get(field)
+    if not isinstance(cell, str) or "," not in cell:
+        return
+    cell = cell.strip()
+    name = _LIKE_ONE_VALUE.fullmatch(cell)
+    if separator == "commas" and name is not None and parse_date(f"{name[1]} 2000") is None:
+        yield ReadNote(
+            code="split-at-comma",
+            line=line,
+            message=f"the cell “{cell}” was read as two keywords, “{name[1]}” and “{name[2]}”",
+            remedy=f'if it is one keyword, write ["{cell}"] in the cell',
+        )
+    is_single = separator not in ("", "commas") and not _patterns(field)[separator].search(cell)
+    if is_single and name is None and len(parts := _parts(cell, field, "commas")) > 1:
+        yield ReadNote(
+            code="not-split",
+            line=line,
+            message=f"the cell “{cell}” was read as one keyword: other cells of the column are split at {separator}",
+            remedy=f"if it is {len(parts)} keywords, part them with {separator} too",
+        )
 
 
 _TRIAL = re.compile(r"\s*([0-9]{1,10})(?:\.0)?\s*")
@@ -216,7 +281,7 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
 
 def _read_cell(field: str, cell: str, separator: str) -> Json:
     """A cell that is JSON as its value, that of a list field as a list, any other as its text."""
-    parts = [part.strip() for part in _patterns(field)[separator].split(cell) if part.strip()]
+    parts = _parts(cell, field, separator)
     if cell.lstrip()[:1] in ("[", "{"):
         try:
             return decode_cell(cell)
