@@ -231,3 +231,42 @@ def test_lint_names_cells_that_were_perhaps_split_wrongly(command: Command, tmp_
         'question,expected_keywords\nWho?,"[""Smith, John""]"\nWhat?,"a1, b2"\n'
     )
     assert keywords_in(command, "json.csv") == [["Smith, John"], ["a1", "b2"]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "right", "wrong"),
+    [
+        ("120 m²", "It has 120 square metres.", "It has 210 m²."),
+        ("€1.200", "Das macht 1.200 €.", "Das macht 1,20 €."),
+        ("1.200 €", "It is 1,200 euros.", "It is 12 euros."),
+        ("1.200", "Es sind 1200.", "Es sind 12."),
+        ("1.200,50 €", "Das macht 1200,50 €.", "Das macht 1200 €."),
+        ("5 %", "The fee is 5%.", "The fee is 50%."),
+        ("3 Stück", "Es sind 3 Stück.", "Es sind 4 Stück."),
+        ("2 Mio. €", "The fund has 2 million euros.", "The fund has 2 euros."),
+        ("1,200.50 USD", "You owe $1,200.50.", "You owe $1,200.05."),
+        ("12 months", "It runs for 12 months.", "It runs for 10 months."),
+    ],
+)
+def test_an_expected_number_may_have_a_unit(
+    typed: str, right: str, wrong: str, command: Command, tmp_path: Path, write_rows: Write
+) -> None:
+    (tmp_path / "golden.csv").write_text(f'id;question;expected_numbers\nq1;How much?;"{typed}"\n')
+    write_rows("golden.jsonl", {"id": "q1", "question": "How much?", "expected_numbers": typed})
+    write_rows("log.jsonl", *({"id": "q1", "answer": reply, "tools_used": []} for reply in (right, wrong)))
+    for golden in ("golden.csv", "golden.jsonl"):
+        done = command("score", "log.jsonl", "--questions", golden, "--json")
+        assert done.code == 0, done.err
+        qualities = [result["components"]["response_quality"]["score"] for result in done.document["results"]]
+        assert qualities == [1.0, 0.0], golden
+
+
+@pytest.mark.parametrize("typed", ["5-6", "3 or 4", "5:30", "2024-08-01", "about five or so"])
+def test_an_expected_number_that_is_none_is_refused_with_the_remedy(
+    typed: str, command: Command, write_rows: Write
+) -> None:
+    write_rows("golden.jsonl", {"question": "How much?", "expected_numbers": [typed]})
+    done = command("lint", "golden.jsonl")
+    assert done.code == 2
+    assert "5..6" in done.out
+    assert "expected_dates" in done.out

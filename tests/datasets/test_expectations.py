@@ -83,7 +83,7 @@ def test_every_kind_is_read_written_and_named(value: Any, expectation: Expectati
         ({"text": "a", "tolerance": 1}, "'tolerance' is not an option of 'text', which has must"),
         ({"number": 1, "must": "yes"}, "'must' must be false or true"),
         ({"number": 1, "must": 1}, "'must' must be false or true"),
-        ({"number": True}, 'must be a number such as 3960 or "12.5%", not true/false'),
+        ({"number": True}, 'must be a number such as 3960, "12.5%" or "120 m²", not true/false'),
         ({"number": 1, "tolerance": "some"}, "'tolerance' must be a number from 0 up or a percentage"),
         ({"range": [2, 1]}, "2 is higher than 1; write the lower number first"),
         ({"range": [1]}, "must be a list of two numbers"),

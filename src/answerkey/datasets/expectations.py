@@ -1,6 +1,7 @@
 """Expectations of a golden set: read from JSON values, written back, and described by a JSON Schema."""
 
 import datetime
+import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -23,7 +24,7 @@ from answerkey.model.question import (
 from answerkey.model.reply import Json, JsonObject
 from answerkey.text.dates import parse_date
 from answerkey.text.normalise import check_pattern
-from answerkey.text.numbers import parse_number
+from answerkey.text.numbers import find_quantities, parse_number
 from answerkey.transcripts.json_values import type_in_words
 
 # The kind of a value that is not an object: `expected_numbers` has numbers, `expected_keywords` texts.
@@ -61,6 +62,8 @@ def parse_expectation(value: Any, where: str, bare: BareKind = "text") -> Expect
     if isinstance(value, list):
         return Alternatives(_read_options(value, where, bare))
     if not isinstance(value, dict):
+        if bare == "number" and len(options := _read_numbers(value, where)) > 1:
+            return Alternatives(options)
         return _read_bare(value, where, bare)
     kind = _read_kind(value, where)
     must = _read_choice(value, "must", where, (False, True))
@@ -106,11 +109,11 @@ def _read_options(values: list[Any], where: str, bare: BareKind) -> tuple[Single
                 f'{where}: one alternative cannot be essential; write {{"any": […], "must": true}}'
             )
         option = parse_expectation(value, where, bare)
-        if isinstance(option, ComputedExpectation | Alternatives):
+        if isinstance(option, ComputedExpectation):
             raise ValueError(
                 f"{where}: a computed value cannot be an alternative; make it an expectation of its own"
             )
-        options.append(option)
+        options += option.options if isinstance(option, Alternatives) else [option]
     return tuple(options)
 
 
@@ -139,21 +142,56 @@ def _read_text(value: Any, where: str) -> str:
     return value
 
 
-def _read_number(value: Any, where: str) -> tuple[float, bool]:
-    """A number and whether it is a percentage; "$3,960" and "12.5%" are numbers too."""
+# "1.200" is 1.2 or, as Germans write it, 1200.
+_THOUSANDS_OR_DECIMALS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,])")
+
+
+def _possible_numbers(text: str) -> tuple[float, ...]:
+    """The numbers that a text may be, which is one amount with or without a unit; empty: it is not one.
+
+    >>> _possible_numbers("120 m²"), _possible_numbers("€1.200"), _possible_numbers("1.200"), _possible_numbers("5-6")
+    ((120.0,), (1200.0,), (1.2, 1200.0), ())
+    """
+    parsed = parse_number(text)
+    if parsed is not None and not _THOUSANDS_OR_DECIMALS.search(text):
+        return (float(parsed),)
+    amounts = find_quantities(text)
+    if len(amounts) != 1:
+        return ()
+    [amount] = amounts
+    digits = text[amount.start : amount.end]
+    if amount.start or amount.dimension == "clock" or not any(map(str.isdigit, digits)):
+        return ()
+    if any(map(str.isdigit, text[amount.end :])):
+        return ()
+    # No price has three decimals.
+    return (max(amount.numbers),) if amount.is_money else amount.numbers
+
+
+def _read_numbers(value: Any, where: str) -> tuple[NumberExpectation, ...]:
+    """The numbers that a value may be; "$3,960", "12.5%" and "120 m²" are numbers too. The unit is not compared."""
     if isinstance(value, str):
-        parsed = parse_number(value)
-        if parsed is not None:
-            return float(parsed), value.rstrip().endswith("%")
+        text = value.strip()
+        percent = text.endswith(("%", "percent", "Prozent"))
+        if numbers := _possible_numbers(text):
+            return tuple(NumberExpectation(number, percent=percent) for number in numbers)
     elif isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return float(value), False
-    shown = repr(value[:40]) if isinstance(value, str) else kind_in_words(value)
-    raise ValueError(f'{where} must be a number such as 3960 or "12.5%", not {shown}')
+        return (NumberExpectation(float(value)),)
+    problem = repr(value[:40]) if isinstance(value, str) else kind_in_words(value)
+    raise ValueError(
+        f'{where} must be a number such as 3960, "12.5%" or "120 m²", not {problem}; write a range as '
+        '{"range": [5, 6]} (in a table: 5..6), and a date or time under expected_dates'
+    )
+
+
+def _read_number(value: Any, where: str) -> tuple[float, bool]:
+    """A number and whether it is a percentage."""
+    first = _read_numbers(value, where)[0]
+    return first.number, first.percent
 
 
 def _number(value: Any, where: str) -> NumberExpectation:
-    number, percent = _read_number(value, where)
-    return NumberExpectation(number, percent=percent)
+    return _read_numbers(value, where)[0]
 
 
 def _range(value: Any, where: str) -> RangeExpectation:

@@ -458,6 +458,11 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
             return tuple(value / 100 for value in self.values)
         return self.values
 
+    @property
+    def is_money(self) -> bool:
+        """Whether it is an amount of a currency."""
+        return self.dimension in _MONEY
+
     def readings(self) -> tuple[float, ...]:
         """Every number that it may be, its unit aside: "71%" is 71 and 0.71, "40 cents" 40 and 0.40."""
         hundredths = self.dimension in ("%", "cent")
