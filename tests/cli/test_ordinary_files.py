@@ -270,3 +270,36 @@ def test_an_expected_number_that_is_none_is_refused_with_the_remedy(
     assert done.code == 2
     assert "5..6" in done.out
     assert "expected_dates" in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("questions.txt", "Where is the shop?\nHow do I return an item, and when?\nWho, then, pays?\n"),
+        ("questions.txt", "How do I pay, please?\n"),
+        ("questions.md", "# Shop\n- Where is it?\n- When, exactly, is it open?\n"),
+        ("questions.yaml", "- Where is it?\n- When is it open?\n"),
+    ],
+)
+def test_a_list_of_questions_is_imported_first(
+    name: str, text: str, command: Command, tmp_path: Path, write_rows: Write
+) -> None:
+    (tmp_path / name).write_text(text)
+    write_rows("log.jsonl", {"question": "Where is it?", "answer": "Here."})
+    for arguments in (
+        ("run", name, "--target", "demo"),
+        ("lint", name),
+        ("score", name),
+        ("score", "log.jsonl", "--questions", name),
+    ):
+        done = command(*arguments)
+        assert done.code == 2, arguments
+        assert f"answerkey import list {name} -o golden.jsonl" in done.out + done.err, arguments
+    assert command("import", "list", name, "-o", "golden.jsonl").code == 0
+
+
+def test_a_web_page_is_no_log(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "log.html").write_text("<!doctype html>\n<p>Hello, world</p>\n")
+    done = command("score", "log.html")
+    assert done.code == 2
+    assert "is a web page" in done.err

@@ -15,6 +15,7 @@ from answerkey.model.question import ReadNote
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.files import (
     PROBE,
+    STANDARD_INPUT,
     database_url,
     decode_text,
     input_path,
@@ -224,6 +225,8 @@ YAML_TEXTS = frozenset(
     )
 )
 _WORKBOOKS = (".xlsx", ".xlsm")
+# Endings of text that need not be a table.
+_PROSE = (".txt", ".md", ".markdown", "")
 # The part of a value in its row: a field's name and, in a list, the item's number from 1.
 ValuePath = tuple[str | int, ...]
 
@@ -360,6 +363,14 @@ class _FileReader(NamedTuple):
         found = read_workbook(stream, self.display_path, self._header(), self.bad, self.sheet)
         return RowFile(rows=found.rows, guesses=found.guesses, is_table=True, notes=found.notes)
 
+    def _prose_remedy(self) -> str:
+        file = "-" if self.path == STANDARD_INPUT else self.display_path
+        questions = f"a list of questions becomes a golden set by: answerkey import list {file} -o golden.jsonl"
+        if self.purpose == "questions":
+            return f"is plain text, not a golden set; {questions}"
+        row = '{"question": "…", "answer": "…", "tools_used": ["…"]}'
+        return f"is plain text, not recorded replies; write one object a line, such as {row} ({questions})"
+
     def _header(self) -> HeaderNames:
         return HeaderNames.of(self.purpose, self.fields.values())
 
@@ -373,12 +384,24 @@ class _FileReader(NamedTuple):
             return self._json(text, lines=suffix in _LINES)
         if suffix in _LINES or suffix == ".json":
             return RowFile(rows=self._json_lines(io.BytesIO(text.encode())))
+        if text.lstrip().startswith("<"):
+            raise BinaryFileError(
+                "is a web page or XML, not rows; save the data as JSON Lines or CSV", path=self.display_path
+            )
         if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
             return self._yaml(text)
-        from answerkey.transcripts.tables import SEPARATOR_NAMES, guess_separator, read_delimited
+        from answerkey.transcripts.tables import (
+            SEPARATOR_NAMES,
+            guess_separator,
+            looks_like_table,
+            read_delimited,
+        )
 
         header = self._header()
         separator = guess_separator(text, header)
+        is_prose = suffix in _PROSE and self.purpose != "records" and not self.fields
+        if is_prose and not looks_like_table(text, separator, header):
+            raise InputError(self._prose_remedy(), path=self.display_path)
         plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
         named = SEPARATOR_NAMES.get(separator, repr(separator))
         guesses = () if plain else (f"a table with {named} between cells",)
@@ -455,6 +478,8 @@ class _FileReader(NamedTuple):
         if document.problems and not document.value:
             return RowFile(rows=iter(()), notes=document.notes)
         keys, items = _listed(document.value, self.display_path, self.mapping)
+        if self.purpose != "records" and items and all(isinstance(item, str) for item in items):
+            raise InputError(self._prose_remedy(), path=self.display_path)
         nodes = document.item_nodes(keys)
         if len(nodes) != len(items):
             return RowFile(rows=self._items(items), guesses=_named_keys(keys), notes=document.notes)

@@ -330,6 +330,8 @@ def _read_unmarked(text: str) -> Json:
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # Records at the beginning by which the separator is guessed.
 _PROBE_RECORDS = 30
+# The share of records with as many cells as the header from which a text without known columns is a table.
+_ALIKE = 0.9
 # A line that Excel writes to say which separator it used.
 _STATED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 # Rows among which the header is looked for.
@@ -389,6 +391,15 @@ def _fit(text: str, separator: str, header: HeaderNames) -> tuple[bool, float, i
     if not counts or counts[0] < 2:
         return False, 0.0, 0
     return True, sum(count == counts[0] for count in counts) / len(counts), counts[0]
+
+
+def looks_like_table(text: str, separator: str, header: HeaderNames) -> bool:
+    """Whether a text has the header of a table, or at least lines of as many cells each."""
+    first = next(_records(text, separator), [])
+    if header.find(_records(text, separator)) is not None:
+        return True
+    has_cells, alike, _ = _fit(text, separator, header)
+    return has_cells and alike > _ALIKE and not any("?" in cell for cell in first)
 
 
 def read_delimited(
