@@ -303,3 +303,29 @@ def test_a_web_page_is_no_log(command: Command, tmp_path: Path) -> None:
     done = command("score", "log.html")
     assert done.code == 2
     assert "is a web page" in done.err
+
+
+@pytest.mark.parametrize("chosen", [("--where", "category=place"), ("--sample", "2", "--seed", "3")])
+def test_rescore_with_another_golden_set_keeps_to_the_questions_of_the_run(
+    chosen: tuple[str, ...], command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "bot.py").write_text(
+        "def answer(question):\n    return {'answer': 'In Oslo', 'tools_used': []}\n"
+    )
+    rows = [
+        {"id": f"q{i}", "question": f"Where is {i}?", "category": ("place", "time")[i % 2]} for i in range(4)
+    ]
+    write_rows("golden.jsonl", *({**row, "expected_keywords": ["Oslo"]} for row in rows))
+    first = command(
+        "run", "golden.jsonl", "--target", "bot.py:answer", *chosen, "--name", "one", "--json"
+    ).document
+    # Another question in front would shift a sample.
+    new = {"id": "new", "question": "Who?", "expected_keywords": ["Ann"]}
+    write_rows("other.jsonl", new, *({**row, "expected_keywords": ["Bergen"]} for row in rows))
+    again = command("rescore", "one", "--questions", "other.jsonl", "--json").document
+    assert [result["id"] for result in again["results"]] == [result["id"] for result in first["results"]]
+    assert (again["summary"]["questions"], again["summary"]["coverage"]) == (2, 1.0)
+    assert {result["components"]["response_quality"]["score"] for result in again["results"]} == {0.0}
+    # What the run did not ask is not in it; a golden set without any of its questions is refused.
+    write_rows("strange.jsonl", new)
+    assert command("rescore", "one", "--questions", "strange.jsonl").code == 2

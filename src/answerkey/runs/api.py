@@ -184,6 +184,7 @@ def rescore(
     `recompute_truth`; without it, `questions` with a computed expectation that the run has no value for are refused.
     """
     from answerkey.runs.run_variants import (
+        asked_part,
         current_questions,
         golden_file_has_changed,
         rescore_run,
@@ -206,6 +207,8 @@ def rescore(
     context = make_context(ungated, settings, scorers=scorers, progress=progress)
     context = msgspec.structs.replace(context, options=options)
     notes = []
+    if questions is not None:
+        questions = asked_part(questions, info, opened)
     if questions is not None and not recompute_truth:
         questions = with_values_of_run(questions, info, opened)
     elif not recompute_truth and golden_file_has_changed(info, context, opened):

@@ -398,6 +398,20 @@ def with_stored_truth(questions: QuestionSet, info: RunInfo, store: SqlStore) ->
     return questions.subset([stored.get(question.definition_hash, question) for question in questions])
 
 
+def asked_part(questions: QuestionSet, info: RunInfo, store: SqlStore) -> QuestionSet:
+    """The questions of a golden set that a run with `--where` or `--sample` asked; of any other run, all of them."""
+    if not info.options.where and info.options.sample is None:
+        return questions
+    asked = list(store.questions(info.question_set_hash))
+    ids, hashes = {question.id for question in asked}, {question.ask_hash for question in asked}
+    part = [question for question in questions if question.id in ids or question.ask_hash in hashes]
+    if not part:
+        raise UsageError(
+            f"{questions.name} has none of the questions that run {info.id} asked; give the golden set of the run"
+        )
+    return questions.subset(part)
+
+
 def with_values_of_run(questions: QuestionSet, info: RunInfo, store: SqlStore) -> QuestionSet:
     """A golden set with the values that a run computed; UsageError if the run has none for an expectation."""
     resolved, missing = _with_values_of(questions, info.question_set_hash, store)

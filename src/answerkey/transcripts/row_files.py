@@ -365,7 +365,9 @@ class _FileReader(NamedTuple):
 
     def _prose_remedy(self) -> str:
         file = "-" if self.path == STANDARD_INPUT else self.display_path
-        questions = f"a list of questions becomes a golden set by: answerkey import list {file} -o golden.jsonl"
+        questions = (
+            f"a list of questions becomes a golden set by: answerkey import list {file} -o golden.jsonl"
+        )
         if self.purpose == "questions":
             return f"is plain text, not a golden set; {questions}"
         row = '{"question": "…", "answer": "…", "tools_used": ["…"]}'
