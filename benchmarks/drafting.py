@@ -1,13 +1,16 @@
-"""How well `answerkey draft` finds what a golden set lacks: half of the bundled questions are hidden from it.
+"""How well `answerkey draft` finds what a golden set lacks.
 
-    python benchmarks/drafting.py TRAFFIC.jsonl [--seeds N] [--variant basic] [--half 0|1] [--bands]
+    python benchmarks/drafting.py labelled/traffic/property_questions.jsonl [--seeds N] [--variant basic] [--half 0|1]
+    python benchmarks/drafting.py labelled/traffic/*.asked.jsonl [--seeds N]
 
-`--half` takes the half of the intents that a checksum chooses. What is fitted, with `--bands`, is fitted to half 0; half 1 is
-for counting only.
+A row of a traffic file has `text`, `intent` (the id of the case that it paraphrases, "new:NAME" or "noise") and perhaps `times`.
 
-A row of TRAFFIC has `text` and `intent`: the id of the bundled question that it paraphrases, "new:NAME" or "noise". The demo
-chatbot answers every text. An expectation is right if the demo's reply to the bundled question itself meets it; a reply is
-wrong if it does not pass the bundled question's key.
+The first form hides half of the bundled questions; the demo chatbot answers every text. An expectation is right if the demo's
+reply to the bundled question itself meets it; a reply is wrong if it does not pass the bundled question's key. `--half` takes
+the half of the intents that a checksum chooses: what is fitted is fitted to half 0.
+
+The second form has the golden set in NAME.golden.jsonl beside NAME.asked.jsonl, and no replies: once with the whole set, once for
+each seed with some of its cases, and as often with 15 questions drawn at random.
 """
 
 import argparse
@@ -16,20 +19,19 @@ import os
 import random
 import resource
 import tempfile
-from bisect import bisect
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
 
 import answerkey
 from answerkey.config import load_settings
-from answerkey.golden.similar import BANDS, question_words
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.context import golden_set, with_truth
-from answerkey.runs.draft import Drafts, Traffic, draft_cases
+from answerkey.runs.draft import Drafts, draft_cases
 from answerkey.runs.production import RealQuestion
 from answerkey.scorers.grader import make_grader
 
@@ -81,15 +83,6 @@ class Evaluation:
     def _golden(self, visible: set[str]) -> QuestionSet:
         return QuestionSet(questions=tuple(case for case in self.bundled if case.id in visible), name="half")
 
-    def similarities(self, seed: int, *, with_replies: bool) -> Iterator[tuple[float, bool]]:
-        """Of each question: how similar it is to its nearest case, and whether the golden set covers it."""
-        visible = self._visible(seed)
-        traffic = Traffic(self._golden(visible), self.grader)
-        for row in self.traffic:
-            reply = self.replies[row["text"]] if with_replies else None
-            nearest = traffic.nearest(question_words(row["text"]), reply)
-            yield (nearest[0].similarity if nearest else 0.0), row["intent"] in visible
-
     def _asked(self) -> Iterator[RealQuestion]:
         for number, row in enumerate(self.traffic, 1):
             yield RealQuestion(text=row["text"], source=f"traffic:{number}", reply=self.replies[row["text"]])
@@ -130,40 +123,97 @@ class Evaluation:
         return self.grader.grade(question, (reply,)).components["response_quality"].value == 1
 
 
-def print_bands(evaluation: Evaluation, seeds: range) -> None:
-    """How often covered questions, and others, have a similarity in each band; with and without replies."""
-    for covered in (True, False):
-        bands = [1] * (len(BANDS) + 1)
+class SetEvaluation:
+    """Coverage of one set's questions, with all or some of its cases."""
+
+    def __init__(self, asked: Path) -> None:
+        self.name = asked.name.removesuffix(".asked.jsonl")
+        self.settings = load_settings()
+        self.golden = golden_set(asked.with_name(f"{self.name}.golden.jsonl"), self.settings)
+        self.rows = [json.loads(line) for line in asked.read_text().splitlines()]
+
+    def print_figures(self, seeds: range) -> None:
+        """The whole set, some of its cases, and few questions."""
+        ids = [case.id for case in self.golden]
+        whole = self._figures(set(ids), self.rows)
+        print(self.name, whole)
+        some, few = [], []
         for seed in seeds:
-            for with_replies in (True, False):
-                for similarity, is_covered in evaluation.similarities(seed, with_replies=with_replies):
-                    bands[bisect(BANDS, similarity)] += is_covered == covered
-        print("covered" if covered else "others", [round(number / sum(bands), 3) for number in bands])
+            draw = random.Random(seed)
+            visible = set(draw.sample(ids, round(len(ids) * draw.choice((0.3, 0.5, 0.7, 0.9)))))
+            some.append(self._figures(visible, self.rows))
+            few.append(self._figures(draw.choice((visible, set(ids))), draw.sample(self.rows, 15)))
+        for label, figures in (("some of the cases", some), ("15 questions", few)):
+            within = sum(one.within for one in figures)
+            bias = sum(one.value - one.true for one in figures) / len(figures)
+            width = sum(one.high - one.low for one in figures) / len(figures)
+            holes = sum(one.holes for one in figures) / max(sum(one.hidden for one in figures), 1)
+            print(
+                f"  {label}: within {within}/{len(figures)}, bias {bias:+.3f}, width {width:.2f}, holes {holes:.2f}"
+            )
+
+    def _figures(self, visible: set[str], rows: list[dict[str, Any]]) -> "SetFigures":
+        golden = QuestionSet(
+            questions=tuple(case for case in self.golden if case.id in visible), name=self.name
+        )
+        real = (
+            RealQuestion(text=row["text"], source=f"{self.name}:{number}", count=row.get("times", 1))
+            for number, row in enumerate(rows, 1)
+        )
+        drafts = draft_cases(real, golden, self.settings)
+        asked = sum(row.get("times", 1) for row in rows)
+        covered = sum(row.get("times", 1) for row in rows if row["intent"] in visible)
+        listed = {text for hole in drafts.holes for text in hole.examples}
+        hidden = {row["intent"] for row in rows} - visible - {"noise"}
+        found = {row["intent"] for row in rows if row["text"] in listed} & hidden
+        coverage = drafts.coverage
+        return SetFigures(
+            covered / asked, coverage.value, coverage.low, coverage.high, len(hidden), len(found)
+        )
+
+
+class SetFigures(NamedTuple):
+    """The true share of covered questions, the reported one with its interval, and the hidden intents among the holes."""
+
+    true: float
+    value: float
+    low: float
+    high: float
+    hidden: int
+    holes: int
+
+    @property
+    def within(self) -> bool:
+        """Whether the truth is in the interval."""
+        return self.low <= self.true <= self.high
+
+    def __str__(self) -> str:
+        shares = f"true {self.true:.2f}, reported {self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return f"{shares}{'' if self.within else ' OUTSIDE'}, holes {self.holes}/{self.hidden}"
 
 
 def main() -> None:
     """Print the figures of some splits."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("traffic", type=Path)
+    parser.add_argument("traffic", type=Path, nargs="+")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--variant", default="")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--half", type=int, choices=(0, 1))
     parser.add_argument("--misses", action="store_true")
-    parser.add_argument(
-        "--bands", action="store_true", help="print the shares that coverage is estimated with"
-    )
     options = parser.parse_args()
-    traffic = [json.loads(line) for line in options.traffic.read_text().splitlines()]
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    if options.traffic[0].name.endswith(".asked.jsonl"):
+        for asked in options.traffic:
+            SetEvaluation(asked).print_figures(seeds)
+        return
+    traffic = [json.loads(line) for line in options.traffic[0].read_text().splitlines()]
     if options.half is not None:
         traffic = [row for row in traffic if crc32(row["intent"].encode()) % 2 == options.half]
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         evaluation = Evaluation(traffic, f"demo:{options.variant}" if options.variant else "demo")
-        if options.bands:
-            print_bands(evaluation, seeds)
-        for seed in () if options.bands else seeds:
+        for seed in seeds:
             figures = evaluation.run(seed)
             misses = figures.pop("misses")
             print(seed, msgspec.json.encode(figures).decode())

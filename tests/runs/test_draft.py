@@ -304,3 +304,89 @@ def test_drafts_of_a_file_are_listed(draft: Callable[..., Any], command: Callabl
     listed = command("review", "--drafts", "d.jsonl", "--json")
     assert listed.code == 0
     assert listed.document["drafts"] == [json.loads(Path("d.jsonl").read_text())]
+
+
+BIKES = (
+    "How much does an e-bike cost per day?",
+    "What is the deposit for an e-bike?",
+    "When are you open on Saturday?",
+    "Is a helmet included?",
+    "How do I cancel a booking?",
+    "Which bikes are free on 5 May?",
+)
+BIKE_CASES = tuple(
+    {"id": f"bike-{number}", "question": one, "expected_keywords": ["42"]}
+    for number, one in enumerate(BIKES, 1)
+)
+COVERED = ("ebike day price?", "deposit e-bike", "how to cancel my booking")
+OTHER_THINGS = (
+    "How much does a city bike cost per day?",
+    "How much does a tandem cost per day?",
+    "what is the deposit for a cargo bike",
+    "When are you open on Monday?",
+    "Is a lock included?",
+    "Is a child seat included?",
+    "How do I change a booking?",
+    "Which bikes are free on 9 June?",
+    "how much is a helmet",
+    "Can I bring my dog?",
+    "do you repair bikes",
+    "late return fee?",
+)
+
+
+def test_questions_about_other_things_are_not_covered(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    write_rows("golden.jsonl", *BIKE_CASES)
+    write_rows("log.jsonl", *({"question": one} for one in COVERED + OTHER_THINGS))
+    document = command("draft", "log.jsonl", "--questions", "golden.jsonl", "--json").document
+    coverage = document["coverage"]
+    # Three of 15; few questions, so the interval is wide.
+    assert coverage["low"] <= 0.2 <= coverage["high"] < 0.85
+    assert coverage["likely"] == 3
+    assert coverage["unsure"] <= 3
+    holes = {text for hole in document["holes"] for text in hole["examples"]}
+    assert holes == set(OTHER_THINGS)
+    [city] = [case for case in document["drafts"] if "city" in case["question"]]
+    assert f"perhaps the same as case 'bike-1': {BIKES[0]}" in city["warnings"]
+    shown = command("draft", "log.jsonl", "--questions", "golden.jsonl").out
+    assert "“golden” covers between" in shown
+    assert f"3 probably covered, {coverage['unsure']} unsure" in shown
+
+
+@pytest.mark.parametrize("name", ["campsite", "climbing", "roastery", "vetclinic"])
+def test_coverage_of_other_domains(
+    name: str, command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    folder = Path(__file__).parents[2] / "labelled" / "traffic"
+    asked = [json.loads(line) for line in (folder / f"{name}.asked.jsonl").read_text().splitlines()]
+    golden = [json.loads(line) for line in (folder / f"{name}.golden.jsonl").read_text().splitlines()]
+    write_rows("log.jsonl", *({"question": row["text"], "count": row["times"]} for row in asked))
+    for visible in (golden, golden[::2]):
+        write_rows("golden.jsonl", *visible)
+        document = command("draft", "log.jsonl", "--questions", "golden.jsonl", "--json").document
+        ids = {case["id"] for case in visible}
+        covered = sum(row["times"] for row in asked if row["intent"] in ids)
+        share = covered / sum(row["times"] for row in asked)
+        assert document["coverage"]["low"] <= share <= document["coverage"]["high"]
+        assert document["coverage"]["high"] - document["coverage"]["low"] < 0.6
+        listed = {text for hole in document["holes"] for text in hole["examples"]}
+        hidden = {row["intent"] for row in asked} - ids - {"noise"}
+        found = {row["intent"] for row in asked if row["text"] in listed} & hidden
+        assert len(found) >= 0.8 * len(hidden)
+
+
+def test_questions_in_another_language_are_not_compared(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    write_rows("golden.jsonl", *BIKE_CASES)
+    german = ("Was kostet ein Elektrorad am Tag?", "Wann ist am Samstag geöffnet?", "Ist ein Helm dabei?")
+    write_rows("log.jsonl", *({"question": one} for one in COVERED + german))
+    document = command("draft", "log.jsonl", "--questions", "golden.jsonl", "--json").document
+    coverage = document["coverage"]
+    assert (coverage["likely"], coverage["unsure"]) == (3, 3)
+    assert coverage["low"] <= 0.5 <= coverage["high"]
+    assert coverage["high"] > 0.9
+    for case in document["drafts"]:
+        assert any("in another language" in warning for warning in case["warnings"])

@@ -1,11 +1,10 @@
-"""Which questions are alike: cases of a set, real questions that it covers, and groups of those that it does not.
+"""Which texts share words: the cases most similar to a question, and groups of near-duplicates.
 
-Questions are compared by the words they share: folded, stemmed, rare ones counting more, misspelt ones mapped to the
-golden set's. Two questions about different figures, years or months are not the same question.
+Words are folded and stemmed, rare ones count more, and misspelt ones are mapped to those of the texts. Questions about
+different figures, years, months or days are less similar.
 """
 
 import re
-from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -17,17 +16,6 @@ import msgspec
 
 from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem
 
-# How similar two questions are if they are surely, and if they are probably the same.
-SURE, LIKELY = 0.75, 0.48
-# How often a covered question, and another one, has a similarity between these; fitted, see docs/draft.md.
-BANDS = (0.1, 0.3, 0.36, 0.42, 0.48, 0.55, 0.75)
-_COVERED = (0.115, 0.122, 0.08, 0.072, 0.076, 0.089, 0.154, 0.293)
-_OTHERS = (0.334, 0.301, 0.133, 0.092, 0.057, 0.038, 0.037, 0.008)
-# Shares that are tried, and the log-likelihood by which those of the 95% interval may fall behind the best.
-_SHARES = tuple(number / 1000 for number in range(1, 1000))
-_LIKELIHOOD_95 = 1.92
-# Questions in other words that come from one intent: that many are as good as one.
-_PARAPHRASES = 3.0
 # Members of a group are at least this similar to its first.
 _SAME_GROUP = 0.6
 # Texts that are compared by one shared word; a word of more texts says little about any of them.
@@ -39,36 +27,19 @@ _MAX_WORDS = 40
 # Characters of a word that are shared, for a misspelt one to be taken for another.
 _SAME_WORD = 0.6
 _MIN_MISSPELT = 5
-# How much a word counts that the golden set does not have.
-_UNKNOWN = 0.5
-# How much more similar a question is whose reply is what the case expects, and less if it is not.
-ANSWERED, NOT_ANSWERED = 0.35, 0.75
-# Different figures, years, months and letters of things make two questions different.
+# Different figures, years, months, days and letters of things make two questions different.
 _OTHER_FACTS = 0.5
-_MONTHS = frozenset(
-    map(
-        stem,
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ],
-    )
-)
+_MONTHS = "january february march april june july august september october november december"
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday"
+_MONTHS_AND_DAYS = frozenset(map(stem, f"{_MONTHS} {_DAYS}".split()))
 # The letter of a thing, which would be lost as a short word: "unit A", "Apt. b".
 _LETTER = re.compile(
     r"\b(?:unit|apt|apartment|flat|suite|room|block|building|tower|gate|schedule|plan|lot)\.? ([a-z])\b",
     re.IGNORECASE,
 )
 _LETTER_MARK = "#"
+# "e-bike" and "x-ray" are one word, and the second part is another.
+_HYPHENATED = re.compile(r"\b([A-Za-z])-([^\W\d_]{2,})")
 # What people wrap a question in.
 _FILLERS = frozenset(
     files("answerkey.golden").joinpath("words", "question_fillers.txt").read_text("utf-8").split()
@@ -84,14 +55,20 @@ _UNPARTED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 
 def question_words(text: str) -> tuple[str, ...]:
     """The words by which a question is compared, in order, each once."""
-    words = [_LETTER_MARK + letter.lower() for letter in _LETTER.findall(text[:2000])]
-    for word in folded_words(text[:2000]):
+    text = text[:2000]
+    words = [_LETTER_MARK + letter.lower() for letter in _LETTER.findall(text)]
+    for word in folded_words(joined_hyphens(text)):
         if _UNPARTED.search(word):
             for run in _UNPARTED.findall(word):
                 words += [run[index : index + 2] for index in range(max(len(run) - 1, 1))]
         elif word not in FUNCTION_WORDS and word not in _FILLERS:
             words.append(stem(word))
-    return tuple(dict.fromkeys(words or folded_words(text[:2000])))[:_MAX_WORDS]
+    return tuple(dict.fromkeys(words or folded_words(text)))[:_MAX_WORDS]
+
+
+def joined_hyphens(text: str) -> str:
+    """The text with "ebike bike" for "e-bike"."""
+    return _HYPHENATED.sub(r"\1\2 \2", text)
 
 
 def is_greeting(text: str) -> bool:
@@ -105,9 +82,11 @@ def is_greeting(text: str) -> bool:
 
 
 def question_facts(words: Iterable[str]) -> frozenset[str]:
-    """Figures, years, months and letters of things among a question's words."""
+    """Figures, years, months, days and letters of things among a question's words."""
     return frozenset(
-        word for word in words if word[:1].isdigit() or word in _MONTHS or word.startswith(_LETTER_MARK)
+        word
+        for word in words
+        if word[:1].isdigit() or word in _MONTHS_AND_DAYS or word.startswith(_LETTER_MARK)
     )
 
 
@@ -152,14 +131,15 @@ class SimilarTexts:
     def add(self, words: Sequence[str]) -> int:
         """Add a text; returns its index."""
         index = len(self._norms)
-        self._norms.append(sqrt(sum(self._weight(word) ** 2 for word in words)) or 1.0)
+        self._norms.append(sqrt(sum(self.weight(word) ** 2 for word in words)) or 1.0)
         self._facts.append(question_facts(words))
         for word in words:
             if len(self._postings[word]) < _MAX_POSTINGS:
                 self._postings[word].append(index)
         return index
 
-    def _weight(self, word: str) -> float:
+    def weight(self, word: str) -> float:
+        """How rare a word is in the texts; one that none has counts like the rarest."""
         return self._weights.get(word, self._unknown)
 
     def nearest(
@@ -181,7 +161,7 @@ class SimilarTexts:
         shared: dict[int, float] = defaultdict(float)
         norm = 0.0
         for word in words:
-            weight = self._weight(word) ** 2
+            weight = self.weight(word) ** 2
             postings = self._postings.get(word)
             norm += weight if postings else weight * unknown**2
             for index in postings or ():
@@ -194,7 +174,7 @@ class SimilarTexts:
         best = []
         for rating, negative in rated:
             similarity = rating / norm
-            if _differ(facts, self._facts[-negative]):
+            if facts_differ(facts, self._facts[-negative]):
                 similarity *= other_facts
             best.append(Nearest(-negative, similarity))
         return sorted(best, key=lambda one: (-one.similarity, one.index))[:count]
@@ -232,13 +212,9 @@ class SimilarTexts:
         return words_with
 
 
-def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
+def facts_differ(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether each of two questions has figures, months, days or things that the other does not have."""
     return bool(one - other and other - one)
-
-
-def nearest_case(golden: SimilarTexts, words: Sequence[str]) -> list[Nearest]:
-    """The golden questions most similar to a real one, which may be misspelt and say more than is asked."""
-    return golden.nearest(golden.spell(words), unknown=_UNKNOWN)
 
 
 def group_texts(texts: Sequence[Sequence[str]]) -> list[list[int]]:
@@ -256,68 +232,3 @@ def group_texts(texts: Sequence[Sequence[str]]) -> list[list[int]]:
             leaders.add(rare)
             groups.append([index])
     return groups
-
-
-class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of the questions asked that a golden set covers."""
-
-    value: float
-    # Shares that the similarities do not contradict at 95%.
-    low: float
-    high: float
-    # Questions asked, and different ones among them.
-    questions: int
-    distinct: int
-
-
-def coverage_of(similarities: Iterable[tuple[float, int]]) -> Coverage | None:
-    """The coverage of questions given by their similarity to the nearest case and how often each was asked.
-
-    The similarities are a mixture of those of covered and of other questions. The share of covered ones is the most likely one;
-    a paraphrase without a shared word counts although it cannot be recognised. The worse the mixture describes the
-    similarities, the wider is the interval (quasi-likelihood). None: no questions.
-    """
-    distinct, asked = [0] * len(_COVERED), [0] * len(_COVERED)
-    for similarity, count in similarities:
-        band = bisect(BANDS, similarity)
-        distinct[band] += 1
-        asked[band] += count
-    questions, units = sum(asked), sum(distinct)
-    if not units:
-        return None
-    dispersion = max(_PARAPHRASES, _misfit(distinct, _likely_shares(distinct, _PARAPHRASES)[1]))
-    low, value, high = (
-        sum(
-            number * share * one / mixed
-            for number, one, mixed in zip(asked, _COVERED, _mixture(share), strict=True)
-        )
-        / questions
-        for share in _likely_shares(distinct, dispersion)
-    )
-    return Coverage(value=value, low=low, high=high, questions=questions, distinct=units)
-
-
-def _mixture(share: float) -> list[float]:
-    """How often questions are in each band, if this share of them is covered."""
-    return [share * one + (1 - share) * other for one, other in zip(_COVERED, _OTHERS, strict=True)]
-
-
-def _likely_shares(distinct: Sequence[int], dispersion: float) -> tuple[float, float, float]:
-    """The most likely share of covered questions, between the ends of its 95% interval."""
-    likelihoods = {
-        share: sum(number * log(chance) for number, chance in zip(distinct, _mixture(share), strict=True))
-        / dispersion
-        # Few questions neither prove nor exclude anything.
-        + log(share * (1 - share))
-        for share in _SHARES
-    }
-    best = max(_SHARES, key=likelihoods.__getitem__)
-    possible = [share for share in _SHARES if likelihoods[share] >= likelihoods[best] - _LIKELIHOOD_95]
-    return possible[0], best, possible[-1]
-
-
-def _misfit(distinct: Sequence[int], share: float) -> float:
-    """Pearson's chi-square of the bands, for each degree of freedom."""
-    expected = [sum(distinct) * chance for chance in _mixture(share)]
-    squares = ((number - mean) ** 2 / mean for number, mean in zip(distinct, expected, strict=True))
-    return sum(squares) / (len(expected) - 2)

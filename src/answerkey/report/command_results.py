@@ -158,10 +158,14 @@ def draft_sheet(drafts: "Drafts", golden: QuestionSet) -> Sheet:
     """The coverage, the holes with most traffic and failures, and what was drafted."""
     covered = drafts.coverage
     title = (
-        f"“{one_line(golden.name, 60)}” covers {percent(covered.value)} of the questions asked "
-        f"(95% interval {percent(covered.low)}–{percent(covered.high)})"
+        f"“{one_line(golden.name, 60)}” covers between {percent(covered.low)} and {percent(covered.high)} "
+        f"of the questions asked (95% interval; best estimate {percent(covered.value)})"
     )
-    lines = [f"{count(covered.questions, 'question')} asked, {covered.distinct:,} different"]
+    others = covered.questions - covered.likely - covered.unsure
+    lines = [
+        f"{count(covered.questions, 'question')} asked, {covered.distinct:,} different: "
+        f"{covered.likely:,} probably covered, {covered.unsure:,} unsure, {others:,} probably not covered"
+    ]
     if drafts.drafts:
         expecting = sum(_expects_text(draft) for draft in drafts.drafts)
         lines.append(
@@ -171,7 +175,7 @@ def draft_sheet(drafts: "Drafts", golden: QuestionSet) -> Sheet:
     holes = tuple(
         (f"{hole.count:,}", f"{hole.failures:,}", one_line(hole.examples[0], 80)) for hole in drafts.holes
     )
-    table = SheetTable("Not covered", ("asked", "signs of failure", "question"), holes)
+    table = SheetTable("Probably not covered, or unsure", ("asked", "signs of failure", "question"), holes)
     return Sheet(title, tuple(lines), (), (table,) if holes else (), subject="Drafts")
 
 

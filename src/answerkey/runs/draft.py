@@ -16,22 +16,16 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.detect.abstention.model import declines
 from answerkey.errors import TruthError, UsageError
-from answerkey.golden.similar import (
-    ANSWERED,
+from answerkey.golden.coverage import (
     LIKELY,
-    NOT_ANSWERED,
     SURE,
+    UNLIKELY,
     Coverage,
+    GoldenQuestions,
     Nearest,
-    SimilarTexts,
     coverage_of,
-    group_texts,
-    is_greeting,
-    nearest_case,
-    question_facts,
-    question_words,
-    years,
 )
+from answerkey.golden.similar import group_texts, is_greeting, question_facts, question_words, years
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject, Link, Reply
 from answerkey.runs.production import RealQuestion, case_id
@@ -77,8 +71,10 @@ _APPROXIMATELY = re.compile(
 )
 # How similar a question is to an earlier one of its conversation, if the user asked it again.
 _ASKED_AGAIN = 0.6
-# How similar a question is to a case for its reply to be graded by it.
-_WEIGHED = 0.2
+# Cases by which the reply to a question is graded.
+_WEIGHED = 2
+# A reply with less of what a case expects does not answer it.
+_HALF = 0.5
 # Groups whose replies are searched for unlinked figures.
 _SEARCHED = 300
 # A capitalised word that does not begin the question.
@@ -96,9 +92,13 @@ _CELL = re.compile(r"(?:\[0\])?\.?([A-Za-z_]\w*)?")
 class _Entry:
     """Everything that was asked in the same words."""
 
-    def __init__(self, real: RealQuestion, words: tuple[str, ...], nearest: list[Nearest]) -> None:
+    def __init__(
+        self, real: RealQuestion, words: tuple[str, ...], nearest: list[Nearest], *, is_comparable: bool
+    ) -> None:
         self.real, self.words, self.nearest = real, words, nearest
-        self.similarity = nearest[0].similarity if nearest else 0.0
+        # That a case asks the same.
+        self.chance = nearest[0].chance if nearest else 0.0
+        self.is_comparable = is_comparable or self.chance >= LIKELY
         self.count = self.failures = 0
         # Good replies first.
         self.replies: list[tuple[RealQuestion, str]] = []
@@ -106,7 +106,7 @@ class _Entry:
     def add(self, real: RealQuestion, problem: str) -> None:
         self.count += real.count
         self.failures += real.count if problem else 0
-        if real.reply is not None and self.similarity < SURE:
+        if real.reply is not None and self.chance < SURE:
             self.replies.append((real, problem))
             self.replies.sort(key=lambda known: bool(known[1]))
             del self.replies[_REPLIES:]
@@ -136,11 +136,13 @@ def draft_cases(real: Iterable[RealQuestion], golden: QuestionSet, settings: Set
     for one in real:
         traffic.add(one)
     entries = sorted(traffic.entries.values(), key=lambda entry: -entry.count)
-    coverage = coverage_of((entry.similarity, entry.count) for entry in entries)
+    coverage = coverage_of(
+        [(entry.chance if entry.is_comparable else None, entry.count) for entry in entries]
+    )
     if coverage is None:
         raise UsageError("the sources have no questions")
     # A greeting was asked, but no golden case comes from it.
-    missing = [one for one in entries if one.similarity < LIKELY and not is_greeting(one.real.text)]
+    missing = [one for one in entries if one.chance < LIKELY and not is_greeting(one.real.text)]
     groups = [[missing[index] for index in group] for group in group_texts([one.words for one in missing])]
     drafter = _Drafter(traffic, settings)
     try:
@@ -181,33 +183,30 @@ class Traffic:
         turns = [(case, turn, text) for case in golden for turn, text in _turn_texts(case)]
         self.cases = [case for case, _, _ in turns]
         self._turns = [turn for _, turn, _ in turns]
-        self._index = SimilarTexts([question_words(text) for _, _, text in turns])
+        self.questions = GoldenQuestions([text for _, _, text in turns])
         self.entries: dict[tuple[str, ...], _Entry] = {}
         self._conversations: dict[str, frozenset[str]] = {}
 
-    def nearest(self, words: tuple[str, ...], reply: Reply | None = None) -> list[Nearest]:
-        """The most similar cases; a reply that is what a case expects makes the question more similar to it."""
-        found = nearest_case(self._index, words)
+    def nearest(self, text: str, reply: Reply | None = None) -> list[Nearest]:
+        """The nearest cases; a reply that is what a case expects is evidence that this case was asked."""
+        found = self.questions.nearest(text)
         if reply is None or not reply.text:
             return found
-        weighed = [
-            msgspec.structs.replace(one, similarity=self._weigh(one, reply))
-            if _WEIGHED <= one.similarity < SURE
-            else one
-            for one in found[:2]
-        ]
-        return sorted(weighed, key=lambda one: -one.similarity)
+        weighed = [self._weigh(one, reply) if one.chance < SURE else one for one in found[:_WEIGHED]]
+        return sorted(weighed, key=lambda one: -one.chance)
 
-    def _weigh(self, one: Nearest, reply: Reply) -> float:
+    def _weigh(self, one: Nearest, reply: Reply) -> Nearest:
         turn = self._turns[one.index]
-        if not turn.expected_keywords:
-            return one.similarity
-        quality = self.grader.grade(turn, (reply,)).components.get("response_quality")
+        quality = (
+            self.grader.grade(turn, (reply,)).components.get("response_quality")
+            if turn.expected_keywords
+            else None
+        )
         if quality is None or quality.value is None:
-            return one.similarity
-        if quality.value >= 1:
-            return min(one.similarity + ANSWERED, 1.0)
-        return one.similarity * (NOT_ANSWERED if quality.value < 0.5 else 1.0)
+            return one
+        answered, not_answered = quality.value >= 1, quality.value < _HALF
+        features = msgspec.structs.replace(one.features, answered=answered, not_answered=not_answered)
+        return msgspec.structs.replace(one, features=features)
 
     def add(self, real: RealQuestion) -> None:
         """Count a question."""
@@ -219,19 +218,21 @@ class Traffic:
         key = tuple(sorted(words))
         entry = self.entries.get(key)
         if entry is None:
-            nearest = self.nearest(words, real.reply) if nearest is None else nearest
-            entry = self.entries[key] = _Entry(real, words, nearest)
+            nearest = self.nearest(real.text, real.reply) if nearest is None else nearest
+            entry = self.entries[key] = _Entry(
+                real, words, nearest, is_comparable=self.questions.is_comparable(real.text)
+            )
         entry.add(real, self._problem(real, frozenset(words)))
 
     def _as_later_turn(
         self, real: RealQuestion, words: tuple[str, ...]
     ) -> tuple[tuple[str, ...], list[Nearest]]:
         """The words of a later turn and its nearest cases: with the first question's, if a conversation is nearer then."""
-        both = question_words(f"{real.opening} {real.text}")
+        both = f"{real.opening} {real.text}"
         conversations = [one for one in self.nearest(both, real.reply) if self.cases[one.index].turns]
-        alone = self.nearest(words, real.reply)
-        if conversations and (not alone or conversations[0].similarity > alone[0].similarity):
-            return both, conversations
+        alone = self.nearest(real.text, real.reply)
+        if conversations and (not alone or conversations[0].chance > alone[0].chance):
+            return question_words(both), conversations
         return words, alone
 
     def _problem(self, real: RealQuestion, words: frozenset[str]) -> str:
@@ -292,7 +293,7 @@ class _Drafter:
             "question": real.text,
             **self._nearest(entry, real),
         }
-        warnings: list[str] = []
+        warnings = list(self._perhaps_covered(entry))
         reply = real.reply
         if reply is not None:
             evidence["reply"] = (reply.text or "")[:_EVIDENCE_TEXT]
@@ -313,13 +314,21 @@ class _Drafter:
 
     def _nearest(self, entry: _Entry, real: RealQuestion) -> JsonObject:
         """Category and persona as in the nearest cases."""
-        near = [self._traffic.cases[one.index] for one in entry.nearest if one.similarity > 0.1]
+        near = [self._traffic.cases[one.index] for one in entry.nearest]
         row: JsonObject = {}
         category = real.category or next((case.category for case in near), "")
         if category and category != Question(id="", question="?").category:
             row["category"] = category
         persona = next((case.persona for case in near if case.persona), None)
         return row | ({"persona": persona} if persona else {})
+
+    def _perhaps_covered(self, entry: _Entry) -> Iterator[str]:
+        """The case that perhaps asks the same."""
+        if not entry.is_comparable:
+            yield "in another language than the golden set: a case may ask the same"
+        elif entry.chance >= UNLIKELY:
+            case = self._traffic.cases[entry.nearest[0].index]
+            yield f"perhaps the same as case {case.id!r}: {case.question}"
 
     def _expectation(self, link: Link, reply: Reply, warnings: list[str]) -> JsonObject:
         if link.kind == "figure":
@@ -537,10 +546,9 @@ def accepted_case(draft: Mapping[str, Any], golden: QuestionSet, author: str) ->
     if any(one.id == case.id for one in golden):
         raise UsageError(f"the golden set has a case with id {case.id!r} already")
     texts = [(one, text) for one in golden for _, text in _turn_texts(one)]
-    index = SimilarTexts([question_words(text) for _, text in texts])
     [*_, (_, asked)] = _turn_texts(case)
-    for near in nearest_case(index, question_words(asked))[:1]:
-        if near.similarity >= SURE:
+    for near in GoldenQuestions([text for _, text in texts]).nearest(asked)[:1]:
+        if near.chance >= SURE:
             one, text = texts[near.index]
             raise UsageError(f"nearly the same as case {one.id!r}: {text}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
