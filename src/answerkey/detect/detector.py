@@ -1,8 +1,8 @@
 """Decides from a reply's text alone whether it is an error instead of an answer.
 
 1. Certain forms (`forms.py`) are charged.
-2. A reply without any word of failure is an answer, unless it breaks off. One finite automaton looks for these words and
-   for marks of forms, another for all whole forms, and most replies need no more.
+2. A reply without any word of failure is an answer, unless it breaks off. One finite automaton looks for these words, for
+   marks of forms and for whole forms, and most replies need no more.
 3. A reply that is an error message through and through (every sentence of it, by what its words mean: `words.txt`) is charged
    unless the fitted model (`model.py`) finds that unlikely.
 4. The model charges a reply that reports a failure where it is surer than one false accusation in 200 answers; from one half on
@@ -29,10 +29,11 @@ from answerkey.detect.forms import (
     form_table,
     is_blank,
     shortened,
+    some_whole_form,
     truncated_form,
     whole_forms,
 )
-from answerkey.detect.model import Model, shipped_model
+from answerkey.detect.model import Model, clip, shipped_model
 from answerkey.text.lazy import lazy
 from answerkey.text.normalise import Remembered
 
@@ -261,6 +262,7 @@ SUSPECTED_FROM = 0.5
 LEAST_LIKELY = 0.3
 # Below this, it is not one.
 _PLAIN_BELOW = 0.002
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 # Most sentences that neither report nor accompany a failure in a reply that the model charges.
 MOST_OTHERS = 1
 _SURROGATE = lazy("[\ud800-\udfff]")
@@ -288,11 +290,11 @@ def plain_text(text: str) -> str:
 
 @cache
 def _automaton() -> Callable[[bytes], list[int] | None]:
-    return compile_set(re2.Set.SearchSet, (form_table().inside_marks, failure_words()))
+    return compile_set(re2.Set.SearchSet, (form_table().inside_marks, failure_words(), some_whole_form()))
 
 
 class Scan(NamedTuple):
-    """What finite automata find in a reply."""
+    """What a finite automaton finds in a reply."""
 
     # Whether one of the marks occurs in it that each form inside a reply has.
     has_mark: bool
@@ -305,8 +307,8 @@ class Scan(NamedTuple):
 def scan(stripped: str) -> Scan | None:
     """Scan a reply without spaces around it; None: nothing is found in it."""
     encoded = stripped.encode()
-    hits, whole = _automaton()(encoded), whole_forms(encoded)
-    return Scan(0 in hits, 1 in hits, whole) if hits else Scan(False, False, whole) if whole else None
+    hits = _automaton()(encoded)
+    return Scan(0 in hits, 1 in hits, whole_forms(encoded) if 2 in hits else ()) if hits else None
 
 
 def _decide(stripped: str, model: Model | None) -> DetectedFailure | None:
@@ -325,6 +327,9 @@ def _decide(stripped: str, model: Model | None) -> DetectedFailure | None:
 
 def _by_words(stripped: str, model: Model) -> DetectedFailure | None:
     """The failure that a reply's words report, charged or suspected."""
+    # Most numbers are new words. With 0 for every digit they are known ones, by which most answers are recognised.
+    if model.probability(clip(stripped).encode().translate(_ZEROS).decode()) < _PLAIN_BELOW:
+        return None
     probability = model.probability(stripped)
     if probability < _PLAIN_BELOW:
         return None
