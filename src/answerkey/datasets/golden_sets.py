@@ -347,10 +347,16 @@ def intended_field(name: str) -> str | None:
 # Readers: one for each kind of field. They get the value and the field's name for messages, and raise ValueError.
 
 _NO_VALUES: dict[str, Any] = {}  # shared by the many questions without any
+_TEXT = {str}
 
 
 def _is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip())
+
+
+def _are_texts(value: Any) -> bool:
+    """Whether it is a list of texts of which none is blank; most lists are, so it is looked at in one go."""
+    return isinstance(value, list) and {*map(type, value)} <= _TEXT and all(map(str.strip, value))
 
 
 def read_text(value: Any, where: str) -> str:
@@ -460,7 +466,7 @@ def read_expected_tools(value: Any, where: str) -> tuple[ExpectedTool, ...]:
         raise ValueError(
             f'{where} names no tool; write "tools": "none" if a good reply calls none, else leave it out'
         )
-    if isinstance(value, list) and all(map(_is_text, value)):
+    if _are_texts(value):
         return _tools_by_name(tuple(value))
     return _read_list(value, where, _read_tool)
 
@@ -496,7 +502,7 @@ def _read_tool(value: Any, where: str) -> ExpectedTool:
 
 def read_expectations(value: Any, where: str) -> tuple[Expectation, ...]:
     """A list of expectations of the text."""
-    if isinstance(value, list) and all(map(_is_text, value)):
+    if _are_texts(value):
         return _shared(tuple(value))
     return _read_list(value, where, parse_expectation)
 

@@ -7,6 +7,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
+import msgspec
+from msgspec.structs import astuple
+
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
 from answerkey.model.scorecard import UNNUMBERED, Scorecard, Trial, passes
@@ -24,14 +27,18 @@ SCORE, PASSED, COST, PAID, WORTH = "score", "passed", "$cost", "$paid", "$worth"
 ERRORS, LATENCY, TOOL = "$errors", "$latency", "$tool "
 
 
-class MeasureNames(NamedTuple):
+class MeasureNames(msgspec.Struct, frozen=True, order=True):
     """The names of a scorecard's values."""
 
     components: tuple[str, ...]
     metrics: tuple[str, ...]
 
 
-class TrialValues(NamedTuple):
+# Few combinations make up all scorecards.
+_measure_names = lru_cache(maxsize=1000)(MeasureNames)
+
+
+class TrialValues(msgspec.Struct, frozen=True):
     """What the mean of a question is taken over: the values of one of its trials."""
 
     names: MeasureNames
@@ -44,7 +51,7 @@ class TrialValues(NamedTuple):
     def of(cls, trial: Trial) -> "TrialValues":
         """The values of a scored trial."""
         card = trial.scorecard
-        names = MeasureNames(tuple(card.components), tuple(card.metrics))
+        names = _measure_names(tuple(card.components), tuple(card.metrics))
         values = (*[score.value for score in card.components.values()], *card.metrics.values())
         return cls(names, card.total, values, trial.cost)
 
@@ -74,7 +81,7 @@ class SliceKey(NamedTuple):
 OVERALL = SliceKey("overall", "overall")
 
 
-class QuestionSlices(NamedTuple):
+class QuestionSlices(msgspec.Struct, frozen=True):
     """The slices that a question is in, and whether it expects nothing of a reply's text and of its tool calls."""
 
     category: str
@@ -196,13 +203,13 @@ class ListedValues(NamedTuple):
 
     def packed(self) -> bytes:
         """All of it in built-in types, packed."""
-        return marshal.dumps((list(map(tuple, self.slices)), list(map(_plain_values, self.values))))
+        return marshal.dumps((list(map(astuple, self.slices)), list(map(_plain_values, self.values))))
 
     @classmethod
     def unpack(cls, packed: bytes) -> "ListedValues":
         """Those that `packed` wrote."""
         slices, values = marshal.loads(packed)  # noqa: S302  # our own table, which only its owner can write
-        return cls([QuestionSlices._make(one) for one in slices], [_values(one) for one in values])
+        return cls([QuestionSlices(*one) for one in slices], [_values(one) for one in values])
 
 
 def _number(numbers: dict[_Value, int], listed: list[_Value], value: _Value) -> int | None:
@@ -214,7 +221,7 @@ def _number(numbers: dict[_Value, int], listed: list[_Value], value: _Value) -> 
 
 
 def _plain_values(values: TrialValues) -> tuple[object, ...]:
-    return tuple(values.names), values.score, values.values, values.cost
+    return astuple(values.names), values.score, values.values, values.cost
 
 
 def _values(plain: tuple[Any, ...]) -> TrialValues:
@@ -271,7 +278,7 @@ class QuestionTotals:
             self.text_checksum,
             self.has_several_texts,
             self.is_critical,
-            _number_or_plain(shared.number_slices(self.slices), tuple(self.slices)),
+            _number_or_plain(shared.number_slices(self.slices), astuple(self.slices)),
             {
                 _number_or_plain(shared.number_values(values), _plain_values(values)): times
                 for values, times in self.trials.items()
@@ -299,7 +306,7 @@ class QuestionTotals:
             totals.indices,
         ) = plain
         slices, values = shared
-        totals.slices = slices[its_slices] if type(its_slices) is int else QuestionSlices._make(its_slices)
+        totals.slices = slices[its_slices] if type(its_slices) is int else QuestionSlices(*its_slices)
         totals.trials = {
             values[one] if type(one) is int else _values(one): times for one, times in trials.items()
         }

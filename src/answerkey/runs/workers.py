@@ -5,7 +5,6 @@ worker that spends more than its time limit on one reply is ended by the kernel,
 returns can hold up a run: the reply is unscored, and another worker takes over.
 """
 
-import asyncio
 import mmap
 import os
 import pickle
@@ -416,6 +415,8 @@ class GradingPool:
         budget: float,
         most_waiting: int | None = None,
     ) -> None:
+        import asyncio  # the workers of a log do without
+
         self._grader = grader
         # Called on the loop for each graded trial.
         self._deliver = deliver
@@ -444,6 +445,8 @@ class GradingPool:
     def open(self) -> None:
         """Start; what grading needs is loaded now, since a thread that loads keeps the loop from stamping replies."""
         self._grader.prepare()
+        import asyncio  # the workers of a log do without
+
         self._loop = asyncio.get_running_loop()
         self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(min(_SWITCH_SECONDS, self._switch_interval))
