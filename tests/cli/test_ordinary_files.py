@@ -329,3 +329,18 @@ def test_rescore_with_another_golden_set_keeps_to_the_questions_of_the_run(
     # What the run did not ask is not in it; a golden set without any of its questions is refused.
     write_rows("strange.jsonl", new)
     assert command("rescore", "one", "--questions", "strange.jsonl").code == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "x",
+        "The bike costs $420 and comes from Oslo in 30 days.",
+        "I can help with Orders, Returns and the Company.",
+    ],
+)
+def test_lint_finds_nothing_in_the_golden_set_of_init(reply: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(f"def answer(question):\n    return {{'answer': {reply!r}}}\n")
+    assert command("init", "--target", "bot.py:answer").code == 0
+    done = command("lint")
+    assert (done.code, done.out) == (0, "no findings in 3 questions\n")

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.config import Settings
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import TargetUnreachableError, UsageError
+from answerkey.golden.lint import lint_questions
 from answerkey.model.options import Options
-from answerkey.model.question import Question
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Json, Reply
 from answerkey.model.run_document import reply_document, scorecard_document
 from answerkey.model.scorecard import Scorecard, Trial
@@ -313,6 +315,8 @@ _WORKFLOW = ".github/workflows/answerkey.yml"
 _IGNORED = ".answerkey/"
 # Maximum number of facts of a reply that are proposed as keywords.
 _MOST_FACTS = 3
+# Characters of a reply without facts that is proposed as a whole.
+_LONGEST_REFERENCE = 300
 
 _GOLDEN_HEAD = """\
 # The golden set: questions for the chatbot, and what a right answer must call and say.
@@ -321,13 +325,15 @@ _GOLDEN_HEAD = """\
 # nothing. Check with: answerkey lint
 """
 _GUESSED = "# proposed from the reply: keep only what is right and must be said\n"
+_TO_COMPLETE = (
+    "# the reply has no fact to propose; write what a right answer must say, and remove the # signs:\n"
+)
 _YAML_CONSTANTS = ("true", "false", "null")
 _OTHER_CASES = """
 - id: greeting
-  question: Hello!
+  question: Good day!
   category: talk
-  expected_keywords:
-    - [help, assist, hello, hi, welcome]
+  accept_regex: '\\b(hello|hi|hey|welcome|help|assist|morning|afternoon|do for you)\\b'
 
 # Something that the chatbot cannot know: a right answer says so and invents nothing.
 - id: unknowable
@@ -469,9 +475,37 @@ def _proposed_cases(answered: Sequence[AskResult]) -> Iterator[dict[str, Any]]:
                 case["expected_tools"] = tools
             elif reply.evidence.tools_observed:
                 case["tools"] = "none"
-            if facts := _facts(reply.text or "", question):
-                case["expected_keywords"] = facts
+            case |= _proposed_text(case, reply.text or "")
         yield case
+
+
+def _proposed_text(case: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """What a golden case may expect of the text, from a reply: only what `lint` does not object to."""
+    facts: list[Any] = []
+    for fact in _facts(text, case["question"]):
+        if not _findings({**case, "expected_keywords": [*facts, fact]}) - {_NEEDS_MUST}:
+            facts.append(fact)
+    if _NEEDS_MUST in _findings({**case, "expected_keywords": facts}):
+        facts = [{"text": fact, "must": True} if fact[0].isdigit() else fact for fact in facts]
+    if facts:
+        return {"expected_keywords": facts}
+    whole = {"reference_answer": text.strip()}
+    is_short = 0 < len(whole["reference_answer"]) <= _LONGEST_REFERENCE
+    return whole if is_short and not _findings({**case, **whole}) else {}
+
+
+# Figures beside words pass without the figures, unless these are essential.
+_NEEDS_MUST = "passes-without-answer"
+
+
+def _findings(case: Mapping[str, Any]) -> set[str]:
+    """The codes of what `lint` says of a case."""
+    questions = QuestionSet(questions=(parse_question(case),))
+    return {one.code for one in lint_questions(questions, whole_numbers=True) if one.id == case["id"]}
+
+
+def _expects_nothing(case: Mapping[str, Any]) -> bool:
+    return case.keys().isdisjoint({"expected_tools", "tools", "expected_keywords", "reference_answer"})
 
 
 def _workflow(table: Mapping[str, Any], install: str) -> str:
@@ -560,10 +594,15 @@ def _golden(answered: Sequence[AskResult]) -> str:
     for case in _proposed_cases(answered):
         lines = []
         for name, value in case.items():
-            if name.startswith("expected_") and _GUESSED not in lines:
+            if name in ("expected_tools", "expected_keywords", "reference_answer") and _GUESSED not in lines:
                 lines.append(_GUESSED)
             lines.append(f"{name}: {_yaml(value)}\n")
-        cases.append(f"- {'  '.join(lines)}")
+        text = f"- {'  '.join(lines)}"
+        if _expects_nothing(case):
+            # As a case, it would be right whatever the chatbot replies.
+            lines = [*text.splitlines(), "  expected_keywords: []"]
+            text = _TO_COMPLETE + "".join(f"# {line}\n" for line in lines)
+        cases.append(text)
     return _GOLDEN_HEAD + "\n" + "\n".join(cases) + _OTHER_CASES
 
 

@@ -339,7 +339,7 @@ def _shortened(text: str) -> str:
 def _explain(error: YAMLError, text: str) -> YamlError:
     """What is wrong with a document that cannot be parsed, and the remedy."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        return YamlError(f"not valid YAML: {str(error).splitlines()[0]}; save the file as UTF-8 text")
+        return YamlError(f"{str(error).splitlines()[0]}; save the file as UTF-8 text")
     problem = str(error.problem)
     lines = text.splitlines() or [""]
     # What is missing at the end of the text is missing on its last line.
@@ -378,7 +378,7 @@ def _explain(error: YAMLError, text: str) -> YamlError:
         return YamlError(
             "the line does not fit: write 'field: value', with the same indentation as the fields above", line
         )
-    return YamlError(f"not valid YAML: {problem}; {_QUOTE}", line)
+    return YamlError(f"{problem}; {_QUOTE}", line)
 
 
 _JSON_LINES, _YAML = (".jsonl", ".ndjson"), (".yaml", ".yml")
