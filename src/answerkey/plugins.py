@@ -377,9 +377,9 @@ exporters: Registry["Exporter"] = Registry(
 reports: Registry["ReportWriter"] = Registry(
     "report",
     {
-        ".html": "answerkey.report.html_file:write_html",
-        ".md": "answerkey.report.markdown_file:write_markdown",
-        ".comment.md": "answerkey.report.markdown_file:write_comment",
+        ".html": "answerkey.report.documents:write_html",
+        ".md": "answerkey.report.documents:write_markdown",
+        ".comment.md": "answerkey.report.documents:write_comment",
         ".json": "answerkey.model.run_document:write_json",
         ".jsonl": "answerkey.model.run_document:write_jsonl",
         ".csv": "answerkey.report.result_files:write_csv",

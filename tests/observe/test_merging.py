@@ -1,7 +1,7 @@
 """What several observers saw of a question becomes one list, each call once."""
 
 from answerkey.model.reply import Evidence, Reply, ToolCall, Usage
-from answerkey.observe.merging import Gap, Observation, join_calls, join_observations
+from answerkey.observe.observations import Gap, Observation, join_calls, join_observations
 
 ASKED = ToolCall(name="query", id="c1", arguments={"sql": "SELECT 1"})
 RAN = ToolCall(name="query", result="1", result_seen=True, start_ms=12.0, duration_ms=3.0)

@@ -16,7 +16,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Trial
 from answerkey.plugins import reports
-from answerkey.report.files import atomic_file, write_report, write_reports
+from answerkey.report.result_files import atomic_file, write_report, write_reports
 from answerkey.transcripts.tables import HeaderNames, refuse
 from answerkey.transcripts.workbooks import read_workbook
 

@@ -14,7 +14,7 @@ from answerkey.cli.main import cli
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
 from answerkey.plugins import reports
-from answerkey.report.files import append_row, atomic_file, check_output, write_report, write_reports
+from answerkey.report.result_files import append_row, atomic_file, check_output, write_report, write_reports
 
 
 def test_json_is_the_run_document(golden_run: Run, tmp_path: Path) -> None:

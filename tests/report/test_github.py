@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from answerkey.model.run import GateResult, Run
-from answerkey.report.markdown_file import annotations, write_to_github
+from answerkey.report.documents import annotations, write_to_github
 
 
 def test_failed_gates_come_first_and_ten_are_the_most(golden_run: Run) -> None:

@@ -14,8 +14,8 @@ from answerkey.model.reply import Reply, Timings
 from answerkey.model.run import Run, StreamedResults
 from answerkey.model.scorecard import Score, Scorecard, Trial
 from answerkey.model.tally import summarise
-from answerkey.report.files import write_report
-from answerkey.report.html_file import MOST_ROWS, write_html
+from answerkey.report.documents import MOST_ROWS, write_html
+from answerkey.report.result_files import write_report
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_MS = 120_000

@@ -3,7 +3,7 @@
 import re
 
 from answerkey.model.run import Run
-from answerkey.report.markdown_file import markdown_report
+from answerkey.report.documents import markdown_report
 
 
 def test_it_shows_the_grade_the_tables_and_the_reasons(golden_run: Run) -> None:

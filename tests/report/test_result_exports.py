@@ -31,7 +31,7 @@ def make_run(tmp_path: Path) -> ak.Run:
 
 
 def written(run: ak.Run, path: Path) -> Any:
-    from answerkey.report.files import write_report
+    from answerkey.report.result_files import write_report
 
     write_report(run, path)
     return json.loads(path.read_text())

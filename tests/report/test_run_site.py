@@ -6,7 +6,7 @@ import pytest
 
 from answerkey.cli.main import run_command
 from answerkey.errors import UsageError
-from answerkey.report.html_file import write_site
+from answerkey.report.documents import write_site
 from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply
 

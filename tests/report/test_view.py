@@ -7,8 +7,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard, Trial, letter_grade
-from answerkey.report.html_file import write_html
-from answerkey.report.markdown_file import markdown_report
+from answerkey.report.documents import markdown_report, write_html
 from answerkey.report.terminal import print_report
 from answerkey.report.view import build_view, failures_of, only_failures, story_sentences
 from answerkey.report.wording import milliseconds, passed_texts, percent, points, score_percent, score_text

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
-from answerkey.observe.fault_rewriting import result_slots
+from answerkey.observe.observations import result_slots
 from answerkey.observe.proxy import ModelRequest, read_request
 
 __all__ = ["BALANCES", "BEHAVIOURS", "Seen", "serve_scripted"]

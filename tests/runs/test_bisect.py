@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.comparison.bisection import Search
+from answerkey.runs.bisect import Search
 from free_ports import free_port
 
 COMMITS = 12

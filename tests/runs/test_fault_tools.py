@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from answerkey.observe import fault_rewriting
+from answerkey.observe import observations
 from answerkey.runs.api import faults
 from answerkey.runs.fault_results import FaultResult
 from free_ports import free_port
@@ -111,7 +111,7 @@ def run(tmp_path: Path, address: str, way: str, kind: str) -> FaultResult:
 def test_answers_of_tools_are_broken_on_the_way(
     tmp_path: Path, tools: str, way: str, kind: str, said: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fault_rewriting, "HANG_S", 3.0)
+    monkeypatch.setattr(observations, "HANG_S", 3.0)
     result = run(tmp_path, tools, way, kind)
     [case] = result.cases
     assert case.landed, case.because

@@ -17,7 +17,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.run import LoggedResults, Run, Summary
 from answerkey.model.tally import AlikeTrials, Tally, summarise
 from answerkey.protocols import Progress, RunningScore
-from answerkey.report.files import write_report
+from answerkey.report.result_files import write_report
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block, LogBlocks
 from answerkey.runs.log_rows import BlockScorer, LogPlan

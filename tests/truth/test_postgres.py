@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import TruthError
+from answerkey.golden.truth_sources import TruthSource, open_source
 from answerkey.model.question import TruthSettings
-from answerkey.truth.sources import TruthSource, open_source
 from store.postgres_server import PostgresServer
 
 psycopg = pytest.importorskip("psycopg", reason="connects to PostgreSQL")

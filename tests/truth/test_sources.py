@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from answerkey.errors import ConfigError, TruthError
+from answerkey.golden.truth_sources import TruthSource, open_source
 from answerkey.model.question import TruthSettings
-from answerkey.truth.sources import TruthSource, open_source
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_functions_return_values_lists_and_dates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [True, math.nan, math.inf, b"x", object()])
 def test_values_that_no_reply_can_say_are_refused(value: Any) -> None:
-    from answerkey.truth.sources import plain_value
+    from answerkey.golden.truth_sources import plain_value
 
     with pytest.raises(TruthError):
         plain_value(value)

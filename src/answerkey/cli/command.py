@@ -386,7 +386,7 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
     def add(command: Callable[..., Run]) -> Callable[..., Any]:
         @wraps(command)
         def printed(*args: Any, outputs: Sequence[Path], as_json: bool, **values: Any) -> int:
-            from answerkey.report.files import check_output
+            from answerkey.report.result_files import check_output
 
             settings = load_settings()
             targets = values.pop("targets", None)
@@ -442,7 +442,7 @@ def conclude(make_run: Callable[[], Run], *, outputs: Sequence[Path] = (), as_js
         _write_reports(run, outputs)
         print_run(run)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from answerkey.report.markdown_file import write_to_github
+        from answerkey.report.documents import write_to_github
 
         # GitHub reads commands from either stream; with --json, stdout has only the document.
         write_to_github(run, sys.stderr if as_json else sys.stdout)
@@ -496,7 +496,7 @@ def _conclude_ranking(
 def _notify(run: Run) -> None:
     settings = load_settings().notify
     if settings.configured:
-        from answerkey.report.notify import run_notice, send_notice
+        from answerkey.report.wording import run_notice, send_notice
 
         if (notice := run_notice(run, settings)) is not None:
             for problem in send_notice(notice, settings):
@@ -506,7 +506,7 @@ def _notify(run: Run) -> None:
 def _write_reports(run: Run, outputs: Sequence[Path]) -> None:
     paths = outputs or [Path(path) for path in run.info.options.outputs]
     if paths:
-        from answerkey.report.files import write_reports
+        from answerkey.report.result_files import write_reports
 
         write_reports(run, paths)
 

@@ -256,7 +256,7 @@ def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: 
     """Refuse, before scoring, outputs that cannot be written or would overwrite the log or the golden set."""
     if not outputs:
         return
-    from answerkey.report.files import check_output
+    from answerkey.report.result_files import check_output
     from answerkey.runs.log_files import log_files
     from answerkey.transcripts.files import remote_url
 

@@ -174,7 +174,7 @@ def stats(
     results = evaluate_gates([parse_gate(gate) for gate in gates], subject)
     notify = load_settings().notify
     if notify.configured:
-        from answerkey.report.notify import feedback_notice, send_notice
+        from answerkey.report.wording import feedback_notice, send_notice
 
         if (notice := feedback_notice(figures, results, notify)) is not None:
             for problem in send_notice(notice, notify):
@@ -510,7 +510,7 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     from answerkey.runs.judging import calibrate_claims, calibrate_entailment
 
     if output is not None:
-        from answerkey.report.files import refuse_to_overwrite
+        from answerkey.report.result_files import refuse_to_overwrite
 
         refuse_to_overwrite(output, paths)
     settings = load_settings()

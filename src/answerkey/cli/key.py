@@ -142,7 +142,7 @@ def audit(
 
 def _check_rows_output(output: Path | None, inputs: Iterable[Path]) -> None:
     """Refuse a file of rows that is not JSON Lines, or that would overwrite an input."""
-    from answerkey.report.files import refuse_to_overwrite
+    from answerkey.report.result_files import refuse_to_overwrite
 
     if output is not None:
         if output.suffix.lower() not in (".jsonl", ".ndjson"):
@@ -152,7 +152,7 @@ def _check_rows_output(output: Path | None, inputs: Iterable[Path]) -> None:
 
 def _write_rows(output: Path, rows: Iterable[object], what: str) -> None:
     """Write rows as JSON Lines; `what` they are is printed to stderr."""
-    from answerkey.report.files import atomic_file
+    from answerkey.report.result_files import atomic_file
 
     with atomic_file(output) as stream:
         stream.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
@@ -190,8 +190,8 @@ def truth(questions: Path | None, twin: Path | None) -> Answer:
 def _twin(questions: Path | None, folder: Path) -> Answer:
     """Write a changed copy of the data, and golden.jsonl with the new values."""
     from answerkey.datasets.golden_sets import question_row
+    from answerkey.golden.truth import make_twin
     from answerkey.runs.context import golden_set
-    from answerkey.truth.resolve import make_twin
 
     if folder.exists():
         raise UsageError(f"--twin {folder}: exists already; name a new folder")
@@ -302,7 +302,7 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
       answerkey import trec qrels.txt results.txt -o replies.jsonl
     """
     from answerkey.plugins import importers
-    from answerkey.report.files import atomic_file
+    from answerkey.report.result_files import atomic_file
 
     _check_rows_output(output, files)
     importer = importers.get(format_name)
@@ -347,7 +347,7 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> Non
       answerkey export beir golden.jsonl -o dataset/
     """
     from answerkey.plugins import exporters
-    from answerkey.report.files import atomic_file, refuse_to_overwrite
+    from answerkey.report.result_files import atomic_file, refuse_to_overwrite
     from answerkey.runs.context import golden_set
 
     make = exporters.get(format_name)

@@ -269,13 +269,13 @@ def report(run: str, outputs: tuple[Path, ...], site: Path | None, most: int, st
       answerkey report production -o report.html -o results.csv -o junit.junit.xml
       answerkey report --site public --runs 30
     """
-    from answerkey.report.files import report_endings, write_reports
+    from answerkey.report.result_files import report_endings, write_reports
     from answerkey.runs.verdicts import decided_run
 
     if site is not None:
         if outputs or run != "latest":
             raise UsageError("--site cannot be combined with RUN or -o")
-        from answerkey.report.html_file import write_site
+        from answerkey.report.documents import write_site
 
         pages = write_site(store, site, most=most)
         text = f"wrote {len(pages)} pages; open {pages[0]}"
@@ -522,7 +522,7 @@ class _Review:
         self._settings, self._author = settings, author
 
     def run(self) -> None:
-        from answerkey.report.files import atomic_file
+        from answerkey.report.result_files import atomic_file
         from answerkey.report.wording import count
 
         keys, index, accepted = Keys(), 0, 0
@@ -552,7 +552,7 @@ class _Review:
         )
 
     def _accept(self, draft: JsonObject) -> bool:
-        from answerkey.report.files import append_row
+        from answerkey.report.result_files import append_row
         from answerkey.runs.draft import accepted_case
 
         try:

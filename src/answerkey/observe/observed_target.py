@@ -19,7 +19,7 @@ from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.fault import FaultRecord
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.merging import (
+from answerkey.observe.observations import (
     OBSERVERS,
     Event,
     Gap,

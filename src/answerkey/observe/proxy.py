@@ -16,7 +16,7 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.fault import FaultRecord
 from answerkey.model.reply import Message, Part, Reply, ToolCall, Usage
-from answerkey.observe.merging import (
+from answerkey.observe.observations import (
     Gap,
     MalformedError,
     Observation,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
     from yarl import URL
 
-    from answerkey.observe.fault_rewriting import ConversationFaults, ToolAnswer
+    from answerkey.observe.observations import ConversationFaults, ToolAnswer
 
 
 # Paths of model APIs; others (lists of models, embeddings) call no tool.
@@ -315,7 +315,7 @@ class ExchangeBook:
                 attempt.faults = self._begin_faulted(ask)
 
     def _begin_faulted(self, ask: Ask) -> "ConversationFaults":
-        from answerkey.observe.fault_rewriting import ConversationFaults  # only runs of `faults` need it
+        from answerkey.observe.observations import ConversationFaults  # only runs of `faults` need it
 
         faults = self._faults.setdefault(ask.conversation_id, ConversationFaults())
         self._faults.move_to_end(ask.conversation_id)
@@ -736,7 +736,7 @@ async def _break_tool(
     """The broken answer of an MCP server or HTTP tool; None if this call is not to be broken."""
     from aiohttp import web
 
-    from answerkey.observe.fault_rewriting import broken_answer, needs_true_answer
+    from answerkey.observe.observations import broken_answer, needs_true_answer
 
     path = request.rel_url.raw_path
     attempt = _ATTEMPT.match(path)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from answerkey.errors import MissingExtraError
-from answerkey.observe.merging import (
+from answerkey.observe.observations import (
     Event,
     Export,
     Gap,

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
-from answerkey.observe.merging import Event, Gap, Observation, Span, join_calls
+from answerkey.observe.observations import Event, Gap, Observation, Span, join_calls
 from answerkey.transcripts.fields import (
     UNNAMED,
     add_usage,

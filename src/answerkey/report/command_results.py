@@ -21,8 +21,8 @@ from answerkey.model.fault import OUTCOMES, OutcomeName
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.model.run import GateResult
-from answerkey.report.files import atomic_file
 from answerkey.report.layout import Console, Text, make_console
+from answerkey.report.result_files import atomic_file
 from answerkey.report.sheets import Sheet, SheetTable, scores_in, write_sheet
 from answerkey.report.terminal import emit, print_sheet
 from answerkey.report.wording import (
@@ -40,11 +40,11 @@ from answerkey.report.wording import (
 from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
+    from answerkey.golden.truth import Resolved
     from answerkey.golden.wrong_replies import Family
     from answerkey.runs.audit import Audit, KeyTest, QuestionStrength
     from answerkey.runs.draft import Drafts
     from answerkey.runs.fault_results import FaultCase, FaultGroup, FaultResult
-    from answerkey.truth.resolve import Resolved
 
 
 _NAMED = 5

@@ -11,8 +11,8 @@ from answerkey.model.comparison import Comparison, Measure, QuestionChange, caus
 from answerkey.model.run import EarlierRun, Run, RunInfo, Summary
 from answerkey.model.run_document import encode
 from answerkey.model.scorecard import COMPONENTS
-from answerkey.report.files import atomic_file
 from answerkey.report.markup import policy_hash, report_style, report_template
+from answerkey.report.result_files import atomic_file
 from answerkey.report.view import component_words
 from answerkey.report.wording import (
     ScoreWords,

@@ -35,10 +35,10 @@ from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import for_terminal, one_line
 
 if TYPE_CHECKING:
-    from answerkey.comparison.bisection import Bisection
     from answerkey.comparison.run_ranking import Plan, Ranking
     from answerkey.golden.lint import Finding
     from answerkey.judge.calibration import Alignment, Calibration, Disagreement, Rate
+    from answerkey.runs.bisect import Bisection
     from answerkey.runs.judging import PairBias, Pairwise, Preference
     from answerkey.runs.run_variants import Experiment
     from answerkey.runs.setup import AskResult

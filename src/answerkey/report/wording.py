@@ -1,17 +1,24 @@
-"""Numbers, comparisons and changes in words; scores are never rounded up into a better grade."""
+"""Numbers, comparisons and changes in words; scores are never rounded up into a better grade.
+
+Notifications say that a gate failed, of a regression, or of satisfaction below a bound, to a webhook, Slack or by mail. One that
+cannot be sent is reported as a warning; it never changes a result or an exit code.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from answerkey.model.comparison import Comparison, Measure, QuestionChange
-from answerkey.model.judgement import JudgeRecord
-from answerkey.model.run import Cost, GateResult, KeyStrength, Summary
+from answerkey.config import NoticeEvent, NotifySettings, Secrets, SmtpSettings
+from answerkey.errors import ConfigError
+from answerkey.model.comparison import Comparison, Measure, QuestionChange, cause_lines
+from answerkey.model.judgement import FeedbackStats, JudgeRecord
+from answerkey.model.run import Cost, GateResult, KeyStrength, Run, Summary
 from answerkey.model.scorecard import Scorecard, details, round_down, shown_score
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import count as count
-from answerkey.text.normalise import one_line
+from answerkey.text.normalise import for_terminal, one_line
 
 # The standard's own words.
 GRADE_MEANINGS = {
@@ -545,3 +552,133 @@ def _listed(card: Scorecard, component: str, key: str) -> list[str]:
 def tone_of(verdict: str) -> str:
     """The colour of a verdict."""
     return verdict if verdict in ("better", "worse") else "flat"
+
+
+_TIMEOUT_S = 10.0
+_LINES = 12
+_WIDTH = 300
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sent; a webhook gets all of it as JSON."""
+
+    # What happened, the first one first.
+    events: tuple[NoticeEvent, ...]
+    title: str
+    # The reasons, most important first.
+    lines: tuple[str, ...]
+    run: str = ""
+    target: str = ""
+    score: float | None = None
+    grade: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The notice as plain text."""
+        return "\n".join([self.title, *(f"- {line}" for line in self.lines)])
+
+
+def run_notice(run: Run, settings: NotifySettings) -> Notice | None:
+    """The notice of a finished run; None if nothing happened that the settings name."""
+    failed = [gate for gate in run.gates if not gate.passed]
+    comparison = run.comparison
+    worse = comparison is not None and comparison.regression
+    events = _notice_events({"gate": bool(failed), "regression": worse}, settings)
+    if not events:
+        return None
+    causes = [] if comparison is None else cause_lines(comparison.causes, comparison.lost)
+    headline = [] if comparison is None else [comparison_headline(comparison)]
+    name = one_line(run.info.name or run.id, 80)
+    what = f"{len(failed)} of {len(run.gates)} gates failed" if failed else "worse than the baseline"
+    return Notice(
+        events=events,
+        title=f"answerkey: {name}: {what} ({run.summary.grade or '–'}, {score_text(run.summary.score)})",
+        lines=_notice_lines([*causes, *(gate_words(gate) for gate in failed), *headline]),
+        run=run.id,
+        target=one_line(run.info.target, 200),
+        score=run.summary.score,
+        grade=run.summary.grade,
+    )
+
+
+def feedback_notice(
+    figures: FeedbackStats, gates: Sequence[GateResult], settings: NotifySettings
+) -> Notice | None:
+    """The notice of users' verdicts: satisfaction below its bound, or a failed gate on it."""
+    failed = [gate_words(gate) for gate in gates if not gate.passed]
+    low, bound = figures.satisfaction, settings.satisfaction
+    below = low is not None and bound is not None and low < bound
+    events = _notice_events({"satisfaction": below, "gate": bool(failed)}, settings)
+    if not events:
+        return None
+    about = [f"satisfaction {percent(low)} is below {percent(bound)}"] if below else []
+    counts = f"{figures.positive} of {figures.feedback} verdicts are positive"
+    return Notice(
+        events=events,
+        title=f"answerkey: satisfaction {percent(low)}",
+        lines=_notice_lines([*about, *failed, counts]),
+    )
+
+
+def _notice_events(happened: dict[NoticeEvent, bool], settings: NotifySettings) -> tuple[NoticeEvent, ...]:
+    return tuple(event for event, did in happened.items() if did and event in settings.on)
+
+
+def _notice_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one_line(line, _WIDTH) for line in lines[:_LINES])
+
+
+def send_notice(notice: Notice, settings: NotifySettings) -> Iterator[str]:
+    """Send a notice everywhere that is configured; yields a line for each place that could not be reached."""
+    from http.client import HTTPException  # few runs send notices
+
+    secrets = Secrets()
+    senders: dict[str, Callable[[], None]] = {}
+    if settings.webhook:
+        senders["webhook"] = partial(_post, settings.webhook, notice, secrets)
+    if settings.slack:
+        senders["slack"] = partial(_post, settings.slack, {"text": _for_slack(notice.text)}, secrets)
+    if settings.smtp is not None:
+        senders["smtp"] = partial(_mail, notice, settings.smtp, secrets)
+    for name, send in senders.items():
+        try:
+            send()
+        except (OSError, ValueError, HTTPException, ConfigError) as error:
+            message = one_line(for_terminal(secrets.redact(str(error))), _WIDTH) or type(error).__name__
+            yield f"[notify] {name}: not sent: {message}; the result is stored, and the exit code is unchanged"
+
+
+def _post(address: str, body: object, secrets: Secrets) -> None:
+    from urllib.request import Request, urlopen
+
+    url = str(secrets.expand(address, "[notify]"))
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError("the address must begin with https:// or http://")
+    request = Request(url, data=msgspec.json.encode(body), headers={"Content-Type": "application/json"})  # noqa: S310  # checked
+    with urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310  # checked above
+        response.read(1)
+
+
+def _for_slack(text: str) -> str:
+    """A text in which nothing is Slack's markup: <!channel> would alert everybody."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _mail(notice: Notice, smtp: SmtpSettings, secrets: Secrets) -> None:
+    from email.message import EmailMessage
+    from smtplib import SMTP, SMTP_SSL
+    from ssl import create_default_context
+
+    message = EmailMessage()
+    message["Subject"] = one_line(notice.title, 200)
+    message["From"], message["To"] = smtp.sender, ", ".join(smtp.to)
+    message.set_content(notice.text + "\n")
+    connect = SMTP_SSL if smtp.tls == "always" else SMTP
+    with connect(smtp.host, smtp.port, timeout=_TIMEOUT_S) as server:
+        if smtp.tls == "starttls":
+            server.starttls(context=create_default_context())
+        if smtp.user:
+            server.login(
+                secrets.expand(smtp.user, "[notify.smtp]"), secrets.expand(smtp.password, "[notify.smtp]")
+            )
+        server.send_message(message)

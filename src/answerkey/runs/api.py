@@ -44,9 +44,9 @@ from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison
-    from answerkey.comparison.bisection import Bisection
     from answerkey.gates import Gate
     from answerkey.protocols import BaseTarget
+    from answerkey.runs.bisect import Bisection
     from answerkey.runs.fault_results import FaultResult
     from answerkey.runs.logs import LogScoring
     from answerkey.runs.run_variants import Experiment

@@ -33,10 +33,10 @@ from answerkey.scorers.grader import Grader, make_grader
 
 if TYPE_CHECKING:
     from answerkey.gates import Gate
+    from answerkey.golden.truth import Resolved
     from answerkey.judge.session import Judge
     from answerkey.store.sql import SqlStore
     from answerkey.targets.resolve import TargetLike
-    from answerkey.truth.resolve import Resolved
 
 
 def with_truth(questions: QuestionSet, settings: Settings) -> tuple[QuestionSet, RunTruth | None]:
@@ -65,7 +65,7 @@ def has_computed(questions: QuestionSet) -> bool:
 
 def compute_truth(questions: QuestionSet, settings: Settings) -> "Resolved":
     """Everything that can be computed and checked, with the problems."""
-    from answerkey.truth.resolve import resolve
+    from answerkey.golden.truth import resolve
 
     return resolve(questions, settings.truth, tuple(settings.world), settings.folder)
 

@@ -35,7 +35,7 @@ from answerkey.text.normalise import folded_text, folded_words, stem
 from answerkey.text.numbers import parse_number
 
 if TYPE_CHECKING:
-    from answerkey.truth.sources import TruthSource
+    from answerkey.golden.truth_sources import TruthSource
 
 # Replies kept of a question that is not covered, and examples listed of a hole.
 _REPLIES, _EXAMPLES = 3, 5
@@ -348,7 +348,7 @@ class _Drafter:
     def _source_with(self, query: str, number: float) -> str | None:
         """The configured source in which the query gives the same value."""
         if self._sources is None:
-            from answerkey.truth.sources import open_source
+            from answerkey.golden.truth_sources import open_source
 
             self._sources = {}
             for name, settings in self._settings.truth.items():

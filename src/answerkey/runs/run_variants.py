@@ -428,7 +428,7 @@ def _with_values_of(questions: QuestionSet, set_hash: str, store: SqlStore) -> t
     """The questions with the values of a stored set, and a description of each expectation that has none."""
     if not has_computed(questions):
         return questions, []
-    from answerkey.truth.resolve import with_stored_values  # most golden sets have no computed expectations
+    from answerkey.golden.truth import with_stored_values  # most golden sets have no computed expectations
 
     stored = {question.id: question for question in store.questions(set_hash)}
     resolved, missing = [], []

@@ -29,8 +29,8 @@ from starlette.routing import Route
 from answerkey.config import NotifySettings, Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.report.markup import compact_css, report_asset, report_style
-from answerkey.report.notify import Notice, feedback_notice, send_notice
 from answerkey.report.tables import ENDINGS, write_table
+from answerkey.report.wording import Notice, feedback_notice, send_notice
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, ServerSettings, Visitor, visitor
 from answerkey.server.actions import ACTIONS, action_routes

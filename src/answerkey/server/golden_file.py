@@ -13,10 +13,11 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question, with_functions
 from answerkey.errors import AnswerkeyError, UnknownNameError, UsageError
 from answerkey.golden.lint import Finding, lint_questions
+from answerkey.golden.truth import Resolved, StoredValues, resolve, with_stored_values
 from answerkey.model.question import Check, ComputedExpectation, Question, QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.model.scorecard import mean_score
-from answerkey.report.files import atomic_file
+from answerkey.report.result_files import atomic_file
 from answerkey.runs.context import golden_set
 from answerkey.runs.production import same_question
 from answerkey.scorers.grader import make_grader
@@ -25,7 +26,6 @@ from answerkey.store.sql import SqlStore
 from answerkey.transcripts.json_values import as_list
 from answerkey.transcripts.row_files import FieldMap, read_rows
 from answerkey.transcripts.yaml_documents import EDITABLE, EditableRow, EditableRows
-from answerkey.truth.resolve import Resolved, StoredValues, resolve, with_stored_values
 
 # Characters of a question that can be edited in a browser.
 LONGEST = 200_000

@@ -13,7 +13,7 @@ from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UsageError
 from answerkey.model.judgement import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.reply import Reply
-from answerkey.observe.merging import Unread, join_observations
+from answerkey.observe.observations import Unread, join_observations
 from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver
 from answerkey.runs.production import ProductionGrading
 from answerkey.server.access import Visitor

@@ -21,7 +21,7 @@ import msgspec
 from answerkey.config import Secrets, settings_hash
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.merging import child_environment
+from answerkey.observe.observations import child_environment
 from answerkey.protocols import Ask, BaseTarget, TargetContext
 from answerkey.targets.resolve import (
     PerConversation,

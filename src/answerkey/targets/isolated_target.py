@@ -2,13 +2,19 @@
 
 One process is asked many questions concurrently, like a server, so that it is loaded once. Questions that disturb each other,
 because the process ends or an async function blocks the event loop that they share, are each asked in their own process.
+
+The process runs this module: it loads the chatbot, asks it the questions from the socket, and reports a blocked event loop. Its
+stdout is answerkey's stderr, so that what the chatbot prints is shown and never becomes part of a document.
 """
 
 import asyncio
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple
@@ -16,16 +22,17 @@ from typing import NamedTuple
 import msgspec
 
 from answerkey.config import settings_hash
-from answerkey.errors import ConfigError, UsageError
+from answerkey.errors import AnswerkeyError, ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.merging import child_environment
+from answerkey.observe.observations import child_environment
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.command_target import end_session, ended_within
+from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.targets.resolve import PerConversation, Stopwatch, read_settings
 from answerkey.text.normalise import clean_text
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_values import MOST_MEGABYTES
-from answerkey.transcripts.payloads import ReplyMapping, is_watched, note_raw
+from answerkey.transcripts.payloads import ReplyMapping, is_watched, note_raw, watch_raw
 
 _GRACE_S = 1.0
 # Bytes of a frame beside its reply.
@@ -342,7 +349,7 @@ async def start_python_process(begin: Begin) -> PythonProcess:
         # -P: files in the working directory must not shadow modules that the worker needs.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-P", "-m", "answerkey.targets.python_worker", str(theirs.fileno())),
+            *("-P", "-m", "answerkey.targets.isolated_target", str(theirs.fileno())),
             stdin=asyncio.subprocess.DEVNULL,
             # What it prints is shown, and is not part of a document on stdout.
             stdout=2,
@@ -590,3 +597,162 @@ def _module_file(name: str, search: list[str]) -> Path | None:
             return None
         origin, search = spec.origin, list(spec.submodule_search_locations or [])
     return None if origin is None else Path(origin)
+
+
+# Time limit for the chatbot's exit handlers.
+_EXIT_S = 1.0
+
+
+def main() -> None:
+    """Serve one chatbot until the socket closes."""
+    channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
+    # answerkey handles Ctrl-C. Lines are shown as they are printed.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+    begin = channel.receive()
+    if not isinstance(begin, Begin):
+        return
+    try:
+        sys.path[:] = begin.path
+        function, _ = load_callable(begin.reference, None if begin.folder is None else Path(begin.folder))
+        target = PythonTarget(
+            function,
+            mapping=begin.mapping,
+            concurrency=begin.concurrency,
+            max_reply_mb=begin.max_reply_mb,
+        )
+    except AnswerkeyError as error:
+        channel.send(Refused(str(error)))
+        return
+    except BaseException as error:  # noqa: BLE001  # loading it may raise anything
+        message = f"importing {begin.reference} failed: {type(error).__name__}: {error}"
+        channel.send(Refused(failure_message(message)))
+        return
+    # This process is the chatbot's: what it imports later is also searched in its folder first.
+    sys.path[:] = [*(folder for folder in sys.path if folder not in begin.path), *begin.path]
+    channel.send(Ready(target.is_async, target.remembers))
+    asyncio.run(_Server(channel, target, begin).serve())
+
+
+class _Channel:
+    """The socket, for one reader and several writers."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._writing = threading.Lock()
+        self._decode = msgspec.json.Decoder(ToBot).decode
+        # A process that the chatbot forks must neither keep the socket open nor answer.
+        os.register_at_fork(after_in_child=connection.close)
+
+    def send(self, message: FromBot) -> None:
+        """Send a message; ends the process if answerkey is gone."""
+        try:
+            with self._writing:
+                self._connection.sendall(encode_frame(message))
+        except OSError:
+            os._exit(0)
+
+    def receive(self) -> ToBot | None:
+        """The next message; None if answerkey is gone."""
+        try:
+            content = self._exactly(int.from_bytes(self._exactly(LENGTH_BYTES), "big"))
+        except OSError:
+            return None
+        return self._decode(content) if content else None
+
+    def _exactly(self, count: int) -> bytes:
+        """Read `count` bytes; empty if answerkey is gone."""
+        content = bytearray()
+        while len(content) < count:
+            more = self._connection.recv(min(count - len(content), 1 << 20))
+            if not more:
+                return b""
+            content += more
+        return bytes(content)
+
+
+class _Server:
+    """Answers questions until the socket closes."""
+
+    def __init__(self, channel: _Channel, target: PythonTarget, begin: Begin) -> None:
+        self._channel = channel
+        self._target = target
+        self._blocked_after_s = begin.blocked_after_s
+        self._with_raw = begin.with_raw
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def serve(self) -> None:
+        """Answer until the socket closes."""
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        async with self._target:
+            for work in (lambda: self._receive(loop, over), lambda: self._watch(loop)):
+                threading.Thread(target=work, name="answerkey", daemon=True).start()
+            await over.wait()
+
+    def _receive(self, loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
+        """In its own thread, since the chatbot may block the loop."""
+        while (message := self._channel.receive()) is not None:
+            if isinstance(message, Question):
+                loop.call_soon_threadsafe(self._begin, message)
+            elif isinstance(message, Cancel):
+                loop.call_soon_threadsafe(self._cancel, message.number)
+        _soon(loop, over.set)
+        # A process that does not end by itself is ended.
+        threading.Event().wait(_EXIT_S)
+        os._exit(0)
+
+    def _begin(self, question: Question) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(question))
+        self._tasks[question.number] = task
+
+    def _cancel(self, number: int) -> None:
+        if number in self._tasks:
+            self._tasks[number].cancel()
+
+    async def _answer(self, question: Question) -> None:
+        number = question.number
+        try:
+            with watch_raw() if self._with_raw else nullcontext() as seen:
+                reply = await self._target.ask(question.ask)
+            self._channel.send(Answered(number, reply, seen[-1] if seen else None))
+        except RetryableError as error:
+            self._channel.send(Retry(number, error.failure, error.retry_after))
+        except Exception as error:  # noqa: BLE001  # a question without an answer would time out
+            reply = Reply(failure=failure_from_exception(error))
+            self._channel.send(Answered(number, reply))
+        except asyncio.CancelledError:
+            # A thread continues after its task is cancelled.
+            if self._target.is_async:
+                self._channel.send(Stopped(number))
+        finally:
+            self._tasks.pop(number, None)
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Report a blocked loop, in which no question can continue."""
+        pause = threading.Event()
+        while True:
+            moves = threading.Event()
+            if not _soon(loop, moves.set):
+                return
+            if not moves.wait(self._blocked_after_s):
+                task = asyncio.current_task(loop)
+                numbers = [number for number, one in list(self._tasks.items()) if one is task]
+                self._channel.send(Blocked(numbers[0] if numbers else None))
+                moves.wait()
+            pause.wait(self._blocked_after_s / 4)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> bool:
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:
+        # The loop is closed.
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -22,7 +22,7 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.merging import join_observations
+from answerkey.observe.observations import join_observations
 from answerkey.observe.observed_target import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget

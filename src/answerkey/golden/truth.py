@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from answerkey.errors import ConfigError, TruthError, UsageError
+from answerkey.golden.truth_sources import TruthSource, open_source
 from answerkey.model.question import (
     ROUNDING,
     Alternatives,
@@ -41,7 +42,6 @@ from answerkey.model.question import (
 )
 from answerkey.plugins import load_object
 from answerkey.transcripts.files import parameters
-from answerkey.truth.sources import TruthSource, open_source
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 _EXPECT = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
