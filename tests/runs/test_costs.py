@@ -73,6 +73,43 @@ def test_a_budget_stops_the_asking_and_resume_goes_on(chatbot: Any, write_rows: 
     assert not any("budget" in line for line in whole["warnings"])
 
 
+def test_a_budget_holds_at_full_concurrency_from_the_first_reply(
+    chatbot: Any, write_rows: Any, command: Any
+) -> None:
+    async def answer(body: dict[str, Any]) -> dict[str, Any]:
+        # Of the last run, the replies wait until several questions are asked at once.
+        if bot.under_way > 1:
+            several.set()
+        if len(bot.asked) > 5:
+            await several.wait()
+        return {"answer": "yes", "tools_used": [], "cost": 1.0}
+
+    bot, several = chatbot(answer), asyncio.Event()
+    golden = write_rows("g.jsonl", *({"question": f"Is it {i}?"} for i in range(30)))
+    run = ("run", golden, "--target", bot.url, "--concurrency", "10", "--json")
+    document = command(*run, "--budget", "3.5").document
+    assert document["summary"]["replies"] == len(bot.asked) == 3
+    assert document["summary"]["cost"]["question"] == 1.0
+    # Less than a reply costs: the first one cannot be avoided.
+    command(*run, "--budget", "0.5")
+    assert len(bot.asked) == 4
+    assert bot.most_under_way == 1
+    command(*run, "--budget", "100", "--timeout", "20")
+    assert bot.most_under_way > 1
+
+
+def test_failures_before_the_first_price_are_asked_one_by_one(
+    chatbot: Any, write_rows: Any, command: Any
+) -> None:
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        return {"error": "down"} if len(bot.asked) < 4 else {"answer": "yes", "tools_used": [], "cost": 1.0}
+
+    bot = chatbot(answer)
+    golden = write_rows("g.jsonl", *({"question": f"Is it {i}?"} for i in range(30)))
+    command("run", golden, "--target", bot.url, "--concurrency", "10", "--budget", "1.5", "--json")
+    assert len(bot.asked) == 4
+
+
 def test_a_budget_that_cannot_be_kept_stops_after_the_first_replies(chatbot: Any, write_rows: Any) -> None:
     bot = chatbot(spend)
     run = ak.evaluate(write_rows("g.jsonl", *ROWS), bot.url, budget=1.0, concurrency=1)

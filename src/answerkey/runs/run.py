@@ -129,6 +129,10 @@ class Arm(msgspec.Struct, kw_only=True):
     stored_keys: Set[tuple[str, int]] = frozenset()
 
 
+# With a budget, replies are asked for one by one until a price is known, up to this number of failures.
+_MOST_ASKED_FOR_PRICE = 5
+
+
 class BudgetGuard:
     """Stops asking when replies and judging have cost as much as the budget allows."""
 
@@ -139,7 +143,7 @@ class BudgetGuard:
         self._budget = budget
         self._judging = judging
         self._spent = 0.0
-        self._answered = self._in_flight = 0
+        self._answered = self._priced = self._in_flight = 0
         self._cost_unknown = False
         # Why no more is asked; empty while asking may continue.
         self.stop_reason = ""
@@ -155,6 +159,12 @@ class BudgetGuard:
             if not self.reserve(1):
                 return
             yield trial
+
+    @property
+    def needs_price(self) -> bool:
+        """Whether nothing is known yet of what a reply costs, so that it is too early to ask several questions at once."""
+        is_known = self._budget is None or self._priced > 0 or self._cost_unknown
+        return not is_known and self._answered < _MOST_ASKED_FOR_PRICE
 
     def reserve(self, count: int) -> bool:
         """Whether the budget covers `count` more trials and those in flight, at the mean cost so far."""
@@ -174,6 +184,7 @@ class BudgetGuard:
         cost = trial.cost
         if cost is not None:
             self._spent += cost
+            self._priced += 1
         elif any(reply.failure is None for reply in trial.replies):
             self._cost_unknown = True
 
@@ -186,7 +197,8 @@ class BudgetGuard:
                 "price of the chatbot or its model under [prices]"
             )
         judge = sum(session.cost for session in self._judging if session is not None)
-        mean = self._spent / self._answered if self._answered else 0.0
+        # Of those with a cost: what failed before it cost anything says nothing of the next reply.
+        mean = self._spent / self._priced if self._priced else 0.0
         spent = self._spent + judge
         if spent + (self._in_flight + more) * mean > self._budget or spent >= self._budget:
             return f"the budget of {self._budget:g} is used up ({spent:.4g} spent, {self._in_flight} questions in flight)"
@@ -384,12 +396,17 @@ class _Session:
                             # An experiment's order depends on all scores, and a judge may be another one.
                             await recorder.add_stored(self._store, self._questions)
                     self._budget = self._open_budget()
-                    trials = self._order.trials(arms, self._budget)
-                    targets = [arm.target for arm in arms]
-                    async for trial in context.engine.ask_all(targets, trials, self._journal()):
-                        await recorders[trial.arm].add(trial)
+                    trials = iter(self._order.trials(arms, self._budget))
+                    while self._budget.needs_price and (first := next(trials, None)) is not None:
+                        await self._ask_trials([first])
+                    await self._ask_trials(trials)
         finally:
             context.progress.end()
+
+    async def _ask_trials(self, trials: Iterable[Trial]) -> None:
+        targets = [arm.target for arm in self._arms]
+        async for trial in self._context.engine.ask_all(targets, trials, self._journal()):
+            await self._recorders[trial.arm].add(trial)
 
     def _open_budget(self) -> BudgetGuard:
         budget = self._context.options.budget
