@@ -451,6 +451,16 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         names = {name for question in self.questions for name in question.metadata}
         return tuple(sorted(names - set(GROUP_FIELDS)))
 
+    @property
+    def has_computed(self) -> bool:
+        """Whether a question has an expectation that is yet to be computed."""
+        return any(
+            isinstance(expectation, ComputedExpectation)
+            for question in self.questions
+            for turn in question.asks
+            for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
+        )
+
     def subset(self, questions: Sequence[Question]) -> "QuestionSet":
         """The same set with fewer questions."""
         return msgspec.structs.replace(self, questions=tuple(questions))

@@ -6,9 +6,8 @@ Each mean of a summary has an interval and its coverage.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import islice
 from math import fsum
-from operator import attrgetter
 from typing import Any, ClassVar, Literal, overload
 
 import msgspec
@@ -26,6 +25,7 @@ from answerkey.model.scorecard import (
     mean_score,
     passes,
     shown_score,
+    trials_by_question,
 )
 from answerkey.stats.intervals import Interval
 
@@ -449,12 +449,6 @@ class GateResults(tuple[GateResult, ...]):
         return f"<{'; '.join(f'{one.gate} failed: {one.finding}{one.because}' for one in failed)}>"
 
 
-def _grouped(results: Iterable[Trial]) -> Iterator[list[Trial]]:
-    """The trials of each question; those of one question come one after the other."""
-    for _, trials in groupby(results, key=attrgetter("question.id")):
-        yield list(trials)
-
-
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished run: its description, summary and results, trial by trial in the order of the set."""
 
@@ -502,13 +496,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def by_question(self) -> Iterator[list[Trial]]:
         """Yield the trials of each question, in the order of the set, or of a log's first replies."""
         results = self.results
-        return _grouped(results.by_question() if isinstance(results, LoggedResults) else results)
+        return trials_by_question(results.by_question() if isinstance(results, LoggedResults) else results)
 
     def failed_questions(self) -> Iterator[list[Trial]]:
         """Yield the trials of each question that did not pass; of a stored run, only these are read."""
         results, pass_mark = self.results, self.info.pass_mark
         if isinstance(results, StreamedResults) and not isinstance(results, LoggedResults):
-            groups = _grouped(results.of_questions_below(pass_mark))
+            groups = trials_by_question(results.of_questions_below(pass_mark))
         else:
             groups = self.by_question()
         for trials in groups:

@@ -3,8 +3,10 @@
 Only here do the facts of a score become a reason and the fields of a document.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from math import floor, fsum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -386,6 +388,12 @@ class Trial(msgspec.Struct, frozen=True):
         )
         known = [cost for cost in costs if cost is not None]
         return fsum(known) if known and not unknown else None
+
+
+def trials_by_question(results: Iterable[Trial]) -> Iterator[list[Trial]]:
+    """The trials of each question; those of one question come one after the other."""
+    for _, trials in groupby(results, key=attrgetter("question.id")):
+        yield list(trials)
 
 
 def total_latency(replies: Sequence[Reply]) -> float | None:

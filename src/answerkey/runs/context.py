@@ -24,7 +24,7 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import LoadedQuestions, load_questions, parse_question
 from answerkey.errors import InputError, TruthError, UsageError
 from answerkey.model.options import GroundedSettings, JudgeSettings, Options, Scoring, price_of
-from answerkey.model.question import ComputedExpectation, Question, QuestionSet, RunTruth
+from answerkey.model.question import Question, QuestionSet, RunTruth
 from answerkey.model.run import KeyQuality, RunInfo, Summary
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import ScorerRegistry, engines, load_object
@@ -44,23 +44,13 @@ def with_truth(questions: QuestionSet, settings: Settings) -> tuple[QuestionSet,
 
     Raises TruthError with one line for each value that is missing and each precondition that does not hold.
     """
-    if not settings.world and not has_computed(questions):
+    if not settings.world and not questions.has_computed:
         return questions, None
     # A run without truth does not load its sources.
     resolved = compute_truth(questions, settings)
     if resolved.problems:
         raise TruthError("\n".join(resolved.problems))
     return resolved.questions, resolved.truth
-
-
-def has_computed(questions: QuestionSet) -> bool:
-    """Whether a question has an expectation that is yet to be computed."""
-    return any(
-        isinstance(expectation, ComputedExpectation)
-        for question in questions
-        for turn in question.asks
-        for expectation in (*turn.expected_keywords, *turn.forbidden_keywords)
-    )
 
 
 def compute_truth(questions: QuestionSet, settings: Settings) -> "Resolved":

@@ -32,7 +32,7 @@ from answerkey.model.reply import Timings
 from answerkey.model.run import ExperimentLink, GateResult, Rescoring, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import BaseTarget
-from answerkey.runs.context import RunContext, has_computed, select_questions, wait_for
+from answerkey.runs.context import RunContext, select_questions, wait_for
 from answerkey.runs.recorder import Recorder, open_judge, replay_journal, store_executor
 from answerkey.runs.run import (
     Arm,
@@ -426,7 +426,7 @@ def with_values_of_run(questions: QuestionSet, info: RunInfo, store: SqlStore) -
 
 def _with_values_of(questions: QuestionSet, set_hash: str, store: SqlStore) -> tuple[QuestionSet, list[str]]:
     """The questions with the values of a stored set, and a description of each expectation that has none."""
-    if not has_computed(questions):
+    if not questions.has_computed:
         return questions, []
     from answerkey.golden.truth import with_stored_values  # most golden sets have no computed expectations
 

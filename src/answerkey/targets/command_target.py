@@ -27,7 +27,6 @@ from answerkey.targets.resolve import (
     PerConversation,
     Stopwatch,
     Template,
-    encode_body,
     read_settings,
     values_of,
 )
@@ -39,6 +38,7 @@ from answerkey.transcripts.json_values import (
     as_dict,
     as_list,
     decode_json,
+    encode_json,
     too_large,
 )
 from answerkey.transcripts.messages import QuestionContext
@@ -602,7 +602,7 @@ class CommandTarget(BaseTarget):
             body = {"id": identity, **body}
         # A program need not read its input; one that ended is noticed by its output.
         with contextlib.suppress(ConnectionError):
-            child.stdin.write(encode_body(body) + b"\n")
+            child.stdin.write(encode_json(body) + b"\n")
             await child.stdin.drain()
 
     def _read(self, raw: bytes, context: QuestionContext, identity: str | None = None) -> Reply:

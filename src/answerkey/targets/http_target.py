@@ -39,7 +39,6 @@ from answerkey.targets.resolve import (
     Messages,
     PerConversation,
     Template,
-    encode_body,
     read_settings,
     values_of,
 )
@@ -56,6 +55,7 @@ from answerkey.transcripts.json_values import (
     as_dict,
     decode_json,
     decode_strict_json,
+    encode_json,
     too_large,
 )
 from answerkey.transcripts.messages import QuestionContext
@@ -267,9 +267,9 @@ class HttpTarget(BaseTarget):
             endpoint = endpoint.with_query(_query(self._query.fill(self._values(ask, messages))))
         if self._has_body and self.settings.body is None and not self._server_issues:
             # The default body needs no template.
-            body = encode_body({"question": ask.question, "conversation_id": ask.conversation_id})
+            body = encode_json({"question": ask.question, "conversation_id": ask.conversation_id})
         elif self._has_body:
-            body = encode_body(self._body.fill(self._values(ask, messages)))
+            body = encode_json(self._body.fill(self._values(ask, messages)))
         # A redirect could carry secrets in the headers to another server, so none is followed.
         response = await self._client.request(
             self._method, endpoint, headers=headers, body=body, most_bytes=self._session.most_bytes

@@ -491,17 +491,6 @@ def values_of(ask: Ask, messages: list[dict[str, str]] | None = None) -> dict[st
     }
 
 
-def encode_body(body: object) -> bytes:
-    """A filled template as JSON."""
-    try:
-        return msgspec.json.encode(body)
-    except ValueError:
-        import json
-
-        # A lone surrogate in a question is sent as an escape, as in the golden set.
-        return json.dumps(body).encode()
-
-
 def _names_in(structure: object, where: str) -> Iterator[str]:
     if isinstance(structure, str):
         for name in _SLOT.findall(structure):
