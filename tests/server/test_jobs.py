@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerkey.config import load_settings
-from answerkey.server.jobs import JobForm, JobQueue
+from answerkey.server.intake import JobForm, JobQueue
 from answerkey.store import open_store
 
 from .serving import serving

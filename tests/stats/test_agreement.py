@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from answerkey.stats.raters import Confusion, cohen_kappa, krippendorff_alpha
+from answerkey.stats.paired import Confusion, cohen_kappa, krippendorff_alpha
 
 
 @pytest.mark.parametrize("cells", [(40, 9, 6, 45), (80, 10, 5, 5), (3, 2, 4, 11), (20, 15, 15, 20)])

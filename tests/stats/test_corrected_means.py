@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
-from answerkey.stats.raters import (
+from answerkey.stats.paired import (
     Corrected,
     JudgedSample,
     labels_needed,

@@ -2,7 +2,7 @@ import numpy
 import pytest
 from scipy import stats
 
-from answerkey.stats.raters import correlate
+from answerkey.stats.paired import correlate
 
 
 def test_equals_scipys_pearson_with_its_interval():

@@ -7,8 +7,7 @@ import numpy as np
 from simulated_shares import format_share
 
 from answerkey.stats.intervals import UnitMoments, mean_interval, to_fixed_point
-from answerkey.stats.paired import PlannedLooks, clear_sign
-from answerkey.stats.raters import correlate
+from answerkey.stats.paired import PlannedLooks, clear_sign, correlate
 from answerkey.stats.sign_flip import Pilot, at_most_zero
 
 __all__ = ["EDGES"]

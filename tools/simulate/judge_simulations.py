@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from simulated_shares import format_share
 
-from answerkey.stats.raters import (
+from answerkey.stats.paired import (
     JudgedSample,
     prediction_powered_difference,
     prediction_powered_mean,

@@ -25,18 +25,20 @@ from answerkey.stats.intervals import (
     newcombe_interval,
     wilson_interval,
 )
-from answerkey.stats.paired import Verdict, paired_difference, verdict_of
-from answerkey.stats.raters import (
+from answerkey.stats.paired import (
     Confusion,
     Corrected,
     JudgedSample,
     Kappa,
+    Verdict,
     cohen_kappa,
     correlate,
     labels_needed,
+    paired_difference,
     prediction_powered_difference,
     prediction_powered_mean,
     rogan_gladen_rate,
+    verdict_of,
 )
 from answerkey.transcripts.row_files import read_rows
 

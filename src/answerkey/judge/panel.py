@@ -41,7 +41,7 @@ from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
-from answerkey.stats.raters import krippendorff_alpha
+from answerkey.stats.paired import krippendorff_alpha
 from answerkey.transcripts.failures import failure_message
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from answerkey.runs.judging import PairBias, Pairwise, Preference
     from answerkey.runs.run_variants import Experiment
     from answerkey.runs.setup import AskResult
-    from answerkey.stats.raters import Confusion, Corrected
+    from answerkey.stats.paired import Confusion, Corrected
 
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}

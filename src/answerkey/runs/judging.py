@@ -58,8 +58,7 @@ from answerkey.model.scorecard import Trial
 from answerkey.runs.log_rows import RowReader
 from answerkey.runs.recorder import store_executor
 from answerkey.stats.intervals import Interval, mcnemar_p_value, mean_interval, wilson_interval
-from answerkey.stats.paired import Verdict, paired_difference, verdict_of
-from answerkey.stats.raters import Corrected
+from answerkey.stats.paired import Corrected, Verdict, paired_difference, verdict_of
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, SqlJudgements
 from answerkey.store.sql import SqlStore

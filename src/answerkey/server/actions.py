@@ -23,9 +23,10 @@ from answerkey.server.intake import (
     GivenFeedback,
     GivenFeedbackBatch,
     GivenReplies,
+    Job,
+    JobForm,
     RepliesReceipt,
 )
-from answerkey.server.jobs import Job, JobForm
 from answerkey.server.questions import (
     CaseForm,
     Precision,

@@ -36,8 +36,7 @@ from answerkey.server.access import Gatekeeper, ServerSettings, Visitor, visitor
 from answerkey.server.actions import ACTIONS, action_routes
 from answerkey.server.comparisons import CompareQuery, export_pairs, load_alignment, load_compare
 from answerkey.server.golden_file import ChangedFileError, GoldenFile
-from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
-from answerkey.server.jobs import JobForm, JobQueue
+from answerkey.server.intake import Intake, JobForm, JobQueue, KeyUsedError, TraceIntake
 from answerkey.server.questions import (
     load_feedback,
     load_full_reply,

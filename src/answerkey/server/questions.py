@@ -35,7 +35,7 @@ from answerkey.server.tables import (
     table_of_run,
 )
 from answerkey.stats.intervals import Interval, wilson_interval
-from answerkey.stats.raters import Confusion, cohen_kappa, krippendorff_alpha
+from answerkey.stats.paired import Confusion, cohen_kappa, krippendorff_alpha
 from answerkey.store.feedback import (
     FeedbackFilter,
     FeedbackStore,

@@ -18,7 +18,7 @@ from answerkey.report.detail import Loss
 from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words, score_percent
-from answerkey.server.jobs import JOB_TAG
+from answerkey.server.intake import JOB_TAG
 from answerkey.server.rendering import causes_stored
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies

@@ -20,7 +20,7 @@ from answerkey.model.judgement import (
 )
 from answerkey.model.scorecard import PASS_MARK, lowest_score
 from answerkey.stats.intervals import Interval, UnitMoments, to_fixed_point
-from answerkey.stats.raters import correlate
+from answerkey.stats.paired import correlate
 from answerkey.store.database import (
     BATCH,
     SAID_IN_PRODUCTION,

@@ -23,7 +23,15 @@ from answerkey.model.fault import FAULT_HEADER, FaultRecord
 from answerkey.model.reply import Evidence, Failure, Json, Reply, Timings
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.http_client import Response, TlsSettings, read_endpoint
-from answerkey.targets.http_session import (
+from answerkey.targets.resolve import (
+    MessageHistory,
+    Messages,
+    PerConversation,
+    Template,
+    read_settings,
+    values_of,
+)
+from answerkey.targets.sessions import (
     FAILURES,
     Login,
     LoginSettings,
@@ -33,14 +41,6 @@ from answerkey.targets.http_session import (
     read_cookies,
     retry_after_seconds,
     tls_settings,
-)
-from answerkey.targets.resolve import (
-    MessageHistory,
-    Messages,
-    PerConversation,
-    Template,
-    read_settings,
-    values_of,
 )
 from answerkey.text.normalise import clean_text, decode_text
 from answerkey.transcripts.failures import (

@@ -25,17 +25,18 @@ from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, So
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, TlsSettings, read_endpoint
-from answerkey.targets.http_session import (
+from answerkey.targets.http_target import read_error
+from answerkey.targets.python_target import WorkerThreads, load_callable
+from answerkey.targets.resolve import PerConversation, read_settings
+from answerkey.targets.sessions import (
     FAILURES,
+    McpClient,
+    McpError,
     TargetSession,
     is_refused,
     retry_after_seconds,
     tls_settings,
 )
-from answerkey.targets.http_target import read_error
-from answerkey.targets.mcp_client import McpClient, McpError
-from answerkey.targets.python_target import WorkerThreads, load_callable
-from answerkey.targets.resolve import PerConversation, read_settings
 from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.fields import add_usage
