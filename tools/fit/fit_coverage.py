@@ -1,6 +1,6 @@
 """Fits when a golden case asks the same as a real question: `python tools/fit/fit_coverage.py`.
 
-Prints INTERCEPT, WEIGHTS and the shares of BANDS for src/answerkey/golden/coverage.py. The sets `FITTED` of labelled/traffic
+Prints INTERCEPT, WEIGHTS and the shares of BANDS for src/answerkey/golden/similar.py. The sets `FITTED` of labelled/traffic
 and half of the intents of the questions about property are fitted to; `benchmarks/drafting.py` counts the others. From each
 golden set, cases are hidden in several ways.
 """
@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 import answerkey
 from answerkey.config import load_settings
 from answerkey.datasets.golden_sets import parse_question
-from answerkey.golden import coverage
+from answerkey.golden import similar
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.runs.context import golden_set, with_truth
@@ -115,14 +115,14 @@ def fit(rows: list[Pair]) -> np.ndarray:
 def bands(rows: list[Pair], weights: np.ndarray) -> np.ndarray:
     """How often the chance of the nearest case is in each band, for each kind of question; domains count alike."""
     domains = sorted({row.domain for row in rows})
-    shares = np.zeros((3, len(coverage.BANDS) + 1))
+    shares = np.zeros((3, len(similar.BANDS) + 1))
     counted = np.zeros(3)
     for domain in domains:
         counts = np.zeros_like(shares)
         for row in rows:
             if row.domain == domain:
                 odds = max((weights @ [1.0, *values] for _, values in row.near), default=-20.0)
-                counts[row.kind][bisect(coverage.BANDS, 1 / (1 + np.exp(-odds)))] += 1
+                counts[row.kind][bisect(similar.BANDS, 1 / (1 + np.exp(-odds)))] += 1
         for kind in np.flatnonzero(counts.sum(axis=1)):
             shares[kind] += (counts[kind] + 0.3) / (counts[kind] + 0.3).sum()
             counted[kind] += 1
@@ -134,7 +134,7 @@ def main() -> None:
     rows = list(pairs())
     weights = fit(rows)
     print("INTERCEPT", round(weights[0], 2))
-    print("WEIGHTS", {name: round(one, 2) for name, one in zip(coverage.WEIGHTS, weights[1:], strict=True)})
+    print("WEIGHTS", {name: round(one, 2) for name, one in zip(similar.WEIGHTS, weights[1:], strict=True)})
     for name, shares in zip(("COVERED", "SAME_TOPIC", "OTHERS"), bands(rows, weights), strict=True):
         print(name, json.dumps([round(one, 3) for one in shares]))
 

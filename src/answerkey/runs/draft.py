@@ -16,7 +16,7 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.detect.abstention.model import declines
 from answerkey.errors import TruthError, UsageError
-from answerkey.golden.coverage import (
+from answerkey.golden.similar import (
     LIKELY,
     SURE,
     UNLIKELY,
@@ -24,8 +24,12 @@ from answerkey.golden.coverage import (
     GoldenQuestions,
     Nearest,
     coverage_of,
+    group_texts,
+    is_greeting,
+    question_facts,
+    question_words,
+    years,
 )
-from answerkey.golden.similar import group_texts, is_greeting, question_facts, question_words, years
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import JsonObject, Link, Reply
 from answerkey.runs.production import RealQuestion, case_id
