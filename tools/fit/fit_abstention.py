@@ -33,7 +33,7 @@ from answerkey.detect.abstention.model import (
     weighed,
 )
 from answerkey.detect.model import Weights, runs_of
-from answerkey.text.trees import Trees
+from answerkey.text.patterns import Trees
 
 __all__ = [
     "Figures",

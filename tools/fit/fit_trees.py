@@ -1,4 +1,4 @@
-"""The trees that scikit-learn fitted, as `answerkey.text.trees` stores them."""
+"""The trees that scikit-learn fitted, as `answerkey.text.patterns` stores them."""
 
 from typing import Any
 

@@ -34,8 +34,8 @@ from answerkey.detect.forms import (
     whole_forms,
 )
 from answerkey.detect.model import Model, clip, shipped_model
-from answerkey.text.lazy import lazy
 from answerkey.text.normalise import Remembered
+from answerkey.text.patterns import lazy
 
 _LONGEST = 600
 # Languages written without spaces: what follows each other there is looked up in parts.

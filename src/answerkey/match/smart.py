@@ -34,7 +34,7 @@ from answerkey.model.question import Expectation, expected_options, expected_tex
 from answerkey.text.dates import Date, find_dates, find_short_dates, is_same_date
 from answerkey.text.normalise import Threshold, folded_words, stem
 from answerkey.text.numbers import find_quantities
-from answerkey.text.trees import Trees
+from answerkey.text.patterns import Trees
 
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
 DIRECTIONS: dict[str, int] = tomllib.loads(FOLDER.joinpath("features.toml").read_text("utf-8"))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Union
 
-from answerkey.text.lazy import lazy
+from answerkey.text.patterns import lazy
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole

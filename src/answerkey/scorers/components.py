@@ -33,8 +33,8 @@ from answerkey.model.scorecard import (
     ToolFacts,
 )
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.text.lazy import lazy
 from answerkey.text.normalise import CompiledPattern, Threshold, compile_pattern
+from answerkey.text.patterns import lazy
 
 # Component 1: did the chatbot use the tools that the question needs: by name, by order, by arguments? Order-free values come
 # from an optimal assignment and ordered ones from an alignment, never from a greedy pairing, so that writing the same

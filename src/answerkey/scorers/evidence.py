@@ -22,7 +22,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source
 from answerkey.model.scorecard import Score, round_score
 from answerkey.protocols import BaseScorer, Direction, Need
-from answerkey.text.lazy import lazy
+from answerkey.text.patterns import lazy
 
 # [1], [2, 3] and 【4†source】 refer to a source by its number.
 _NUMBERED = lazy(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()|【(\d{1,3})(?::\d+)?†[^】]*】")

@@ -10,8 +10,8 @@ from typing import TypeVar
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.text.lazy import lazy
 from answerkey.text.numbers import Quantity, find_dotted_times, find_times
+from answerkey.text.patterns import lazy
 
 _MONTHS = {
     name: number

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 import re2
 import Stemmer
 
-from answerkey.text.lazy import lazy as lazy
 from answerkey.text.numbers import NUMBER_PATTERN, NUMBER_VALUES, canonical_number
+from answerkey.text.patterns import lazy as lazy
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
 _WORD = lazy(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
-from answerkey.text.lazy import lazy
+from answerkey.text.patterns import lazy
 
 # Signs before (or after) an amount that do not change its value.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₴₦₫฿₿¢"

@@ -19,7 +19,7 @@ import msgspec
 
 from answerkey.detect.model import Model as WordModel
 from answerkey.detect.model import Weights, shipped_model
-from answerkey.text.trees import Trees
+from answerkey.text.patterns import Trees
 
 __all__ = [
     "Model",
