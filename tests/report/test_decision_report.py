@@ -60,12 +60,39 @@ def test_the_report_of_a_run_with_a_baseline_decides(decided: Any, tmp_path: Pat
 
 def test_the_decision_comes_first_then_causes_then_questions(decided: Any, tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
-    order = ("no regression", "than the baseline base", "Where points were lost", "Against the baseline:")
+    order = ("no regression", "than the baseline base", "Why points were lost", "What was scored")
+    order += ("Against the baseline:",)
     order += ("Passed, speed, cost and errors", "Changed questions:", 'id="questions"', "By category")
     body = page.partition("<main>")[2]
     places = [body.index(words) for words in order]
     assert places == sorted(places)
-    assert body.index("lost points: the reply does not say") > body.index("Where points were lost")
+    reason = body.index("lost points: the reply does not say")
+    assert body.index("Why points were lost") < reason < body.index("What was scored")
+
+
+def test_a_failed_gate_and_its_reason_come_before_the_grade(
+    decided: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    report = (tmp_path / "report.md").read_text()
+    compared = command("compare", "base", "candidate", "--fail-on", "regression").out
+    alone = command(
+        "run", "golden.jsonl", "--target", "bot.py:after", "--gate", "score >= 0.9", "-o", "alone.md"
+    )
+    rows = [{"id": case["id"], "answer": "No idea."} for case in GOLDEN]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    scored = command("score", "log.jsonl", "--questions", "golden.jsonl", "--gate", "score >= 0.9")
+    for text, gate, cause, figure in (
+        (decided.out, "no regression", "20.0 of 20.0 lost points: the reply does not say", "  0.800"),
+        (report, "no regression", "20.0 of 20.0 lost points: the reply does not say", "0.800"),
+        (compared, "no regression", "20.0 of 20.0 lost points: the reply does not say", "-18.0 points"),
+        (alone.out, "score >= 0.9", "20.0 of 20.0 lost points: the reply does not say", "  0.800"),
+        ((tmp_path / "alone.md").read_text(), "score &gt;= 0.9", "20.0 of 20.0 lost points", "· 0.800"),
+        (scored.out, "score >= 0.9", "40.0 of 40.0 lost points: the reply does not say", "  0.600"),
+    ):
+        assert -1 < text.find(gate) < text.find(cause) < text.find(figure), text[:600]
+    passed = command("run", "golden.jsonl", "--target", "bot.py:after", "--gate", "score >= 0.1").out
+    assert -1 < passed.find("  0.800") < passed.find("20.0 of 20.0 lost points") < passed.find("score >= 0.1")
+    assert "FAILED" not in passed
 
 
 def test_the_terminal_lists_what_got_worse_once_and_ends_with_the_gates(decided: Any) -> None:

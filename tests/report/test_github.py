@@ -43,7 +43,7 @@ def test_the_job_summary_is_appended(
     place.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place))
     write_to_github(golden_run, io.StringIO())
-    assert place.read_text().startswith("before\n#")
+    assert place.read_text().startswith("before\n- ❌ tax.score")
 
 
 def test_a_summary_that_cannot_be_written_is_a_warning(

@@ -8,7 +8,10 @@ from answerkey.report.documents import markdown_report
 
 def test_it_shows_the_grade_the_tables_and_the_reasons(golden_run: Run) -> None:
     text = markdown_report(golden_run)
-    assert text.startswith("# candidate: B · 0.874 (95% interval 0.")
+    assert text.startswith(
+        "- ❌ tax.score &gt;= 0.9 failed: 0.460\n- 6.7 of 12.5 lost points: the chatbot crashed"
+    )
+    assert "\n\n# candidate: B · 0.874 (95% interval 0." in text
     assert "| tax | F | 0.460 |" in text
     assert "  - missing keywords: depreciation (−0.08)" in text
     assert "❌ tax.score &gt;= 0.9 failed: 0.460" in text

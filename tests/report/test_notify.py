@@ -109,7 +109,9 @@ def test_a_failed_gate_is_sent_everywhere(
     assert done.code == 1, done.err
     received = dict(webhook.received)
     assert received["/json"]["events"] == ["gate"]
-    assert received["/json"]["lines"] == ["score >= 0.99: the value is 0.600"]
+    [gate, cause] = received["/json"]["lines"]
+    assert gate == "score >= 0.99: the value is 0.600"
+    assert cause.startswith("40.0 of 40.0 lost points: ")
     assert "score &gt;= 0.99: the value" in received["/slack"]["text"]
     [mail] = mailbox.messages
     assert "Subject: answerkey:" in mail

@@ -159,7 +159,7 @@ class _Outcome(msgspec.Struct, frozen=True):
         elif not isinstance(self.result, Comparison):
             print_ranking(self.result)
         else:
-            print_comparison(self.result)
+            print_comparison(self.result, failed=[gate for gate in self.gates if not gate.passed])
             _print_pairwise(self.judged)
             print_gates(self.gates)
 

@@ -617,8 +617,11 @@ class LoggedResults(StreamedResults):
         failed: int,
         lines: Callable[[], Iterable[bytes]] | None = None,
         table_lines: Callable[[], Iterable[bytes]] | None = None,
+        has_trials: bool = True,
     ) -> None:
         super().__init__(read)
+        # Whether all can be read; else only the worst were stored, or lines.
+        self.has_trials = has_trials
         # All results by question; a log has them in any order.
         self.by_question = by_question
         self.worst_first = worst_first

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison, cause_lines
+from answerkey.model.comparison import Comparison
 from answerkey.model.run import GateResult, Latency, Run, Summary
 from answerkey.report.charts import Chart, TrendPoint, trend_charts
 from answerkey.report.detail import Limits
@@ -30,7 +30,15 @@ from answerkey.report.sheets import (
     trend_table,
     write_sheet,
 )
-from answerkey.report.view import ReportView, build_view, failures_of, phases_sentence, story_sentences
+from answerkey.report.view import (
+    ReportView,
+    build_view,
+    compared_causes,
+    failures_of,
+    own_causes,
+    phases_sentence,
+    story_sentences,
+)
 from answerkey.report.wording import (
     change_words,
     comparison_headline,
@@ -71,12 +79,14 @@ def write_markdown(run: Run, file: BinaryIO) -> None:
 
 
 def markdown_report(run: Run) -> str:
-    """The report of a run as Markdown; the comparison with its baseline, if it has one, comes first."""
-    verdict = ""
+    """The report of a run as Markdown; failed gates and why points were lost come first, then a comparison."""
+    view = build_view(run, worst=_WORST)
+    first = [*gate_lines(view.failed_gates), *(f"- {_safe(line, 400)}" for line in view.reasons)]
+    verdict = "".join(f"{line}\n" for line in [*first, *([""] if first else [])])
     if run.comparison is not None:
-        failed = "".join(f"{line}\n" for line in gate_lines(gate for gate in run.gates if not gate.passed))
-        verdict = failed + ("\n" if failed else "") + sheet_markdown(comparison_sheet(run.comparison)) + "\n"
-    lines = [*_lines(build_view(run, worst=_WORST))]
+        sheet = comparison_sheet(run.comparison, causes=not view.reasons)
+        verdict += sheet_markdown(sheet) + "\n"
+    lines = [*_lines(view)]
     if (trend := trend_table(run)) is not None:
         lines[-2:-2] = ["", f"## {trend.title}", *table_markdown(trend)]
     return verdict + "\n".join(lines) + "\n"
@@ -93,9 +103,9 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield ""
     yield from _critical(summary)
     yield _safe(" ".join((*story_sentences(view), *view.key)), 2000)
-    if view.causes:
+    if view.later_causes:
         yield ""
-        yield from (f"- {_safe(line, 400)}" for line in view.causes)
+        yield from (f"- {_safe(line, 400)}" for line in view.later_causes)
     if view.warnings:
         yield ""
         yield from (f"> ⚠️ {_safe(warning, 500)}  " for warning in view.warnings)
@@ -265,13 +275,11 @@ def write_to_github(run: Run, stream: TextIO) -> None:
 def annotations(run: Run) -> list[str]:
     """Workflow commands: the largest causes, failed gates, then questions that got worse, then the worst of the failed ones."""
     comparison = run.comparison
-    causes = [] if comparison is None else _causes(comparison)
+    level = "notice" if run.passed else "error"
     # GitHub shows the first annotation first.
-    found = [
-        _command("error" if run.gates and not run.passed else "notice", "Cause", line[:600])
-        for line in causes[:2]
-    ]
+    found = [_command(level, "Cause", line[:600]) for line in compared_causes(run)[:2]]
     found += [_command("error", "Gate failed", gate_words(gate)) for gate in run.gates if not gate.passed]
+    found += [_command(level, "Cause", line[:600]) for line in own_causes(run)[:2]]
     named: set[str] = set()
     if comparison is not None:
         if comparison.regression:
@@ -290,10 +298,6 @@ def annotations(run: Run) -> list[str]:
             _command("notice", "answerkey", f"{more} more in the job summary"),
         ]
     return found
-
-
-def _causes(comparison: Comparison) -> list[str]:
-    return cause_lines(comparison.causes, comparison.lost)
 
 
 def _failure_annotations(run: Run, listed: set[str], most: int) -> Iterator[str]:
@@ -350,9 +354,9 @@ def _comment_lines(run: Run) -> Iterator[str]:
     yield f"### {name}: {result}" if sheet is None else sheet_heading(sheet)
     # The reason comes first: critical questions, causes, failed gates, and what got worse.
     yield from _critical(summary)
-    if comparison is not None and comparison.causes:
+    if reasons := (compared_causes(run) or own_causes(run)):
         yield ""
-        yield from (f"- **{_safe(line, 300)}**" for line in _causes(comparison))
+        yield from (f"- **{_safe(line, 300)}**" for line in reasons)
     if run.gates:
         yield ""
         yield from gate_lines(sorted(run.gates, key=lambda gate: gate.passed))
@@ -390,7 +394,11 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | N
     """Write the report of a run; `home` is the address of the index of a site."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
-    sheet = None if run.comparison is None else comparison_sheet(run.comparison, score_percent)
+    sheet = (
+        None
+        if run.comparison is None
+        else comparison_sheet(run.comparison, score_percent, causes=not view.reasons)
+    )
     changes = [] if sheet is None else [table for table in sheet.tables if table.wordy]
     trend = trend_table(run, score_percent)
     tables = [] if trend is None else [trend]

@@ -264,11 +264,11 @@ class Sheet(msgspec.Struct, frozen=True):
     subject: str = "Chatbot comparison"
 
 
-def comparison_sheet(comparison: Comparison, score: ScoreWords = score_text) -> Sheet:
-    """The sheet of a comparison of two runs."""
+def comparison_sheet(comparison: Comparison, score: ScoreWords = score_text, *, causes: bool = True) -> Sheet:
+    """The sheet of a comparison of two runs; its `causes` are left out where they are shown already."""
     base, candidate = comparison.base, comparison.candidate
     lines = (
-        *cause_lines(comparison.causes, comparison.lost),
+        *(cause_lines(comparison.causes, comparison.lost) if causes else ()),
         f"runs: {base.name} ({base.id}) → {candidate.name} ({candidate.id})",
         *comparison_facts(comparison, score),
         *comparison.reasons,

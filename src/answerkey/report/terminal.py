@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from answerkey.model.run import Latency, Run, RunInfo, Slice, Summary
+from answerkey.model.run import GateResult, Latency, Run, RunInfo, Slice, Summary
 from answerkey.model.scorecard import Trial, letter_grade
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
 from answerkey.report.layout import (
@@ -24,6 +24,7 @@ from answerkey.report.wording import (
     count,
     critical_line,
     gate_value,
+    gate_words,
     grade_words,
     judge_line,
     key_lines,
@@ -72,10 +73,17 @@ def emit(console: Console, *parts: Renderable) -> None:
 
 
 def _parts(view: ReportView, console: Console) -> Iterator[Renderable]:
-    yield from _headline(view)
-    if view.causes:
+    yield Text(" · ".join(_run_facts(view)), style="dim")
+    yield Text("")
+    if view.failed_gates:
+        # In the log of a failed job, the reason is seen first.
+        yield from failed_gate_lines(view.failed_gates)
+        yield from _causes(view.reasons)
         yield Text("")
-        yield from (_indented(one_line(line, 300), "bold") for line in view.causes)
+    yield from _headline(view)
+    if view.causes and not view.reasons:
+        yield Text("")
+        yield from _causes(view.causes)
     if view.warnings:
         yield _section("Warnings")
         yield _marked([("!", "yellow", warning) for warning in view.warnings])
@@ -105,6 +113,17 @@ def _parts(view: ReportView, console: Console) -> Iterator[Renderable]:
     yield from _worst(view, console)
 
 
+def failed_gate_lines(gates: Sequence[GateResult]) -> Iterator[Renderable]:
+    """A line for each failed gate."""
+    for gate in gates:
+        words = one_line(gate_words(gate), 200)
+        yield Text.assemble("  ", (" FAILED ", "bold white on red"), (f" {words}", "bold red"))
+
+
+def _causes(lines: Sequence[str]) -> Iterator[Renderable]:
+    return (_indented(one_line(line, 300), "bold") for line in lines)
+
+
 def _indented(text: str, style: str = "dim") -> Renderable:
     return Padding(Text(text, style), (0, 0, 0, 2), expand=False)
 
@@ -113,18 +132,20 @@ def _section(title: str) -> Text:
     return Text.assemble("\n", (title, "bold"))
 
 
-def _headline(view: ReportView) -> Iterator[Renderable]:
-    info, summary = view.info, view.summary
+def _run_facts(view: ReportView) -> list[str]:
+    info = view.info
     facts = [
         # A run without a name has its chatbot's.
         *dict.fromkeys((view.title, one_line(info.target, 40))),
-        f"{one_line(info.question_set, 40)} ({count(summary.questions, 'question')})",
+        f"{one_line(info.question_set, 40)} ({count(view.summary.questions, 'question')})",
     ]
     if info.repeat > 1:
         facts.append(f"{'up to ' if info.is_log else ''}{info.repeat} trials each")
-    facts += [one_line(local_time(info.created_at), 30), one_line(info.id, 24)]
-    yield Text(" · ".join(facts), style="dim")
-    yield Text("")
+    return [*facts, one_line(local_time(info.created_at), 30), one_line(info.id, 24)]
+
+
+def _headline(view: ReportView) -> Iterator[Renderable]:
+    info, summary = view.info, view.summary
     letter = summary.grade or "–"
     colour = GRADE_COLOURS.get(letter, "white")
     head = Text("  ")

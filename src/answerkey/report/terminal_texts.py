@@ -11,11 +11,11 @@ from answerkey.model.comparison import Comparison, Measure, QuestionChange, caus
 from answerkey.model.judgement import JudgeRecord, LabelAgreement, RubricRecord, RubricVersion
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.report.layout import Console, Padding, Table, Text, cell_len, make_console
 from answerkey.report.sheets import SheetTable, ranking_sheet
-from answerkey.report.terminal import add_row, emit, plain_table, print_trial
+from answerkey.report.terminal import add_row, emit, failed_gate_lines, plain_table, print_trial
 from answerkey.report.wording import (
     change_counts,
     comparison_facts,
@@ -60,17 +60,24 @@ def print_comparison(
     file: TextIO | None = None,
     width: int | None = None,
     causes: bool = True,
+    failed: Sequence[GateResult] = (),
 ) -> None:
-    """Print the verdict, then its figures; `causes` are left out where the run's report has them."""
+    """Print the verdict, then its figures; `causes` are left out where the run's report has them.
+
+    Gates that failed are printed first, and the causes of a regression before its verdict.
+    """
     console = make_console(file, width=width)
     base, candidate = comparison.base, comparison.candidate
     verdict = comparison.verdict
     head = _verdict(verdict, comparison_headline(comparison).removeprefix(verdict).lstrip(":"))
     runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
-    emit(console, "", Text(runs, style="dim"), "", head)
-    # The reason first, then statistics.
-    for line in cause_lines(comparison.causes, comparison.lost) if causes else ():
-        emit(console, Text(f"  {line}", style="bold"))
+    lines = cause_lines(comparison.causes, comparison.lost) if causes else []
+    reasons = [Text(f"  {line}", style="bold") for line in lines]
+    emit(console, "", Text(runs, style="dim"), "", *failed_gate_lines(failed))
+    if failed or comparison.regression:
+        emit(console, *reasons, *([""] if reasons or failed else []), head)
+    else:
+        emit(console, head, *reasons)
     for line in (*comparison_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
         emit(console, Text(line))
     for note in comparison.notes:
@@ -151,7 +158,7 @@ def print_experiment(experiment: "Experiment") -> None:
     asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
     emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
     emit(console, *(Text(f"! {one_line(note, 300)}", style="yellow") for note in experiment.warnings))
-    print_comparison(experiment.comparison)
+    print_comparison(experiment.comparison, failed=[gate for gate in experiment.gates if not gate.passed])
 
 
 def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int | None = None) -> None:

@@ -44,6 +44,8 @@ from answerkey.text.normalise import one_line
 
 # Trials of one question that are shown in full, the worst first.
 _TRIALS_SHOWN = 3
+# Logs with more replies are not read again to explain a failed gate.
+_MOST_EXPLAINED = 100_000
 _QUESTION_WIDTH = 400
 _NAME_WIDTH = 80
 
@@ -113,8 +115,20 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
     slowest: tuple[SlowView, ...]
     # The largest causes of lost points, in words; empty if the results were not read.
     causes: tuple[str, ...]
+    # Those that are shown before everything else because a gate failed: against the baseline, else of the run itself.
+    reasons: tuple[str, ...] = ()
     # Questions or replies in full: the failed ones first, worst first, then the others in order.
     rows: tuple[QuestionView, ...] = ()
+
+    @property
+    def failed_gates(self) -> tuple[GateResult, ...]:
+        """The gates that failed."""
+        return tuple(gate for gate in self.gates if not gate.passed)
+
+    @property
+    def later_causes(self) -> tuple[str, ...]:
+        """The run's causes where they are not shown before everything else."""
+        return () if self.causes == self.reasons else self.causes
 
     @property
     def title(self) -> str:
@@ -160,6 +174,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
     mark = run.info.pass_mark
     ranking = _rank_results(run, worst, rows)
     summary = run.summary
+    causes = ranking.cause_lines()
     return ReportView(
         info=run.info,
         summary=summary,
@@ -186,12 +201,24 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
             SlowView(one_line(slow.id, 120), ranking.slow_texts.get(slow.id, ""), slow.latency_ms)
             for slow in summary.slowest
         ),
-        causes=ranking.cause_lines(),
+        causes=causes,
+        reasons=() if run.passed else compared_causes(run) or causes,
         rows=tuple(
             _question(ranked.position, ranked.trials, mark, limits)
             for ranked in [*ranking.failures, *ranking.others][:rows]
         ),
     )
+
+
+def compared_causes(run: Run) -> tuple[str, ...]:
+    """The largest causes of the points lost against the baseline."""
+    comparison = run.comparison
+    return () if comparison is None else tuple(cause_lines(comparison.causes, comparison.lost))
+
+
+def own_causes(run: Run) -> tuple[str, ...]:
+    """The largest causes of the points lost in a run that failed a gate, where no baseline says more."""
+    return () if run.passed or compared_causes(run) else _rank_results(run, 0, 0).cause_lines()
 
 
 class _Ranking:
@@ -220,6 +247,7 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
     if (
         isinstance(results, LoggedResults)
         and not rows
+        and not (not run.passed and results.has_trials and run.summary.trials <= _MOST_EXPLAINED)
         and min(worst, results.imperfect) <= len(results.worst)
     ):
         # The scoring of the log has collected all that is shown.

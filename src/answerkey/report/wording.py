@@ -12,7 +12,7 @@ import msgspec
 
 from answerkey.config import NoticeEvent, NotifySettings, Secrets, SmtpSettings
 from answerkey.errors import ConfigError
-from answerkey.model.comparison import Comparison, Measure, QuestionChange, cause_lines
+from answerkey.model.comparison import Comparison, Measure, QuestionChange
 from answerkey.model.judgement import FeedbackStats, JudgeRecord
 from answerkey.model.run import Cost, GateResult, KeyStrength, Run, Summary
 from answerkey.model.scorecard import Scorecard, details, round_down, shown_score
@@ -586,14 +586,18 @@ def run_notice(run: Run, settings: NotifySettings) -> Notice | None:
     events = _notice_events({"gate": bool(failed), "regression": worse}, settings)
     if not events:
         return None
-    causes = [] if comparison is None else cause_lines(comparison.causes, comparison.lost)
+    # The view words its parts with this module.
+    from answerkey.report.view import compared_causes, own_causes
+
     headline = [] if comparison is None else [comparison_headline(comparison)]
     name = one_line(run.info.name or run.id, 80)
     what = f"{len(failed)} of {len(run.gates)} gates failed" if failed else "worse than the baseline"
     return Notice(
         events=events,
         title=f"answerkey: {name}: {what} ({run.summary.grade or '–'}, {score_text(run.summary.score)})",
-        lines=_notice_lines([*causes, *(gate_words(gate) for gate in failed), *headline]),
+        lines=_notice_lines(
+            [*compared_causes(run), *(gate_words(gate) for gate in failed), *headline, *own_causes(run)]
+        ),
         run=run.id,
         target=one_line(run.info.target, 200),
         score=run.summary.score,

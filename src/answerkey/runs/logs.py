@@ -349,6 +349,7 @@ class LogRun:
             worst_first=lambda: trials(table.worst_results()),
             lines=lines if form == "lines" else None,
             table_lines=lines if form == "table_lines" else None,
+            has_trials=form == "trials",
             worst=worst,
             imperfect=self._imperfect,
             failed=self._failed,
