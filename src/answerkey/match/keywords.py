@@ -109,10 +109,9 @@ def _decimal_comma(value: str) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\d.,]){sign}{whole.removeprefix('-')},{fraction}{zero}(?![\d,]|\.\d)")
 
 
-@lru_cache(maxsize=16_384)
 def _is_numeric(keyword: str) -> bool:
     """Whether a keyword is digits and signs only: 310, 5%, 5:45, $1,310, 83-4567890."""
-    return any(map(str.isdigit, keyword)) and not any(map(str.isalpha, keyword))
+    return not any(map(str.isalpha, keyword)) and any(map(str.isdigit, keyword))
 
 
 @lru_cache(maxsize=16_384)
@@ -149,7 +148,9 @@ _INVISIBLE = re.compile(
 )
 # A blank line ends a sentence, and what is in it.
 _ONE_BREAK = re.compile(r"[^\S\n]*(?:<br ?/?>|\n(?![^\S\n]*\n))[^\S\n]*|[^\S\n]+")
-_ODD_MARKS = re.compile("[ß\u00ad\u200b\u2060\ufeff]")
+# Without these, and in ASCII, a text is displayed as it is written: those of Markdown and HTML, and more than a space.
+_MARKS = ("*", "_", "`", "\\", "<", "](", "\n", "  ", "\t")
+_ODD_MARKS = re.compile("[ß\u00a0\u00ad\u200b\u2060\ufeff]")
 # What may be between two characters that are displayed side by side.
 _UNSEEN = r"(?:[*_`\[\\\u00ad\u200b\u2060\ufeff]|</?\w+>|\]\([^()\s]+\)){0,60}"
 
@@ -198,22 +199,12 @@ class ReplyText:
         return plain_typography(self.lowered)
 
     @cached_property
-    def _has_marks(self) -> bool:
-        """Whether it may be displayed in other characters than it is written in, apart from white space."""
+    def _is_displayed_as_written(self) -> bool:
         text = self.lowered
-        if "*" in text or "_" in text or "`" in text or "\\" in text or self._has_hidden_parts:
-            return True
-        return not text.isascii() and _ODD_MARKS.search(text) is not None
-
-    @cached_property
-    def _has_odd_spaces(self) -> bool:
-        text = self.lowered
-        return "\n" in text or "  " in text or "\t" in text or "\u00a0" in text
-
-    @cached_property
-    def _has_hidden_parts(self) -> bool:
-        """Whether it has parts that are not displayed: the addresses of links, tags."""
-        return "](" in self.lowered or "<" in self.lowered
+        for mark in _MARKS:
+            if mark in text:
+                return False
+        return text.isascii() or _ODD_MARKS.search(text) is None
 
     @cached_property
     def _squeezed(self) -> str:
@@ -298,10 +289,12 @@ class ReplyText:
     def _find_displayed(self, form: str, absent: Match) -> Match:
         """A text as a reader sees it; `absent` if it is not there either."""
         plain = " ".join(form.split()).replace("ß", "ss")
-        if plain == form and not self._has_marks and not (" " in form and self._has_odd_spaces):
+        if plain == form and self._is_displayed_as_written:
             return absent
         form = plain
-        if not (self._has_hidden_parts or _squeezed(form) in self._squeezed) or form not in self._displayed:
+        # The addresses of links, and tags, are not displayed at all.
+        hides_parts = "](" in self.lowered or "<" in self.lowered
+        if not (hides_parts or _squeezed(form) in self._squeezed) or form not in self._displayed:
             return absent
         written = _span_pattern(form).search(self._plain) if self._spans else None
         if written is None or len(self.lowered) != len(self.text):
