@@ -12,7 +12,15 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Json, JsonObject, Reply, ToolCall
 from answerkey.model.run import LoggedResults
-from answerkey.model.scorecard import UNNUMBERED, Scorecard, Trial, details, reason, shown_score
+from answerkey.model.scorecard import (
+    UNNUMBERED,
+    Scorecard,
+    Trial,
+    details,
+    reason,
+    shown_score,
+    total_latency,
+)
 from answerkey.text.normalise import without_surrogates
 
 if TYPE_CHECKING:
@@ -131,18 +139,22 @@ def reply_document(
             "latency_ms": None,
         }
     last = replies[-1]
+    calls, sources, failures = last.tool_calls, last.sources, [last.failure]
+    if len(replies) > 1:
+        calls = tuple(call for reply in replies for call in reply.tool_calls)
+        sources = tuple(source for reply in replies for source in reply.sources)
+        failures = [reply.failure for reply in replies]
     # Errors that are not charged to the chatbot are shown too.
     charged = None if card is None else card.error
-    error = charged or next((reply.failure for reply in replies if reply.failure is not None), None)
-    latencies = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
-    calls = [call for reply in replies for call in reply.tool_calls]
+    error = charged or next(filter(None, failures), None)
+    latency = total_latency(replies)
     return {
         "text": last.text,
         "tools_used": [call.name for call in calls],
         "tool_calls": [convert(call) for call in calls],
-        "sources": [convert(source) for reply in replies for source in reply.sources],
-        "error": None if error is None else _error_document(error, replies),
-        "latency_ms": round(sum(latencies), 3) if latencies else None,
+        "sources": [convert(source) for source in sources],
+        "error": None if error is None else _error_document(error, failures),
+        "latency_ms": None if latency is None else round(latency, 3),
         "timings": convert(last.timings),
         "usage": convert(last.usage),
         "evidence": convert(last.evidence),
@@ -154,9 +166,9 @@ def reply_document(
     }
 
 
-def _error_document(error: Failure, replies: Sequence[Reply]) -> dict[str, str]:
+def _error_document(error: Failure, failures: Iterable[Failure | None]) -> dict[str, str]:
     document = {"kind": error.kind, "message": error.message}
-    traces = (reply.failure.traceback for reply in replies if reply.failure is not None)
+    traces = (failure.traceback for failure in failures if failure is not None)
     if trace := next(filter(None, traces), ""):
         document["traceback"] = trace
     return document

@@ -4,6 +4,7 @@ Only here do the facts of a score become a reason and the fields of a document.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import floor, fsum
 from operator import attrgetter
@@ -485,6 +486,8 @@ def worded_card(card: Scorecard) -> Scorecard:
     )
 
 
+# Few findings make up all tool usage.
+@lru_cache(maxsize=1000)
 def _tool_reason(facts: ToolFacts, value: float | None) -> str:
     renamed = "; ".join(f"{reported} counts as {name}" for reported, name in facts.renamed)
     words = _tool_words(facts, value)
