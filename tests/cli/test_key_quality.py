@@ -102,6 +102,19 @@ def test_a_small_set_or_a_scorer_of_the_user_is_not_measured(answerkey: Any, pro
     assert json.loads(own.stdout)["summary"]["floor"] is None
 
 
+def test_a_critical_question_fails_by_a_single_wrong_reply(answerkey: Any, project: Path) -> None:
+    good = {"id": "deposit", "answer": "The deposit is $900.", "tools_used": ["db"]}
+    rows = [good, good | {"answer": "It is $900."}, good | {"answer": "It is $950."}]
+    (project / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = answerkey(
+        "score", "log.jsonl", "--questions", "golden.jsonl", "--gate", "critical_failures == 0", "--json"
+    )
+    assert done.returncode == 1
+    summary = json.loads(done.stdout)["summary"]
+    assert (summary["critical_failures"], summary["critical_failed"]) == (1, ["deposit"])
+    assert summary["score"] > 0.8
+
+
 def test_critical_questions_come_first_in_every_report(answerkey: Any, project: Path) -> None:
     done = answerkey(
         "run", "--gate", "critical_failures == 0", "-o", "r.md", "-o", "r.html", "-o", "r.junit.xml"

@@ -162,7 +162,7 @@ class Summary(Slice, frozen=True, kw_only=True):
     # there for response quality, or for tool usage.
     expecting_nothing: int = 0
     expecting_no_tools: int = 0
-    # Questions of severity critical, how many of them did not pass, and the ids of the first of those.
+    # Questions of severity critical, how many of them had a reply that did not pass, and the ids of the first of those.
     critical: int = 0
     critical_failures: int = 0
     critical_failed: tuple[str, ...] = ()

@@ -243,6 +243,15 @@ def passes(score: float | None, pass_mark: float) -> bool:
     return score is not None and score >= pass_mark - _HALF_UNIT
 
 
+def fails_once(scores: Iterable[float | None], pass_mark: float) -> bool:
+    """Whether one of the scores of a question is below the pass mark: a critical one fails by a single wrong reply.
+
+    >>> fails_once([1.0, 1.0, 0.6], 0.7), fails_once([1.0, None], 0.7)
+    (True, False)
+    """
+    return any(score is not None and not passes(score, pass_mark) for score in scores)
+
+
 def letter_grade(score: float) -> str:
     """The letter for a score: 0.4 + 0.3 + 0.2 is an A, 0.899999 a B."""
     for letter, bound in GRADE_BOUNDS:

@@ -39,6 +39,7 @@ from answerkey.model.scorecard import (
     PASS_MARK,
     Scorecard,
     Trial,
+    fails_once,
     harness_problem,
     letter_grade,
     passes,
@@ -364,17 +365,17 @@ def _unscored_reason(card: Scorecard, problem: str | None) -> str:
 
 
 class CriticalCounts:
-    """Questions of severity critical, and those of them that have a score and did not pass."""
+    """Questions of severity critical, and those of them to which a reply did not pass."""
 
     def __init__(self) -> None:
         self.questions = self.failures = 0
-        # (position, id) of the first that did not pass.
+        # (position, id) of the first that failed.
         self._failed: list[tuple[int, str]] = []
 
-    def add(self, totals: QuestionTotals, values: TrialValues, pass_mark: float) -> None:
+    def add(self, totals: QuestionTotals, pass_mark: float) -> None:
         """Count a critical question."""
         self.questions += 1
-        if values.score is not None and not passes(values.score, pass_mark):
+        if fails_once((values.score for values in totals.trials), pass_mark):
             self.failures += 1
             self._add_failed([(totals.first, totals.id)])
 
@@ -388,7 +389,7 @@ class CriticalCounts:
         self._failed = sorted([*self._failed, *failed])[:_CRITICAL_LISTED]
 
     def failed(self) -> tuple[str, ...]:
-        """The ids of the first that did not pass."""
+        """The ids of the first that failed."""
         return tuple(identity for _, identity in self._failed)
 
 
@@ -456,7 +457,7 @@ class Tally:
         """Count a question, all of whose trials were counted."""
         cell, first = _Cell(totals.slices, totals.mean()), totals.first
         if totals.is_critical:
-            self._critical.add(totals, cell.values, self.pass_mark)
+            self._critical.add(totals, self.pass_mark)
         if totals.group is not None:
             self._note_first(cell, first)
             self._groups.setdefault(totals.group, []).append((cell, totals.sums))

@@ -21,7 +21,15 @@ from answerkey.errors import UsageError
 from answerkey.model.reply import Json
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import encode, result_document, suspected_words
-from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial, mean_score, passes, round_score
+from answerkey.model.scorecard import (
+    UNNUMBERED,
+    RowOrigin,
+    Trial,
+    fails_once,
+    mean_score,
+    passes,
+    round_score,
+)
 from answerkey.plugins import reports
 from answerkey.report.detail import losses_of
 from answerkey.report.tables import Column, write_table
@@ -291,9 +299,8 @@ def _cases(run: Run, tally: _Tally) -> Iterator[str]:
 
 
 def _is_critical_failure(trials: list[Trial], run: Run) -> bool:
-    score = mean_score(result.scorecard.total for result in trials)
     is_critical = trials[0].question.severity == "critical"
-    return is_critical and score is not None and not passes(score, run.info.pass_mark)
+    return is_critical and fails_once((trial.scorecard.total for trial in trials), run.info.pass_mark)
 
 
 def _gate(gate: GateResult, tally: _Tally) -> str:

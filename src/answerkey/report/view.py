@@ -23,7 +23,7 @@ from answerkey.model.run import (
     Summary,
     question_row,
 )
-from answerkey.model.scorecard import Trial, mean_score, passes
+from answerkey.model.scorecard import Trial, fails_once, mean_score, passes
 from answerkey.report.detail import Limits, Loss, TrialDetail, losses_of, trial_detail
 from answerkey.report.wording import (
     count,
@@ -61,8 +61,11 @@ class _Ranked(NamedTuple):
 
     @classmethod
     def of(cls, score: float | None, position: int, trials: list[Trial], pass_mark: float) -> "_Ranked":
-        is_critical = trials[0].question.severity == "critical" and not passes(score, pass_mark)
-        return cls(not is_critical, -1.0 if score is None else score, position, trials)
+        is_critical = trials[0].question.severity == "critical"
+        failed = is_critical and (
+            score is None or fails_once((trial.scorecard.total for trial in trials), pass_mark)
+        )
+        return cls(not failed, -1.0 if score is None else score, position, trials)
 
 
 class ComponentView(msgspec.Struct, frozen=True):
