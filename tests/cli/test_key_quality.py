@@ -146,3 +146,24 @@ def test_critical_failures_of_a_log(answerkey: Any, project: Path) -> None:
     summary = json.loads(done.stdout)["summary"]
     assert (summary["critical_failures"], summary["critical_failed"]) == (1, ["deposit"])
     assert summary["strength"]["questions"] == 5
+
+
+def test_a_log_lists_its_worst_replies_with_line_and_text(answerkey: Any, project: Path) -> None:
+    rows = [
+        {"id": "deposit", "answer": answer, "tools_used": ["db"]} for answer in ("It is $950.", "It is $9.")
+    ]
+    (project / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = answerkey("score", "log.jsonl", "--questions", "golden.jsonl")
+    assert "deposit  line 1  What is the deposit" in done.stdout
+    assert "“It is $9.”" in done.stdout
+
+
+def test_a_gate_on_each_question_of_a_log_needs_no_name(answerkey: Any, project: Path) -> None:
+    rows = [{"id": "deposit", "answer": "It is $950.", "tools_used": ["db"]}]
+    (project / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = answerkey(
+        "score", "log.jsonl", "--questions", "golden.jsonl", "--gate", "every question >= 0.7", "--json"
+    )
+    assert done.returncode == 1
+    [gate] = json.loads(done.stdout)["gates"]
+    assert not gate["passed"]

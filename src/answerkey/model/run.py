@@ -250,6 +250,8 @@ class QuestionFigures(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, float | None] = {}
     # The beginning of what was said last in its first trial.
     reply: str = ""
+    # Its line in a log, for a single reply of one.
+    line: int | None = None
 
 
 class QuestionRow(QuestionFigures, frozen=True, kw_only=True):
@@ -295,6 +297,7 @@ def question_row(trials: Sequence[Trial], pass_mark: float) -> QuestionRow:
         ),
         measures={name: fsum(known) / len(known) if known else None for name, known in measures.items()},
         reply=(first.replies[-1].text or "") if first.replies else "",
+        line=first.origin.line if len(trials) == 1 and first.origin is not None else None,
         scorecard=min(cards, key=lambda card: -1.0 if card.total is None else card.total),
     )
 

@@ -643,8 +643,8 @@ class Tally:
         """The components and metrics that any question has, in the order in which they were first seen."""
         ordered = sorted(self._first_names, key=lambda names: (self._first_names[names], names))
         return MeasureNames(
-            tuple(dict.fromkeys(name for names in ordered for name in names.components)),
-            tuple(dict.fromkeys(name for names in ordered for name in names.metrics)),
+            tuple(dict.fromkeys([name for names in ordered for name in names.components])),
+            tuple(dict.fromkeys([name for names in ordered for name in names.metrics])),
         )
 
 

@@ -236,7 +236,10 @@ def _worst(view: ReportView) -> Iterator[str]:
         trials = f" ({question.trials_passed}/{question.trials} trials passed)" if question.trials > 1 else ""
         head = f"**{question.grade or '–'} {score_text(question.score)}** {_safe(question.id, 60)}"
         critical = "🛑 critical: " if question.critical else ""
-        yield f"- {critical}{head}{trials}: {_safe(question.question, 160)}"
+        line = "" if question.line is None else f" (line {question.line})"
+        yield f"- {critical}{head}{trials}{line}: {_safe(question.question, 160)}"
+        if view.lists_replies and question.reply:
+            yield f"  - “{_safe(question.reply, 160)}”"
         for loss in question.losses[:10]:
             yield f"  - {_safe(loss.words, 300)} {points(loss.points)}".rstrip()
 

@@ -396,11 +396,15 @@ def _worst(view: ReportView, console: Console) -> Iterator[Renderable]:
     else:
         yield _section(f"{noun.capitalize()} that lost points")
     for question in view.worst:
-        yield question_lines(question, console)
+        yield question_lines(question, console, with_reply=view.lists_replies)
 
 
-def question_lines(question: QuestionView, console: Console) -> Renderable:
-    """A question's grade, score and wording, and below why it lost points."""
+# Characters of a reply in a list of them.
+_REPLY_WIDTH = 160
+
+
+def question_lines(question: QuestionView, console: Console, *, with_reply: bool = False) -> Renderable:
+    """A question's grade, score and wording, and below the reply, where several are listed, and why it lost points."""
     table = _signed_grid(1, 1, 5)
     colour = GRADE_COLOURS.get(question.grade or "", "white")
     head = Text()
@@ -409,8 +413,12 @@ def question_lines(question: QuestionView, console: Console) -> Renderable:
     head.append(one_line(question.id, 40), style="bold")
     if question.trials > 1:
         head.append(f"  {question.trials_passed}/{question.trials} trials passed", style="dim")
+    if question.line is not None:
+        head.append(f"  line {question.line}", style="dim")
     head.append(f"  {one_line(question.question, max(30, console.width - 14 - len(head)))}")
     table.add_row("", Text(question.grade or "–", style=f"bold {colour}"), score_text(question.score), head)
+    if with_reply and question.reply:
+        table.add_row("", "", "", Text(f"“{one_line(question.reply, _REPLY_WIDTH)}”", style="dim"))
     for loss in question.losses:
         line = Text(one_line(loss.words, 300))
         if loss.points is not None:

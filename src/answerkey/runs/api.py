@@ -454,14 +454,15 @@ def score_replies(
     options = settings.options(
         scoring=scoring or settings.scoring, judge=judge_settings(judge, settings.judge)
     )
+    context = make_context(
+        msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
+    )
+    by_question = any(gate.kind == "question" for gate in context.gates)
     how = msgspec.structs.replace(
         how,
         fields=dict(fields or how.fields),
-        results="trials" if keep else how.results,
+        results="trials" if keep or by_question else how.results,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
-    )
-    context = make_context(
-        msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
     )
     grader, judge_of_log = context.grader, context.judge
     golden = None

@@ -230,8 +230,8 @@ class Measure(msgspec.Struct, frozen=True):
 
 def parse_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     """The measures of a list of names, or of one text with commas between them."""
-    listed = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else list(names)
-    return tuple(parse_measure(name) for name in dict.fromkeys(name.strip() for name in listed) if name)
+    listed = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else names
+    return tuple([parse_measure(name) for name in dict.fromkeys(map(str.strip, listed)) if name])
 
 
 @lru_cache
