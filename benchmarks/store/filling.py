@@ -7,8 +7,8 @@ from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
 from answerkey.model.judgement import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
-from answerkey.store.backends import PostgresqlDatabase
 from answerkey.store.database import TABLES, sql
+from answerkey.store.postgresql import PostgresqlDatabase
 from answerkey.store.production import ProductionReplies, add_up, production_row, sums_of
 from answerkey.store.sql import SqlStore
 

@@ -3,13 +3,10 @@
 `${ENV}` in settings becomes its value when a target opens, and its value becomes `${ENV}` in all that is stored.
 """
 
-import base64
 import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from math import fsum
 from pathlib import Path
@@ -18,7 +15,14 @@ from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 import msgspec
 
-from answerkey.errors import ConfigError, UsageError, explain_validation, types_at, validation_parts
+from answerkey.errors import (
+    ConfigError,
+    UsageError,
+    explain_validation,
+    nearest_name,
+    types_at,
+    validation_parts,
+)
 from answerkey.model.options import (
     ErrorSettings,
     GroundedSettings,
@@ -32,6 +36,7 @@ from answerkey.model.question import RowFunction, TruthSettings, WorldCondition
 from answerkey.model.reply import Failure, Reply, Source, ToolCall
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import RegistryLayer, scorers
+from answerkey.text.patterns import lazy
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
 
@@ -291,9 +296,9 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
         if struct is Settings:
             names |= {section: section for section in _OF_SCORING}
             del names["path"]
-        close = get_close_matches(name, [*names, *names.values()], n=1)
+        close = nearest_name(name, [*names, *names.values()])
         known = ", ".join(sorted(names.values()))
-        hint = f"; did you mean {names.get(close[0], close[0])!r}?" if close else f"; known: {known}"
+        hint = f"; did you mean {names.get(close, close)!r}?" if close else f"; known: {known}"
         return f"{where}unknown setting {name!r}{f' in [{inside}]' if inside else ''}{hint}"
     return f"{where}{section + ' ' if section else ''}{_name_in_file(explain_validation(error, model))}"
 
@@ -305,8 +310,8 @@ def _name_in_file(field: str) -> str:
     return field
 
 
-_TELLING = re.compile(r"key|token|secret|passw|pwd|auth|sig|credential", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_TELLING = lazy(r"key|token|secret|passw|pwd|auth|sig|credential", re.IGNORECASE)
+_REFERENCE = lazy(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # Shorter values are not secrets, and replacing them would garble ordinary text: they are left as they are.
 _SHORTEST = 4
 # Minimum bytes of a value that is also searched inside longer base64 ("user:password"), at each of the three offsets.
@@ -415,13 +420,17 @@ def _forms_of(value: str) -> set[str]:
     """A value as it is, and as addresses, JSON, HTML and base64 write it."""
     quoted = {quote(value, safe=""), quote(value), quote_plus(value)}
     lower = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), form) for form in quoted}
-    import html  # slow to load, and most targets have no secret
+    # Slow to load, and most targets have no secret.
+    import html
+    import json
 
     escaped = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], html.escape(value)}
     return {value, *quoted, *lower, *escaped, *_base64_forms(value.encode("utf-8", "surrogateescape"))}
 
 
 def _base64_forms(value: bytes) -> set[str]:
+    import base64
+
     whole = base64.b64encode(value).decode()
     forms = {whole, whole.rstrip("=")}
     if len(value) >= _SHORTEST_INSIDE_BASE64:

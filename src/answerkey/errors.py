@@ -23,9 +23,16 @@ A failure of the chatbot while it is being asked is not here: it is data, a `Rep
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+
+def nearest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name most like an unknown one, for "did you mean"; None: none is alike."""
+    from difflib import get_close_matches  # slow to load, and only for errors
+
+    return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
 
 
 class AnswerkeyError(Exception):

@@ -13,18 +13,16 @@ The language is read strictly: a mistake is an error that names its position.
 category; `every question >= 0.9` looks at each question. `no regression in latency` allows a declared factor.
 """
 
-import difflib
 import math
 import operator as operators
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from answerkey.errors import UnknownNameError, UsageError
+from answerkey.errors import UnknownNameError, UsageError, nearest_name
 from answerkey.model.comparison import Comparison
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question
@@ -32,6 +30,7 @@ from answerkey.model.question_totals import QuestionSlices
 from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult, Latency, Run, Slice, Summary
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, round_down
+from answerkey.text.patterns import lazy
 
 # Known names that an error lists, at most.
 _NAMES_SHOWN = 12
@@ -53,7 +52,7 @@ _LATENCY_REGRESSION = "regression.latency"
 _LATENCY_FIGURES = ("p50", "p95")
 _LATENCY_NOISE_MS = 10.0
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"""\s*(?:(?P<operator>>=|<=|==|!=|>|<)
           |(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:\s*%)?)(?![\w.%])
           |"(?P<quoted>[^"]*)"
@@ -323,9 +322,9 @@ def check_slices(gates: Iterable[Gate], questions: Iterable[Question]) -> None:
 
 def _unknown_slice(gate: Gate, known: Iterable[str]) -> UnknownNameError:
     names = {name.casefold(): name for name in sorted(known, reverse=True)}
-    close = difflib.get_close_matches(str(gate.slice_name).casefold(), names, n=1)
+    close = nearest_name(str(gate.slice_name).casefold(), names)
     listed = ", ".join(sorted(names.values())[:_NAMES_SHOWN]) or "none"
-    hint = f"did you mean {names[close[0]]!r}? known" if close else "known"
+    hint = f"did you mean {names[close]!r}? known" if close else "known"
     return UnknownNameError(
         f"gate {gate.text!r}: there is no {gate.kind} {gate.slice_name!r}; {hint}: {listed}"
     )
@@ -411,7 +410,7 @@ def _question_numbers(run: Run) -> dict[str, Numbers]:
             if value is not None:
                 found.setdefault(name, []).append(value)
     return {
-        question: {name: fmean(known) if known else None for name, known in found.items()}
+        question: {name: math.fsum(known) / len(known) if known else None for name, known in found.items()}
         for question, found in values.items()
     }
 
@@ -639,7 +638,9 @@ def _missing_baseline(gate: Gate) -> UsageError:
 def _unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:
     """Return the error for an unknown name, with the most similar known names."""
     names = sorted({*known, *COMPARISON_NAMES, *_JUDGE_NAMES, *(f"errors.{kind}" for kind in ERROR_KINDS)})
-    close = difflib.get_close_matches(name, names, n=3)
+    from difflib import get_close_matches  # slow to load, and only for errors
+
+    close = get_close_matches(name, names, n=3)
     short = [known_name for known_name in names if "." not in known_name]
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(short)}"
     return UnknownNameError(f"gate {gate.text!r}: unknown name {name!r}; {remedy}")

@@ -20,14 +20,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
+from answerkey.errors import MissingExtraError, UnknownNameError, UsageError, nearest_name
 from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
     from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
 
 _Part = TypeVar("_Part")
+
+# The user's modules and the parts of other packages that this process has loaded.
+foreign_code: set[str] = set()
 
 
 def load_object(reference: str, *, feature: str = "", extra: str = "") -> Any:
@@ -58,6 +60,7 @@ def load_python(reference: str, start: Path | None = None) -> tuple[Any, ModuleT
     source, _, path = reference.rpartition(":")
     if not source or not path:
         raise UsageError(f"{reference!r} names no callable; write module:callable or file.py:callable")
+    foreign_code.add(source)
     folder = (start or Path()).resolve()
     is_file = source.endswith(".py") or "/" in source or "\\" in source
     try:
@@ -260,8 +263,8 @@ class RegistryLayer(Generic[_Part]):
 
 
 def _unknown_name(kind: str, name: str, known: list[str]) -> UnknownNameError:
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    close = nearest_name(name, known)
+    hint = f"did you mean {close!r}?" if close else f"known: {', '.join(known)}"
     return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
 
 
@@ -284,6 +287,7 @@ def _origin(part: Any) -> tuple[str, str] | None:
 
 
 def _load(kind: str, point: "EntryPoint") -> Any:
+    foreign_code.add(point.value)
     try:
         return point.load()
     except Exception as error:  # whatever a package raises while it is imported is its own fault, to be named
@@ -333,8 +337,8 @@ engines: Registry["EngineFactory"] = Registry(
 stores: Registry[Any] = Registry(
     "store",
     {
-        "sqlite": "answerkey.store.backends:open_sqlite",
-        "postgresql": "answerkey.store.backends:open_postgresql",
+        "sqlite": "answerkey.store.sqlite:open_sqlite",
+        "postgresql": "answerkey.store.postgresql:open_postgresql",
     },
 )
 importers: Registry["Importer"] = Registry(

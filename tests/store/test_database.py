@@ -18,8 +18,8 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Trial
 from answerkey.scorers.grader import make_grader
 from answerkey.store import open_store
-from answerkey.store.backends import SqliteDatabase
 from answerkey.store.sql import SqlStore
+from answerkey.store.sqlite import SqliteDatabase
 
 from .filling import add_run, golden
 from .postgres_server import PostgresServer
@@ -110,9 +110,11 @@ def test_what_fails_within_a_transaction_leaves_nothing_behind(store_url: str) -
 
 READ_ONLY = """
 import os, sys
+# All that the store imports while it is used: the other user may not read Python's own files.
+import shutil, tempfile
 from answerkey.errors import StoreError
 from answerkey.store import open_store
-from answerkey.store import backends
+from answerkey.store import sqlite
 if os.geteuid() == 0:
     # Root may write everywhere.
     os.setuid(65534)

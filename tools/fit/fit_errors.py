@@ -30,7 +30,7 @@ from scipy.sparse import csr_matrix
 from answerkey.detect import detector
 from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text, read_message, scan
 from answerkey.detect.forms import body_fields, certain_form, is_blank
-from answerkey.detect.model import Model, Weights, clip, runs_of, shapes_of
+from answerkey.detect.model import Model, Weights, by_beginning, clip, runs_of, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = ROOT / "src/answerkey/detect/weights.json.gz"
@@ -200,7 +200,10 @@ def _to_weights(names: Sequence[tuple[str, str]], values: np.ndarray, bias: floa
     for (kind, name), value in sorted(zip(names, np.rint(values / unit).astype(int).tolist(), strict=True)):
         if value:
             tables[kind][name] = value
-    return Weights(bias=round(bias, 4), unit=round(unit, 6), charged_from=1.0, **tables)
+    runs = by_beginning(tables["runs"])
+    return Weights(
+        bias=round(bias, 4), unit=round(unit, 6), charged_from=1.0, runs=runs, shapes=tables["shapes"]
+    )
 
 
 class Verdicts(NamedTuple):
@@ -298,7 +301,7 @@ def main() -> None:
     if not arguments.figures_only:
         weights = msgspec.structs.replace(fit(table, arguments.without), charged_from=threshold)
         WEIGHTS.write_bytes(gzip.compress(msgspec.json.encode(weights), mtime=0))
-        print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {len(weights.runs):,} runs")
+        print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {len(weights.runs):,} beginnings of runs")
 
 
 if __name__ == "__main__":

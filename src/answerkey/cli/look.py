@@ -1,7 +1,6 @@
 """`answerkey show`, `runs`, `report` and `review`: look at stored runs."""
 
 import os
-import re
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import JsonObject
 from answerkey.text.normalise import for_terminal, one_line
+from answerkey.text.patterns import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -407,7 +407,7 @@ def _print_item(store: "SqlStore", info: "RunInfo", item: "ReviewItem", position
 
 
 # What arrow and function keys send; its letters must not be taken for keys.
-_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
+_SEQUENCE = lazy(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
 
 
 class Keys:

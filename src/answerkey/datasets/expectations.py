@@ -1,8 +1,6 @@
 """Expectations of a golden set: read from JSON values, written back, and described by a JSON Schema."""
 
 import datetime
-import re
-from calendar import monthrange
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeGuard, get_args
@@ -25,6 +23,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.text.dates import parse_date
 from answerkey.text.normalise import check_pattern
 from answerkey.text.numbers import find_quantities, parse_number
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import type_in_words
 
 # The kind of a value that is not an object: `expected_numbers` has numbers, `expected_keywords` texts.
@@ -143,7 +142,7 @@ def _read_text(value: Any, where: str) -> str:
 
 
 # "1.200" is 1.2 or, as Germans write it, 1200.
-_THOUSANDS_OR_DECIMALS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,])")
+_THOUSANDS_OR_DECIMALS = lazy(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,])")
 
 
 def _possible_numbers(text: str) -> tuple[float, ...]:
@@ -211,9 +210,12 @@ def _date(value: Any, where: str) -> DateExpectation:
         shown = repr(value[:40]) if isinstance(value, str) else kind_in_words(value)
         raise ValueError(f'{where} must be a date or time such as "2025-03-31" or "18:15", not {shown}')
     day = wanted.date
-    # A date without a year may be in a leap year.
-    if day is not None and day.month and day.day and day.day > monthrange(day.year or 2000, day.month)[1]:
-        raise ValueError(f"{where}: there is no day {value!r}")
+    if day is not None and day.month and day.day:
+        try:
+            # A date without a year may be in a leap year.
+            datetime.date(day.year or 2000, day.month, day.day)
+        except ValueError:
+            raise ValueError(f"{where}: there is no day {value!r}") from None
     return DateExpectation(value)
 
 

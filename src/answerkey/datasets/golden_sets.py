@@ -3,9 +3,7 @@
 A row that does not fit is refused with file, line, field and remedy.
 """
 
-import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
@@ -21,7 +19,7 @@ from answerkey.datasets.expectations import (
     kind_in_words,
     parse_expectation,
 )
-from answerkey.errors import InputError, InputErrors
+from answerkey.errors import InputError, InputErrors, nearest_name
 from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import (
     CHECK_KINDS,
@@ -39,6 +37,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.differences import schema_problem
 from answerkey.text.normalise import LANGUAGES, check_pattern
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import says_no_tool
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
 from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
@@ -291,7 +290,7 @@ _OTHER_NAMES = {
 # Fields of a reply whose names are similar to a question's.
 _REPLY_FIELDS = frozenset({"contexts", "tool_calls", "tools_used"})
 _MIN_SIMILARITY = 0.85
-_LIKE_EXPECTATION = re.compile(r"(?i:expected|expects?|validation|accept)(?:[_\W]|(?<=[a-z])[A-Z])")
+_LIKE_EXPECTATION = lazy(r"(?i:expected|expects?|validation|accept)(?:[_\W]|(?<=[a-z])[A-Z])")
 
 
 def _refuse_near_miss(name: object) -> None:
@@ -340,8 +339,8 @@ def intended_field(name: str) -> str | None:
     if plain in _OTHER_NAMES:
         return _OTHER_NAMES[plain]
     known = {field.replace("_", ""): field for field in QUESTION_FIELDS}
-    close = get_close_matches(plain, known, n=1, cutoff=_MIN_SIMILARITY)
-    return known[close[0]] if close else None
+    close = nearest_name(plain, known, _MIN_SIMILARITY)
+    return known[close] if close else None
 
 
 # Readers: one for each kind of field. They get the value and the field's name for messages, and raise ValueError.
@@ -577,8 +576,8 @@ def _read_scorer_arguments(kind: str, value: Any, where: str, registry: ScorerRe
     """The arguments of a registered scorer; `true` means none."""
     known = [name for name in registry.names() if name != "checks"]
     if kind not in known:
-        close = get_close_matches(kind, [*CHECK_KINDS, *known], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(CHECK_KINDS)}"
+        close = nearest_name(kind, [*CHECK_KINDS, *known])
+        hint = f"did you mean {close!r}?" if close else f"there are {', '.join(CHECK_KINDS)}"
         raise ValueError(f"{where}: unknown kind of check {kind!r}; {hint} (or a scorer's name)")
     if value is True or value is None:
         return {}

@@ -5,9 +5,10 @@ Only the beginning and the end of a long reply are read. `tools/fit` fits the we
 """
 
 import gzip
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import exp, sqrt
+from pathlib import Path
 
 import msgspec
 
@@ -20,6 +21,9 @@ _MARKS = ".,!?:;\"“”'()[]*…。，！？、「」«»"
 _DENSE = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
+_decode_rests = msgspec.json.Decoder(dict[str, int]).decode
+
+
 class Weights(msgspec.Struct, frozen=True):
     """The fitted weights, as whole numbers of a unit."""
 
@@ -27,8 +31,9 @@ class Weights(msgspec.Struct, frozen=True):
     unit: float
     # A reply at least this likely to be an error is charged.
     charged_from: float
-    # Run of characters → weight, and other feature of the reply → weight.
-    runs: dict[str, int]
+    # The first characters of a run → the rest of it → weight, in JSON: most beginnings are in no word of a reply.
+    runs: dict[str, msgspec.Raw]
+    # Other feature of the reply → weight.
     shapes: dict[str, int]
 
 
@@ -37,8 +42,9 @@ class Model:
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
-        weight, beginnings = weights.runs.get, frozenset(run[:_SHORTEST_RUN] for run in weights.runs)
-        self._words = Remembered(lambda word: sum([weight(run, 0) for run in runs_of(word, beginnings)]))
+        self._words = Remembered(self._weigh_word)
+        # Beginnings that words had → the rests of their runs, and what these weigh.
+        self._rests: dict[str, dict[str, int]] = {}
 
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
@@ -51,18 +57,47 @@ class Model:
         shapes = self.weights.shapes
         return self._logistic(words, sum([shapes.get(name, 0) * value for name, value in features.items()]))
 
+    def _weigh_word(self, word: str) -> int:
+        """What the `runs_of` a word weigh together."""
+        marked = _marked(word)
+        size, total = len(marked), 0
+        for start in range(size - _SHORTEST_RUN + 1):
+            after = start + _SHORTEST_RUN
+            rests = self._rests_after(marked[start:after])
+            if rests:
+                for end in _ends(start, size):
+                    total += rests.get(marked[after:end], 0)
+        for run in (marked, *_short_runs(word, marked)):
+            total += self._rests_after(run[:_SHORTEST_RUN]).get(run[_SHORTEST_RUN:], 0)
+        return total
+
+    def _rests_after(self, beginning: str) -> dict[str, int]:
+        rests = self._rests.get(beginning)
+        if rests is None:
+            packed = self.weights.runs.get(beginning)
+            if packed is None:
+                return {}
+            rests = self._rests[beginning] = _decode_rests(packed)
+        return rests
+
     def _logistic(self, words: Sequence[str], other: float) -> float:
         total = sum(map(self._words.__getitem__, words)) / sqrt(len(words)) + other
         return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
 
 
 @cache
-def shipped_model(package: str = "answerkey.detect") -> Model:
-    """The weights in a package."""
-    from importlib.resources import files  # slow to load, and plain replies do without
-
-    packed = (files(package) / "weights.json.gz").read_bytes()
+def shipped_model(folder: Path = Path(__file__).parent) -> Model:
+    """The weights in a package's folder."""
+    packed = (folder / "weights.json.gz").read_bytes()
     return Model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
+
+
+def by_beginning(weights: Mapping[str, int]) -> dict[str, msgspec.Raw]:
+    """Weights of runs as they are stored."""
+    grouped: dict[str, dict[str, int]] = {}
+    for run, weight in sorted(weights.items()):
+        grouped.setdefault(run[:_SHORTEST_RUN], {})[run[_SHORTEST_RUN:]] = weight
+    return {beginning: msgspec.Raw(msgspec.json.encode(rests)) for beginning, rests in grouped.items()}
 
 
 def clip(text: str) -> str:
@@ -70,25 +105,29 @@ def clip(text: str) -> str:
     return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
 
 
-def runs_of(word: str, beginnings: Container[str] | None = None) -> list[str]:
-    """The runs of characters in a word in lower case, its ends marked by spaces, and the word itself.
-
-    With `beginnings`, runs that begin with other characters are left out: few of those in an amount or a name have a weight.
-    """
-    marked = f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
+def runs_of(word: str) -> list[str]:
+    """The runs of characters in a word in lower case, its ends marked by spaces, and the word itself."""
+    marked = _marked(word)
     size = len(marked)
-    starts: Iterable[int] = range(size - _SHORTEST_RUN + 1)
-    if beginnings is not None:
-        starts = [start for start in starts if marked[start : start + _SHORTEST_RUN] in beginnings]
-    # No run is the whole word.
-    runs = [
-        marked[start:end]
-        for start in starts
-        for end in range(start + _SHORTEST_RUN, min(start + _LONGEST_RUN, size - (start == 0)) + 1)
-    ]
-    if not word.isascii() and _DENSE.search(word):
-        runs += [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
-    return [marked, *runs]
+    starts = range(size - _SHORTEST_RUN + 1)
+    runs = [marked[start:end] for start in starts for end in _ends(start, size)]
+    return [marked, *runs, *_short_runs(word, marked)]
+
+
+def _marked(word: str) -> str:
+    return f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
+
+
+def _ends(start: int, size: int) -> range:
+    """Where the runs from a start end; no run is the whole word."""
+    return range(start + _SHORTEST_RUN, min(start + _LONGEST_RUN, size - (start == 0)) + 1)
+
+
+def _short_runs(word: str, marked: str) -> list[str]:
+    if word.isascii() or not _DENSE.search(word):
+        return []
+    size = len(marked)
+    return [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
 
 
 def shapes_of(stripped: str, words: list[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from answerkey.model.reply import Reply
 from answerkey.text.dates import find_dates, month_number
 from answerkey.text.normalise import FUNCTION_WORDS, Remembered, fold_accents, stem
 from answerkey.text.numbers import DIMENSIONS, SCALES, UNIT_SPELLINGS, parse_number
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import decode_json
 
 MAX_EVIDENCE_CHARACTERS = 500_000
@@ -34,9 +35,9 @@ _NUMBER_START = frozenset("123456789-−$€£¥")
 _LEAF_TYPES = frozenset({str, int, float, bool, type(None)})
 _CONTAINER_TYPES = (dict, list, tuple, Mapping)  # the abstract class last: isinstance is slow on it
 
-_WORD = re.compile(r"([^\W_]+)")
-_ASCII_WORD = re.compile(r"([A-Za-z0-9]+)")
-_SENTENCE_END = re.compile(r"[.!?;\n。！？](?:(?<=[\n。！？])\n*|\s+)")
+_WORD = lazy(r"([^\W_]+)")
+_ASCII_WORD = lazy(r"([A-Za-z0-9]+)")
+_SENTENCE_END = lazy(r"[.!?;\n。！？](?:(?<=[\n。！？])\n*|\s+)")
 
 
 def _word_key(word: str) -> str:
@@ -267,14 +268,14 @@ _SPACES = "\u0020\u00a0\u2009\u202f"
 # An id mixes letters and digits (DN-448120, X40, an e-mail address, 5C, 2024-W19; not 12k, not 3-bedroom), or is a group of
 # digits that is not a date or time. Letters of scripts without spaces are excluded: they would join figures to words.
 _ID_CHARACTERS = r"A-Za-z0-9À-ɏ#&+./:@_-"
-_ID = re.compile(
+_ID = lazy(
     rf"(?<![{_ID_CHARACTERS}])(?:#?[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ&+./:_-]*+[0-9@]"
     r"|(?![0-9]{1,4}([-/.:])[0-9]{1,2}(?:\1[0-9]{1,4})?(?![0-9-])|[0-9]{1,2}(?:[AP]M\b|h[0-5]))"
     r"(?:[0-9][0-9./:-]*+(?:(?<=-)[A-ZÀ-Þ]|(?![kKM]\b)[A-ZÀ-Þ]|[a-zà-ÿ]{1,12}[-/.]?[0-9])|0[0-9]{4}|[0-9]+-[0-9]+-[0-9]"
     rf"|[0-9]{{2,}}-[0-9]{{6}}))[{_ID_CHARACTERS}]*(?<=[A-Za-z0-9À-ɏ])"
 )
 # A date, time or figure that begins with a digit. The digit comes first so that the engine can skip to it.
-_DIGITAL = re.compile(
+_DIGITAL = lazy(
     # Dates: 2024-03-21, 2024-03, 14.02.2025, 2/14/25, 03/2025; 3月21日.
     r"[0-9](?<![0-9][0-9])(?:(?P<date>(?<![\w.-].)(?:[0-9]{3}-[01][0-9](?:-[0-3][0-9])?|[0-9]{3}/[01][0-9]|[0-9]?/[12][0-9]{3}"
     r"|[0-9]{0,3}([-/.])[0-9]{1,2}\2[0-9]{2,4})(?![0-9-])|(?:[0-9]{3}[年년]\s?[0-9]{1,2}|[0-9]?)[月월]\s?[0-9]{1,2}[日일])"
@@ -288,10 +289,10 @@ _DIGITAL = re.compile(
     r"|[0-9]?(?:,[0-9]{2}){1,6},[0-9]{3}(?![0-9])|[0-9]*+)(?:[.,][0-9]++)?"
     rf"(?P<tail>[-{_SPACES}]?(?:[%٪]|per cent|[^\W\d_]{{1,14}}\b))?)"
 )
-_MINUTES = re.compile(r"\.?[,\s]{0,2}(?:and |und |et |y )?([0-5]?[0-9])\s?min")
-_LIST_NUMBER = re.compile(r"(?:^|\n)[ #*]{0,3}[0-9]{1,2}[.)\ufe0f](?![0-9])|\[[0-9]+\]")
-_DIGITS = re.compile("[0-9]+")
-_SEPARATOR = re.compile(rf"[,.{_SPACES}'’_]")
+_MINUTES = lazy(r"\.?[,\s]{0,2}(?:and |und |et |y )?([0-5]?[0-9])\s?min")
+_LIST_NUMBER = lazy(r"(?:^|\n)[ #*]{0,3}[0-9]{1,2}[.)\ufe0f](?![0-9])|\[[0-9]+\]")
+_DIGITS = lazy("[0-9]+")
+_SEPARATOR = lazy(rf"[,.{_SPACES}'’_]")
 _CURRENCY = frozenset("$€£¥₹")
 # 2 to 12 in English, German, French and Spanish. "One" is left out: it is mostly an article or pronoun.
 _NUMBER_WORD_LIST = (
@@ -302,9 +303,7 @@ _NUMBER_WORDS = {word_key(word): str(2 + index // 4) for index, word in enumerat
 _NUMBER_OR_MONTH = _NUMBER_WORDS.keys() | {f"#{month}" for month in range(1, 13)}
 # Unit → (dimension, factor to its base unit). A word that is not here is a dimension of its own.
 UNITS = {word: DIMENSIONS.get(name, (name, 1.0)) for word, name in UNIT_SPELLINGS.items()}
-_QUOTE = re.compile(
-    r"“[^“”\n]{4,400}”|„[^„“”\n]{4,400}[“”]|«[^«»\n]{4,400}»|\"[^\"\n]{4,400}\"|「[^」\n]{2,400}」"
-)
+_QUOTE = lazy(r"“[^“”\n]{4,400}”|„[^„“”\n]{4,400}[“”]|«[^«»\n]{4,400}»|\"[^\"\n]{4,400}\"|「[^」\n]{2,400}」")
 _NAME_JOINERS = frozenset(" \u00a0-'’&_")  # between the words of a name
 _MAX_NAME_WORDS = 8
 # A capital after a letter or one of these marks a name. Elsewhere it may only begin a sentence, line, cell or emphasis.
@@ -534,7 +533,7 @@ MAX_CHARACTERS = 20_000
 _STREET_TYPES = (
     "St|Ave|Avenue|Street|Road|Rd|Blvd|Boulevard|Lane|Ln|Dr|Drive|Way|Court|Ct|Place|Pl|Highway|Hwy|Square|Sq"
 )
-_ADDRESS = re.compile(
+_ADDRESS = lazy(
     r"\b\d{1,6}[A-Z]?\s(?:[NSEW]\.?\s)?(?:\d{1,3}(?:st|nd|rd|th)\s|[A-Z][\w'-]+\s){1,3}"
     rf"(?:{_STREET_TYPES})\b"
 )
@@ -613,30 +612,30 @@ _NOUNS: dict[frozenset[FactKind], str] = {
     _CODE: "number id code ein reference identifier",
 }
 _KIND_OF_NOUN = {noun: kinds for kinds, nouns in _NOUNS.items() for noun in nouns.split()}
-_WH = re.compile(
+_WH = lazy(
     r"\b(?:(?P<measure>how (?:much|many|often|old|big|large|long|far|high|tall|wide|deep|heavy|fast|profitable))"
     r"|(?P<who>who|whose|whom)|(?P<where>where)|(?P<when>when)|(?P<pick>which)|(?P<what>what)|(?P<way>how|why))(?:['’](?:s|re))?\b",
     re.IGNORECASE,
 )
-_AFTER_WHAT = re.compile(
+_AFTER_WHAT = lazy(
     r"\s*(?:(?:is|are|was|were|has|have|will|would)\b\s*)?(?:(?:been|be|all|the|our|my|your|his|her|its|their|a|an)\s+)*",
     re.IGNORECASE,
 )
-_PHRASE_END = re.compile(
+_PHRASE_END = lazy(
     r"[^\w\s'’.-]|\b(?:of|in|on|at|for|from|to|with|by|during|under|between|per|and|or|is|are|was|were|do|does|did|has|have|had|will"
     r"|would|can|could|should|must|may|might|we|i|you|he|she|it|they|my|our|about)\b",
     re.IGNORECASE,
 )
-_PAYS = re.compile(
+_PAYS = lazy(
     r"\b(?:pa(?:y|ys|id)|cost|costs|spen[dt]|spends|earn(?:ed|s)?|owe[sd]?|worth|charged?|charges|contributed?)\b",
     re.IGNORECASE,
 )
-_ASKS_ALOUD = re.compile(r"\b(?:tell|show|know|say|give|find|remind|explain|check|look|let)\b", re.IGNORECASE)
-_YES_OR_NO = re.compile(
+_ASKS_ALOUD = lazy(r"\b(?:tell|show|know|say|give|find|remind|explain|check|look|let)\b", re.IGNORECASE)
+_YES_OR_NO = lazy(
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|may|must|any|isn't|aren't|didn't|don't|doesn't)\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.?!]+[.?!]*\s*")
+_SENTENCE = lazy(r"[^.?!]+[.?!]*\s*")
 
 
 class AnswerShape(msgspec.Struct, frozen=True):

@@ -16,7 +16,6 @@ import secrets
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from importlib import resources
@@ -27,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.errors import ConfigError, explain_validation
+from answerkey.errors import ConfigError, explain_validation, nearest_name
 from answerkey.model.judgement import GradedExample, RubricRecord, Scale, grades_of, read_check_rubric
 from answerkey.model.question import Question, describe_expectation
 from answerkey.model.reply import Reply
@@ -175,8 +174,8 @@ def _bundled(name: str) -> Mapping[str, object]:
         item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml")
     )
     if name not in known:
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "there are " + ", ".join(known)
+        close = nearest_name(name, known)
+        hint = f"did you mean {close!r}?" if close else "there are " + ", ".join(known)
         raise ConfigError(f"unknown rubric {name!r}; {hint} (or give a .toml or .json file)")
     return dict(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
 

@@ -36,6 +36,7 @@ from answerkey.text.normalise import (
     compile_pattern,
     plain_typography,
 )
+from answerkey.text.patterns import lazy
 
 __all__ = ["Match", "MatchMode", "Probability", "check_pattern", "find_keywords", "is_number"]
 
@@ -71,17 +72,17 @@ _EQUAL = "the reply has a number of equal value"
 # A text that was found, where its place is not needed.
 _OCCURS = Match(True, "substring", why="occurs in the reply, ignoring case")
 _DISPLAYED = "occurs in the reply as it is displayed, ignoring case"
-_HAS_DIGIT = re.compile("[0-9]")
+_HAS_DIGIT = lazy("[0-9]")
 
 
 # How a reply says that there are 0 of something; "no information" says nothing of the kind.
-_NONE = re.compile(
+_NONE = lazy(
     r"\bnone\b|\bno (?!access|answer|data|idea|information|longer|more|need|problem|records?\b|way)[a-z]+",
     re.IGNORECASE,
 )
 
 
-_ORDINAL = re.compile(r"(?:\d(?:st|nd|rd|th)|[a-z]*(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
+_ORDINAL = lazy(r"(?:\d(?:st|nd|rd|th)|[a-z]*(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
 
 
 def _is_ordinal(text: str, amount: numbers.Quantity) -> bool:
@@ -136,21 +137,19 @@ def is_number(expectation: Expectation) -> bool:
 
 # A text as it is displayed: the marks of Markdown that a keyword may be split by, and what they leave. Marks beside digits
 # stay, since 2*3*4 is not emphasis.
-_LINK = re.compile(r"\[([^\[\]\n]+)\]\([^()\s]+\)")
+_LINK = lazy(r"\[([^\[\]\n]+)\]\([^()\s]+\)")
 _EMPHASIS = (
-    re.compile(r"(?<!\d)(\*\*|__)(?=\S)([^\n]{1,200}?)(?<=\S)\1(?!\d)"),
-    re.compile(r"(?<![\w*\\])(\*)(?=[^\s*])([^\n*]+?)(?<=[^\s*])\*(?![\w*])"),
-    re.compile(r"(?<![\w\\])(_)(?=[^\s_])([^\n]{1,200}?)(?<=[^\s_])_(?!\w)"),
-    re.compile(r"(`{1,2})(?=\S)([^`\n]+)\1"),
+    lazy(r"(?<!\d)(\*\*|__)(?=\S)([^\n]{1,200}?)(?<=\S)\1(?!\d)"),
+    lazy(r"(?<![\w*\\])(\*)(?=[^\s*])([^\n*]+?)(?<=[^\s*])\*(?![\w*])"),
+    lazy(r"(?<![\w\\])(_)(?=[^\s_])([^\n]{1,200}?)(?<=[^\s_])_(?!\w)"),
+    lazy(r"(`{1,2})(?=\S)([^`\n]+)\1"),
 )
-_INVISIBLE = re.compile(
-    r"</?(?:b|i|em|strong|u|span|mark|code)>|\\(?=[*_`#$~|\[\]()])|[\u00ad\u200b\u2060\ufeff]"
-)
+_INVISIBLE = lazy(r"</?(?:b|i|em|strong|u|span|mark|code)>|\\(?=[*_`#$~|\[\]()])|[\u00ad\u200b\u2060\ufeff]")
 # A blank line ends a sentence, and what is in it.
-_ONE_BREAK = re.compile(r"[^\S\n]*(?:<br ?/?>|\n(?![^\S\n]*\n))[^\S\n]*|[^\S\n]+")
+_ONE_BREAK = lazy(r"[^\S\n]*(?:<br ?/?>|\n(?![^\S\n]*\n))[^\S\n]*|[^\S\n]+")
 # Without these, and in ASCII, a text is displayed as it is written: those of Markdown and HTML, and more than a space.
 _MARKS = ("*", "_", "`", "\\", "<", "](", "\n", "  ", "\t")
-_ODD_MARKS = re.compile("[ß\u00a0\u00ad\u200b\u2060\ufeff]")
+_ODD_MARKS = lazy("[ß\u00a0\u00ad\u200b\u2060\ufeff]")
 # What may be between two characters that are displayed side by side.
 _UNSEEN = r"(?:[*_`\[\\\u00ad\u200b\u2060\ufeff]|</?\w+>|\]\([^()\s]+\)){0,60}"
 

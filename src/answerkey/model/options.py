@@ -1,6 +1,5 @@
 """Options: how a run is made and how its replies are scored; stored with the run, for `resume` and `rescore`."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from math import fsum
@@ -14,6 +13,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import ErrorKind, Reply, Usage
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
 from answerkey.text.normalise import MatchMode, Threshold, check_pattern
+from answerkey.text.patterns import lazy
 
 ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
@@ -23,7 +23,7 @@ TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
 
 
 # Version at the end of a model's name.
-_VERSION = re.compile(r"(?:-\d{4}-\d\d-\d\d|[-@]\d{8}|-\d{3}|-latest)\Z")
+_VERSION = lazy(r"(?:-\d{4}-\d\d-\d\d|[-@]\d{8}|-\d{3}|-latest)\Z")
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

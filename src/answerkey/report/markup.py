@@ -39,6 +39,7 @@ from answerkey.report.wording import (
 )
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import for_terminal, one_line
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import decode_strict_json
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 
 # Text without any of these has no Markdown.
-_SIGNS = re.compile(r"[*_`#>|~\[<]|^\s*(?:[-+=]|\d+[.)])", re.MULTILINE)
+_SIGNS = lazy(r"[*_`#>|~\[<]|^\s*(?:[-+=]|\d+[.)])", re.MULTILINE)
 _SCHEMES = ("http", "https", "mailto")
 # Markdown element → HTML tag. Headings become paragraphs, so that they do not change the page's outline.
 _TAGS = {
@@ -241,7 +242,7 @@ class _Writer:
 # Later style sheets override earlier ones.
 _SHEETS = ("tokens.css", "page.css", "tables.css", "trial.css")
 # Indentation before markup, without meaning: it makes a page of many rows an eighth larger.
-_INDENT = re.compile(r"^[ \t]+(?=[<{])", re.MULTILINE)
+_INDENT = lazy(r"^[ \t]+(?=[<{])", re.MULTILINE)
 
 
 def make_environment(own: Callable[[str], str | None]) -> "Environment":

@@ -6,15 +6,12 @@ nothing itself.
 """
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from math import fsum
 from os.path import samestat
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
 from answerkey.errors import UsageError
@@ -120,7 +117,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         return
     # Write through a link to its file.
     path = path.resolve()
-    unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    unfinished = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.part")
     with _clear_errors(path):
         file = unfinished.open("xb")
     try:
@@ -220,12 +217,15 @@ _IN_MEMORY = 8_000_000
 def write_junit(run: Run, file: BinaryIO) -> None:
     """Write a run's results as JUnit XML; questions are streamed."""
     tally = _Tally()
+    from shutil import copyfileobj  # slow to load
+    from tempfile import SpooledTemporaryFile
+
     with SpooledTemporaryFile(max_size=_IN_MEMORY) as body:
         for case in _cases(run, tally):
             body.write(case.encode("utf-8"))
         file.write(_head(run, tally).encode("utf-8"))
         body.seek(0)
-        shutil.copyfileobj(body, file)
+        copyfileobj(body, file)
     file.write(b"</testsuite>\n</testsuites>\n")
 
 

@@ -11,7 +11,6 @@ from answerkey.model.comparison import Comparison, Measure, QuestionChange, caus
 from answerkey.model.run import EarlierRun, Run, RunInfo, Summary
 from answerkey.model.run_document import encode
 from answerkey.model.scorecard import COMPONENTS
-from answerkey.report.markup import policy_hash, report_style, report_template
 from answerkey.report.result_files import atomic_file
 from answerkey.report.view import component_words
 from answerkey.report.wording import (
@@ -442,6 +441,8 @@ def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = N
     elif ending == ".md":
         content = sheet_markdown(sheet).encode()
     else:
+        from answerkey.report.markup import policy_hash, report_style, report_template  # slow to load
+
         style = report_style()
         page = report_template("comparison.html.j2").render(
             sheet=sheet, style=style, style_hash=policy_hash(style), home=home

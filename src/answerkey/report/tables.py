@@ -20,6 +20,7 @@ from answerkey.report.wording import (
 )
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import for_csv, for_terminal, one_line, without_surrogates
+from answerkey.text.patterns import lazy
 
 Kind = Literal[
     "text",
@@ -45,9 +46,9 @@ _WIDTH = 240
 _ROWS = 2_000
 
 # Marks of Markdown at the beginning of lines, the lines of tables, and pairs of marks around words.
-_LINE_MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+])\s+|^[\s|:-]*-{3}[\s|:-]*$", re.MULTILINE)
-_TABLE_LINE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
-_WORD_MARKS = re.compile(r"(?<![\w*])(\*{1,2}|__|`+)(\S(?:[^*`\n]*?\S)?)\1(?![\w*])")
+_LINE_MARKS = lazy(r"^\s*(?:#{1,6}|[-*+])\s+|^[\s|:-]*-{3}[\s|:-]*$", re.MULTILINE)
+_TABLE_LINE = lazy(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_WORD_MARKS = lazy(r"(?<![\w*])(\*{1,2}|__|`+)(\S(?:[^*`\n]*?\S)?)\1(?![\w*])")
 
 
 def _without_markdown(text: str) -> str:

@@ -1,6 +1,5 @@
 """Everything but runs on the terminal: comparisons, rankings, plans, calibrations, lint, audit, single questions."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -563,6 +562,8 @@ def raw_text(result: "AskResult") -> str:
     """The raw reply: JSON indented, anything else unchanged."""
     if isinstance(result.raw, str):
         return for_terminal(result.raw)
+    import json  # slow to load
+
     return for_terminal(json.dumps(result.raw, indent=2, ensure_ascii=False))
 
 
@@ -598,6 +599,8 @@ def print_asked(result: "AskResult", console: Console) -> None:
 
 def mapping_lines(name: str, expressions: Mapping[str, str]) -> Iterator[str]:
     """A mapping in the syntax of answerkey.toml."""
+    import json
+
     yield f"[targets.{name}.reply]"
     for part, expression in expressions.items():
         yield for_terminal(f"{part} = {json.dumps(expression, ensure_ascii=False)}")

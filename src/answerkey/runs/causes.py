@@ -5,7 +5,6 @@ reply should say is absent from what that stage handed on: arguments that differ
 a cause. Where the evidence for that is missing, the stage is `unobserved`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb
@@ -36,6 +35,7 @@ from answerkey.model.scorecard import (
 )
 from answerkey.stats.intervals import FaultRates
 from answerkey.text.normalise import MatchMode
+from answerkey.text.patterns import lazy
 
 # A group is "about" a category if at least this share of its questions is of it, and fewer of all questions are.
 _MOSTLY = 0.8
@@ -208,7 +208,7 @@ def _first_fault(
     return Cause(stage=stage, kind="score", compared=compared)
 
 
-_STATUS = re.compile(r"HTTP (\d{3})\b")
+_STATUS = lazy(r"HTTP (\d{3})\b")
 
 
 def _http_status(error: Failure) -> str:

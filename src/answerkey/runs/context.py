@@ -8,12 +8,10 @@ standard, and once for a golden set under a scoring.
 import gc
 import os
 import random
-import re
 import threading
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +20,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.datasets.golden_sets import LoadedQuestions, load_questions, parse_question
-from answerkey.errors import InputError, TruthError, UsageError
+from answerkey.errors import InputError, TruthError, UsageError, nearest_name
 from answerkey.model.options import GroundedSettings, JudgeSettings, Options, Scoring, price_of
 from answerkey.model.question import Question, QuestionSet, RunTruth
 from answerkey.model.run import KeyQuality, RunInfo, Summary
@@ -30,6 +28,7 @@ from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import ScorerRegistry, engines, load_object
 from answerkey.protocols import NO_PROGRESS, BaseEngine, BaseTarget, Direction, Progress, adapt_engine
 from answerkey.scorers.grader import Grader, make_grader
+from answerkey.text.patterns import lazy
 
 if TYPE_CHECKING:
     from answerkey.gates import Gate
@@ -132,7 +131,7 @@ _CI_VARIABLES = (
 )
 _CONFIG = "answerkey.toml"
 # Usual names of a golden set.
-_GOLDEN_NAME = re.compile(r"(golden|questions).*\.(jsonl?|ya?ml|csv|xlsx)")
+_GOLDEN_NAME = lazy(r"(golden|questions).*\.(jsonl?|ya?ml|csv|xlsx)")
 
 JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
@@ -327,8 +326,8 @@ def _own_chatbot_expected(
 def _misnamed_configuration() -> str | None:
     """A configuration with a typo in its name or one folder further down, and the remedy."""
     names = [path.name for path in Path().glob("*.toml")]
-    if near := get_close_matches(_CONFIG, names, n=1, cutoff=0.8):
-        return f"{near[0]} is not read; rename it to {_CONFIG}"
+    if near := nearest_name(_CONFIG, names, cutoff=0.8):
+        return f"{near} is not read; rename it to {_CONFIG}"
     if below := next(iter(sorted(Path().glob(f"*/{_CONFIG}"))), None):
         return f"the configuration is {below}; run the command in {below.parent}/"
     return None

@@ -9,14 +9,13 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from answerkey.config import settings_hash
-from answerkey.errors import UsageError
+from answerkey.errors import UsageError, nearest_name
 from answerkey.model.fault import (
     ERROR_TEXTS,
     FAULT_KINDS,
@@ -58,8 +57,8 @@ def fault_settings(
     """What to plan; raises an error for what is not a kind."""
     unknown = [kind for kind in kinds if kind not in FAULT_KINDS]
     if unknown:
-        close = get_close_matches(unknown[0], FAULT_KINDS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(FAULT_KINDS)}"
+        close = nearest_name(unknown[0], FAULT_KINDS)
+        hint = f"did you mean {close!r}?" if close else f"there are {', '.join(FAULT_KINDS)}"
         raise UsageError(f"unknown kind of fault {unknown[0]!r}; {hint}")
     if per_question < 1:
         raise UsageError(f"{per_question} faults for each question: must be at least 1")

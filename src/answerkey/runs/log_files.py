@@ -5,7 +5,6 @@ import io
 import os
 import re
 import stat
-import zipfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
@@ -17,6 +16,7 @@ import msgspec
 
 from answerkey.errors import BinaryFileError, InputError, UsageError
 from answerkey.model.run import BAD_ROW
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.files import (
     STANDARD_INPUT,
     database_url,
@@ -36,10 +36,8 @@ _BYTES = 2 * 1024 * 1024
 _ROWS = 4000
 SIDE_FILE_ENDING = ".bad.jsonl"
 # What differs between reasons that are the same otherwise: a position in the bytes, a row's fields, an id.
-_DIFFERENT = re.compile(r" \(byte \d+\)| \(the row has .*?\)")
-_UNKNOWN_ID = re.compile(
-    r"(?<=^the golden set has no question with )id .*(?=; check --questions$)", re.DOTALL
-)
+_DIFFERENT = lazy(r" \(byte \d+\)| \(the row has .*?\)")
+_UNKNOWN_ID = lazy(r"(?<=^the golden set has no question with )id .*(?=; check --questions$)", re.DOTALL)
 # Characters of a bad row that the side file shows.
 _ROW_SHOWN = 2000
 # A row that could not be read: line, reason and the row.
@@ -195,11 +193,9 @@ def has_own_results(path: Path) -> bool:
             if head == b"PAR1":
                 return _parquet_columns(path) >= _OWN_FIELDS
             if head == b"PK\x03\x04":
-                with zipfile.ZipFile(path) as archive:
-                    names = _SHEET_NAME.findall(archive.read("xl/workbook.xml"))
-                return {name.decode() for name in names} >= _OWN_SHEETS
+                return _sheets(path) >= _OWN_SHEETS
             line = stream.readline(_BYTES).removeprefix(b"\xef\xbb\xbf")
-    except (OSError, EOFError, KeyError, zipfile.BadZipFile, InputError):
+    except (OSError, EOFError, InputError):
         # What is wrong with the file is reported when it is read.
         return False
     if line.lstrip().startswith(b"{"):
@@ -210,6 +206,17 @@ def has_own_results(path: Path) -> bool:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
     return set(line.decode("utf-8", "replace").strip().split(",")) >= _OWN_FIELDS
+
+
+def _sheets(path: Path) -> set[str]:
+    import zipfile  # slow to load
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = _SHEET_NAME.findall(archive.read("xl/workbook.xml"))
+    except (KeyError, zipfile.BadZipFile):
+        return set()
+    return {name.decode() for name in names}
 
 
 def _parquet_columns(path: Path) -> set[str]:

@@ -9,7 +9,6 @@ more is written.
 """
 
 import asyncio
-import json
 import os
 import threading
 import time
@@ -295,6 +294,8 @@ class DurableWriter:
             "reason": reason,
             "replies": msgspec.to_builtins(trial.replies, enc_hook=repr),
         }
+        import json  # few trials cannot be stored
+
         with self.set_aside_path.open("a", encoding="utf-8") as file:
             # ASCII, because the text may not be encodable as UTF-8.
             file.write(json.dumps(row, default=repr) + "\n")

@@ -5,7 +5,6 @@ budget; each is a stored run of its own, with its own journal, recorder and judg
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
@@ -42,6 +41,7 @@ from answerkey.runs.stored import new_run_id, resume_command, run_warnings, stor
 from answerkey.store.database import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import target_labels, target_version
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.payloads import is_never_text, is_unmapped
 
 if TYPE_CHECKING:
@@ -534,9 +534,9 @@ def store_summary(
 
 
 # Statuses that point at credentials, address, method or body of the request; a redirect or a web page may be a sign-in.
-_STATUS = re.compile(r"HTTP (30[12378]|401|403|404|405|422|2\d\d: a web page)\b")
+_STATUS = lazy(r"HTTP (30[12378]|401|403|404|405|422|2\d\d: a web page)\b")
 # A program that ends before it reads a question: its file, an interpreter or a module is missing, or it cannot be executed.
-_NOT_STARTED = re.compile(
+_NOT_STARTED = lazy(
     r"the program ended with exit code (?:(?:2|126|127)\b|\d+: .*"
     r"(?:ModuleNotFoundError|ImportError|SyntaxError|IndentationError|Cannot find module|can't open file))"
 )

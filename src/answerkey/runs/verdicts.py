@@ -5,7 +5,6 @@ Comparing needs NumPy, which is loaded only when two runs are compared.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -287,7 +286,9 @@ async def _ask_failing(run: Run, context: "RunContext", target: "BaseTarget", st
     for trial in run.results:
         if trial.score is not None and trial.id not in other:
             scores.setdefault(trial.id, []).append(trial.score)
-    failing = [name for name, values in scores.items() if round_score(fmean(values)) < mark][:_MOST_CONTROLS]
+    failing = [
+        name for name, values in scores.items() if round_score(math.fsum(values) / len(values)) < mark
+    ][:_MOST_CONTROLS]
     questions = [
         question for question in store.questions(run.info.question_set_hash) if question.id in failing
     ]

@@ -7,29 +7,29 @@ returns can hold up a run: the reply is unscored, and another worker takes over.
 
 import mmap
 import os
-import pickle
 import queue
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.model.scorecard import Score, Scorecard, Trial
-from answerkey.runs.log_files import Block
-from answerkey.runs.log_rows import BlockScorer, LogPlan
-from answerkey.runs.log_table import BlockPart
 from answerkey.scorers.grader import Grader, GraderRecipe, grader_by
 from answerkey.text.normalise import one_line
+
+if TYPE_CHECKING:
+    from answerkey.runs.log_files import Block
+    from answerkey.runs.log_rows import BlockScorer, LogPlan
+    from answerkey.runs.log_table import BlockPart
 
 Judged = Sequence[Sequence[Score]]
 _Item = tuple[Trial, Judged]
@@ -61,7 +61,7 @@ class WorkerSetup(msgspec.Struct, frozen=True, kw_only=True):
     sys_path: list[str]
     cpu_seconds: float
     # For the blocks of a log; None: it grades trials.
-    log: LogPlan | None = None
+    log: "LogPlan | None" = None
 
 
 class WorkerReady(msgspec.Struct, frozen=True):
@@ -76,6 +76,8 @@ class WorkerProcess:
     """A process that grades what it is sent, one item at a time."""
 
     def __init__(self, setup: WorkerSetup) -> None:
+        import tempfile  # most runs are graded without processes
+
         # Where it notes the row that it is working on.
         self._progress = tempfile.TemporaryFile(prefix="answerkey-")  # noqa: SIM115  # lives as long as the process
         self._progress.write(_INDEX.pack(_NO_INDEX))
@@ -156,6 +158,8 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _write_frame(stream: BinaryIO, value: object) -> None:
+    import pickle
+
     content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     stream.write(len(content).to_bytes(4, "little"))
     stream.write(content)
@@ -167,6 +171,8 @@ def _read_frame(stream: BinaryIO) -> object | None:
     head = stream.read(4)
     if len(head) < 4:
         return None
+    import pickle
+
     content = stream.read(length := int.from_bytes(head, "little"))
     return pickle.loads(content) if len(content) == length else None  # noqa: S301  # between parent and child
 
@@ -196,7 +202,11 @@ def _serve(progress: int) -> None:
     grader = grader_by(setup.recipe)
     # What the first reply would load is not charged to it.
     grader.prepare()
-    scorer = None if setup.log is None else BlockScorer(setup.log, grader)
+    scorer = None
+    if setup.log is not None:
+        from answerkey.runs.log_rows import BlockScorer
+
+        scorer = BlockScorer(setup.log, grader)
     progress_index = mmap.mmap(progress, _INDEX.size)
 
     def before_row(row: int) -> None:
@@ -214,10 +224,10 @@ def _serve(progress: int) -> None:
 
 
 def _answer(
-    item: object, grader: Grader, scorer: BlockScorer | None, before_row: Callable[[int], None]
+    item: object, grader: Grader, scorer: "BlockScorer | None", before_row: Callable[[int], None]
 ) -> object:
-    if isinstance(item, Block) and scorer is not None:
-        block = item.arrived()
+    if scorer is not None:
+        block = cast("Block", item).arrived()
         return LinesUnavailable() if block is None else scorer.score(block, before_row)
     trial, judged = cast("_Item", item)
     before_row(trial.position)
@@ -236,7 +246,7 @@ def _limit_time(seconds: float) -> None:
 class ProcessPool:
     """Scores blocks in several processes, each fed by a thread of this one."""
 
-    def __init__(self, plan: LogPlan, count: int) -> None:
+    def __init__(self, plan: "LogPlan", count: int) -> None:
         if plan.recipe is None:
             raise TypeError("processes need a recipe for the grader")
         self._setup = WorkerSetup(
@@ -249,7 +259,7 @@ class ProcessPool:
         self._done: queue.Queue[BlockPart | BaseException | None] = queue.Queue(maxsize=2 * count)
         self._workers: list[WorkerProcess | None] = [None] * count
 
-    def score(self, blocks: Iterable[Block]) -> Iterator[BlockPart]:
+    def score(self, blocks: "Iterable[Block]") -> "Iterator[BlockPart]":
         """The parts, as they are done."""
         waiting, taking = iter(blocks), threading.Lock()
 
@@ -281,8 +291,10 @@ class ProcessPool:
             else:
                 yield part
 
-    def _score(self, slot: int, block: Block) -> BlockPart:
+    def _score(self, slot: int, block: "Block") -> "BlockPart":
         """What a worker makes of a block. One that crashed is replaced once; a row that exceeds its limit is left out."""
+        from answerkey.runs.log_table import BlockPart
+
         crashed = 0
         while crashed < 2:
             worker = self._workers[slot] or self._start(slot)
@@ -331,13 +343,13 @@ class ProcessPool:
 # Blocks in flight per processor: one that is scored, and one that has arrived.
 _BLOCKS_AHEAD = 2
 # A worker process of Ray lives longer than a log.
-_scorers: dict[str, BlockScorer] = {}
+_scorers: "dict[str, BlockScorer]" = {}
 
 
 class RayPool:
     """Scores blocks by tasks of a Ray cluster; Ray itself repeats what a lost worker or node was doing."""
 
-    def __init__(self, plan: LogPlan, address: str | None = None) -> None:
+    def __init__(self, plan: "LogPlan", address: str | None = None) -> None:
         if plan.recipe is None:
             raise UsageError(
                 "the engine ray cannot score with scorers given as Python objects; name them in the configuration"
@@ -350,7 +362,7 @@ class RayPool:
         self._name = self._plan.hex()
         self._ahead = _BLOCKS_AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def score(self, blocks: Iterable[Block]) -> Iterator[BlockPart]:
+    def score(self, blocks: "Iterable[Block]") -> "Iterator[BlockPart]":
         """The parts as they are done; a node that has the log's files at the same path reads the lines there."""
         task = self._ray.remote(num_cpus=1, max_retries=-1, scheduling_strategy="SPREAD")(_score_on_node)
         waiting = iter(blocks)
@@ -384,7 +396,7 @@ class RayPool:
         self._ray.shutdown()
 
 
-def _score_on_node(name: str, plan: LogPlan, block: Block) -> BlockPart | None:
+def _score_on_node(name: str, plan: "LogPlan", block: "Block") -> "BlockPart | None":
     """What comes of a block; None: its lines cannot be read here."""
     arrived = block.arrived()
     if arrived is None:
@@ -394,6 +406,8 @@ def _score_on_node(name: str, plan: LogPlan, block: Block) -> BlockPart | None:
         if plan.recipe is None:
             raise TypeError("a plan without a recipe")
         _scorers.clear()
+        from answerkey.runs.log_rows import BlockScorer
+
         scorer = _scorers[name] = BlockScorer(plan, grader_by(plan.recipe))
     return scorer.score(arrived)
 

@@ -1,7 +1,6 @@
 """The three components of the standard: tool usage, response quality and error handling; and abstention beside them."""
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -152,9 +151,9 @@ def _as_text(value: Any) -> str:
 
 
 # How a tool's name is joined to that of its MCP server or plug-in: mcp__books__query, books__query, books.query, books/query.
-_PREFIX = re.compile(r"^.*(?:__|[./])")
+_PREFIX = lazy(r"^.*(?:__|[./])")
 # Semantic Kernel joins them by a hyphen, which names of tools may have too: there the plug-in is a class, or the tool snake_case.
-_PLUGIN_PREFIX = re.compile(r"^(?:\w*[A-Z]\w*-(?=\w+$)|\w+-(?=\w+_\w+$))")
+_PLUGIN_PREFIX = lazy(r"^(?:\w*[A-Z]\w*-(?=\w+$)|\w+-(?=\w+_\w+$))")
 
 
 def golden_name(name: str, known: Container[str], aliases: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from math import log2
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.errors import ConfigError, MissingExtraError, UnknownNameError, UsageError
+from answerkey.errors import ConfigError, MissingExtraError, UnknownNameError, UsageError, nearest_name
 from answerkey.model.judgement import NOT_CALIBRATED, SentenceCalibration, read_calibration
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source
@@ -253,8 +252,8 @@ def parse_measure(name: str) -> Measure:
 
 def _of_ir_measures(name: str) -> Measure:
     known = ["P@5", "R@5", "F1@5", "Success@5", "RR", "AP", "nDCG@10", "Rprec"]
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"use names such as {', '.join(known)}"
+    close = nearest_name(name, known)
+    hint = f"did you mean {close}?" if close else f"use names such as {', '.join(known)}"
     try:
         import ir_measures
     except ImportError:

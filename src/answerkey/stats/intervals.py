@@ -23,12 +23,10 @@ from functools import lru_cache
 from itertools import accumulate
 from math import exp, log
 from operator import mul
-from statistics import NormalDist
 
 import msgspec
 
 _SQRT2 = math.sqrt(2.0)
-_STANDARD_NORMAL = NormalDist()
 
 
 def normal_cdf(x: float) -> float:
@@ -40,7 +38,9 @@ def normal_quantile(p: float) -> float:
     """The x with P(Z <= x) = p."""
     if not 0.0 < p < 1.0:
         return -math.inf if p == 0.0 else math.inf if p == 1.0 else math.nan
-    return _STANDARD_NORMAL.inv_cdf(p)
+    from statistics import NormalDist  # slow to load
+
+    return NormalDist().inv_cdf(p)
 
 
 def log_beta(a: float, b: float) -> float:

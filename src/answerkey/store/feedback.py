@@ -6,7 +6,6 @@ may add feedback and production replies and do nothing else. Of every secret onl
 """
 
 import hashlib
-import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from answerkey.store.questions import find_reply_key
 from answerkey.store.run_rows import id_hash, name_key_sql, of_run, run_key_sql
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import Day, ShortText, within_days
+from answerkey.text.patterns import lazy
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -525,7 +525,7 @@ ROLES: tuple[Role, ...] = ("viewer", "reviewer", "admin")
 
 _TOKEN_PREFIX = "ak_"  # noqa: S105  # marks tokens for secret scanners
 _SITE_KEY_PREFIX = "ak_site_"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_NAME = lazy(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _DAY = 24 * 3600.0
 # A session ends when it is not used for this long, and after SESSION_SECONDS in any case.
 _IDLE_SECONDS = 7 * _DAY

@@ -5,8 +5,6 @@ An endpoint answers with JSON, text or a stream. `HttpTarget.ask` sends the requ
 """
 
 import asyncio
-import html
-import json
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +41,7 @@ from answerkey.targets.sessions import (
     tls_settings,
 )
 from answerkey.text.normalise import clean_text, decode_text
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.failures import (
     failure_from_exception,
     failure_message,
@@ -56,6 +55,7 @@ from answerkey.transcripts.json_values import (
     decode_json,
     decode_strict_json,
     encode_json,
+    json_text,
     too_large,
 )
 from answerkey.transcripts.messages import QuestionContext
@@ -78,15 +78,15 @@ if TYPE_CHECKING:
 _NEXT_RESPONSE_S = 60.0
 _MEGABYTE = 1024 * 1024
 # A tag ends before the next begins, so that a page of unclosed ones is read in one pass.
-_TAG = re.compile(r"<[^<>]*>")
-_UNSEEN = re.compile(r"<(/?)(?:script|style)\b", re.IGNORECASE)
+_TAG = lazy(r"<[^<>]*>")
+_UNSEEN = lazy(r"<(/?)(?:script|style)\b", re.IGNORECASE)
 # A whole document, not an answer that has markup or is about it: the first tag is followed by another.
-_PAGE = re.compile(
+_PAGE = lazy(
     r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--(?s:.)*?-->\s*)*"
     r"(?:<!doctype\s+html[^<>]*>\s*<|<html(?:\s[^<>]*)?>\s*<(?:head|body|title|meta|link|script|style|!--))",
     re.IGNORECASE,
 )
-_TITLE = re.compile(r"<(title|h1)\b[^<>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
+_TITLE = lazy(r"<(title|h1)\b[^<>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -371,7 +371,7 @@ async def _from_stream(
     else:
         raw, whole = assemble(kind, events, done=reader.done, closed=response.is_framed, names=reader.names)
         reply = read(raw)
-    note_raw(lambda: secrets.redact(json.dumps(raw, ensure_ascii=False, default=str)))
+    note_raw(lambda: secrets.redact(json_text(raw)))
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
     return streamed(reply, whole and broken is None)
@@ -406,6 +406,8 @@ def _from_body(
 def _page_failure(response: Response, page: str) -> Failure:
     """The failure of a sign-in page, a single-page application or a proxy's page in place of an answer."""
     title = _TITLE.search(page)
+    import html  # slow to load, and few chatbots answer with a page
+
     words = html.unescape(_without_tags(title[2])) if title else ""
     named = f", titled {failure_message(words, 100)!r}" if words.strip() else ""
     message = f"HTTP {response.status}: a web page ({response.content_type}){named}, not an answer"
@@ -480,7 +482,7 @@ def _reason_in(payload: Json) -> str:
                 return failure.message if failure else ""
     if isinstance(payload, str):
         return payload
-    return failure_message(json.dumps(payload, default=str), 300) if payload else ""
+    return failure_message(json_text(payload), 300) if payload else ""
 
 
 def _wrong_fields(listed: object) -> str:

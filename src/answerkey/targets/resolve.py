@@ -13,7 +13,6 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -27,6 +26,7 @@ from answerkey.errors import (
     UnknownNameError,
     UsageError,
     explain_validation,
+    nearest_name,
 )
 from answerkey.model.fault import Fault
 from answerkey.model.options import Price, TargetVersion, check_label, priced
@@ -34,6 +34,7 @@ from answerkey.model.reply import Failure, Json, Reply, Timings
 from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
 from answerkey.text.normalise import typed_alike
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_exception, reply_from_object
@@ -248,8 +249,8 @@ def refuse_other_settings(context: TargetContext, known: Collection[str]) -> Non
     """Refuse settings that this kind of target does not have."""
     for key in context.settings:
         if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(known))}"
+            close = nearest_name(key, known)
+            hint = f"did you mean {close!r}?" if close else f"there are {', '.join(sorted(known))}"
             raise ConfigError(f"{_where(context)} unknown setting {key!r}; {hint}")
 
 
@@ -366,14 +367,14 @@ def _make_target(kind: str, context: TargetContext) -> BaseTarget:
 
 def _unknown(spec: str, kind: str, tables: Mapping[str, object]) -> UnknownNameError:
     names = targets.names()
-    close = get_close_matches(spec, [*tables, *names], n=1) or get_close_matches(kind, names, n=1)
+    close = nearest_name(spec, [*tables, *names]) or nearest_name(kind, names)
     if spec.endswith(".py"):
-        close = [f"{spec}:FUNCTION"]
+        close = f"{spec}:FUNCTION"
     elif re.match(r"[\w.-]+:\d+(/|$)", spec):
-        close = [f"http://{spec}"]
+        close = f"http://{spec}"
     added = "".join(f", {name}:…" for name in targets.added())
     configured = f"; the configuration has {', '.join(sorted(tables))}" if tables else ""
-    hint = f"did you mean {close[0]!r}?" if close else f"write one of {TARGET_FORMS}{added}{configured}"
+    hint = f"did you mean {close!r}?" if close else f"write one of {TARGET_FORMS}{added}{configured}"
     return UnknownNameError(f"unknown target {safe_url(spec)!r}; {hint}")
 
 
@@ -463,7 +464,7 @@ _Value = TypeVar("_Value")
 # The variables of a template. The question's id and expectations are not among them: a chatbot never sees those.
 VARIABLES = ("question", "conversation_id", "turn", "trial", "context", "messages")
 
-_SLOT = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
+_SLOT = lazy(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 
 
 class Template:
@@ -495,8 +496,8 @@ def _names_in(structure: object, where: str) -> Iterator[str]:
     if isinstance(structure, str):
         for name in _SLOT.findall(structure):
             if name not in VARIABLES:
-                close = get_close_matches(name, VARIABLES, n=1)
-                hint = f"did you mean {{{{{close[0]}}}}}?" if close else f"there are {', '.join(VARIABLES)}"
+                close = nearest_name(name, VARIABLES)
+                hint = f"did you mean {{{{{close}}}}}?" if close else f"there are {', '.join(VARIABLES)}"
                 raise ConfigError(f"{where} uses {{{{{name}}}}}, which is unknown; {hint}")
             yield name
     elif isinstance(structure, (Mapping, list, tuple)):

@@ -1,6 +1,5 @@
 """Differences of two texts, word by word."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -8,8 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from answerkey.text.patterns import lazy
+
 # A number with its separators is one word: half a number changed says nothing.
-_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)+|\w+|[^\w\s]|\s+")
+_TOKEN = lazy(r"\d+(?:[.,:/-]\d+)+|\w+|[^\w\s]|\s+")
 
 
 class Piece(NamedTuple):
@@ -72,7 +73,7 @@ def _append(pieces: list[Piece], kind: Literal["same", "removed", "added"], toke
 # Themes: which words and pairs of words people's comments have in common.
 
 
-_WORD = re.compile(r"[^\W_][\w'’-]*")
+_WORD = lazy(r"[^\W_][\w'’-]*")
 # Words that any comment may have.
 _COMMON = """
 a about after again all also am an and any are as at be because been before being but by can could did didn't do does

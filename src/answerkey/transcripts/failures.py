@@ -18,7 +18,7 @@ SystemErrorKind = Literal["connection", "tool", "timeout", "memory", "rate_limit
 _MOST_FRAMES = 10
 _MOST_TRACEBACK = 4000
 _PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_SECRET_NAME = lazy(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 
 # "module.ClassName: what happened"; the class says more than the words after it.

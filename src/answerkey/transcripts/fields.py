@@ -1,6 +1,5 @@
 """Readers for the parts of a reply: calls, sources, usage and errors in the shapes that chatbots send."""
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from math import isfinite
@@ -8,6 +7,7 @@ from math import isfinite
 import msgspec
 
 from answerkey.model.reply import Json, JsonObject, Source, ToolCall, Usage
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import (
     as_dict,
     as_str,
@@ -397,8 +397,8 @@ def _error(item: JsonObject, result: object) -> str | None:
 # How people write that there is no tool, and that nothing is to be said about tools.
 _NO_TOOL = frozenset(("none", "no", "no tool", "no tools", "-", "--", "–", "—"))
 _NOT_APPLICABLE = frozenset(("", "n/a", "na", "n.a.", "nil", "null", "nan"))
-_BETWEEN_NAMES = re.compile(r"[;,|\n]|->|=>|→")
-_BULLET = re.compile(r"(?:[-*•]|\d+[.)])\s+")
+_BETWEEN_NAMES = lazy(r"[;,|\n]|->|=>|→")
+_BULLET = lazy(r"(?:[-*•]|\d+[.)])\s+")
 
 
 def says_no_tool(names: object) -> bool:

@@ -27,11 +27,12 @@ from urllib.parse import quote, unquote, urlsplit
 
 from answerkey.errors import InputError, MissingExtraError
 from answerkey.model.reply import Json, JsonObject
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import TEXT_NAMES, decode_json
 
 _READ_SIZE = 1024 * 1024
 # Two letters at least: C:/ is a drive.
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
+_ADDRESS = lazy(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 
 
 def remote_url(path: Path) -> str | None:
@@ -528,7 +529,7 @@ def first_line(error: Exception) -> str:
 
 
 # A parameter `:name`, outside quotes, comments and casts (`::date`).
-_PARAMETER = re.compile(
+_PARAMETER = lazy(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|::|(?P<parameter>:(?P<name>[A-Za-z_]\w*))",
     re.DOTALL,
 )

@@ -1,8 +1,6 @@
 """Untrusted JSON by the shape it should have: a part of another shape, or a number that makes no sense, reads as absent."""
 
 import dataclasses
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
@@ -13,6 +11,7 @@ import msgspec
 
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.text.normalise import clean_text
+from answerkey.text.patterns import lazy
 
 _Meaning = TypeVar("_Meaning")
 
@@ -175,6 +174,8 @@ def safe_text(text: str) -> str:
 
 def json_text(value: object) -> str:
     """A value as JSON, whatever it is."""
+    import json  # slow to load
+
     try:
         return safe_text(json.dumps(value, ensure_ascii=False, default=str))
     except (TypeError, ValueError, RecursionError):
@@ -376,6 +377,8 @@ def decode_json(text: str | bytes) -> Json:
 
 def decode_python_json(text: str | bytes) -> Json:
     """Decode with the standard library: accepts NaN and lone surrogates, and names line and column of an error."""
+    import json  # only for what is not JSON by the standard
+
     try:
         value: Json = json.loads(text)
     except RecursionError:
@@ -388,6 +391,8 @@ def encode_json(body: object) -> bytes:
     try:
         return msgspec.json.encode(body)
     except ValueError:
+        import json
+
         # A lone surrogate in a question is sent as an escape, as in the golden set.
         return json.dumps(body).encode()
 
@@ -406,7 +411,7 @@ def decode_strict_json(text: str | bytes) -> Json:
 
 
 # Two quoted texts without a comma between them, as NumPy prints arrays; Python would join them.
-_JOINED_TEXTS = re.compile(r"""['"]\s+['"]""")
+_JOINED_TEXTS = lazy(r"""['"]\s+['"]""")
 
 
 def decode_cell(text: str) -> Json:
@@ -510,7 +515,7 @@ def _is_deep(reply: Reply) -> bool:
 # Lines in a JSON document, which parsers do not report: those of its rows, and those of keys that an object has twice.
 
 
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]|\n')
+_MARK = lazy(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]|\n')
 
 
 class RepeatedKey(NamedTuple):

@@ -1,6 +1,5 @@
 """Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +11,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.failures import (
     NOT_TEXT_REMEDY,
     failure_from_exception,
@@ -315,7 +315,7 @@ def _other_transcript(payload: JsonObject, context: QuestionContext) -> Reply | 
 
 
 # Neither the configured expression nor the usual names find a text.
-_UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply|the reply has no text under ")
+_UNMAPPED = lazy(r"reply\.text = .* finds nothing in the reply|the reply has no text under ")
 
 
 def is_unmapped(failure: Failure) -> bool:

@@ -2,17 +2,17 @@
 
 import re
 import struct
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.reply import Evidence, Json, JsonObject, Reply
 from answerkey.text.normalise import fold_accents
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
 from answerkey.transcripts.formats import read_transcript
 from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
@@ -38,6 +38,9 @@ from answerkey.transcripts.payloads import (
     reply_from_payload,
     short_place,
 )
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
 
 _REPLY_NAMES = frozenset({*TEXT_NAMES, "error", "tools_used", "tool_calls", "messages"})
 _ASKED = ("question", "input", "query", "user_input", "prompt")
@@ -137,7 +140,7 @@ def lacks_text(row: Mapping[str, Json], replies: Sequence[Reply]) -> bool:
 
 
 # What a right reply has is not the reply.
-_LIKE_AN_EXPECTATION = re.compile(
+_LIKE_AN_EXPECTATION = lazy(
     r"(expected|forbidden|accept|validation)_|(reference_answer|also_right|checks|relevant_documents)$"
 )
 
@@ -201,28 +204,26 @@ _QUESTION_WORDS = (
     "frage|pregunta|consulta|domanda|pergunta|vraag|fraga|sporgsmal|sporsmal|kysymy|pytani|otazka|pitanje|intrebare|kerdes|"
     "soru|pertanyaan|ερωτηση|вопрос|питання|質問|问题|問題"
 )
-_NAMED_ANSWER = re.compile(f"answer|response|reply|{_ANSWER_WORDS}")
-_ANSWER = re.compile(
+_NAMED_ANSWER = lazy(f"answer|response|reply|{_ANSWER_WORDS}")
+_ANSWER = lazy(
     r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say|"
     + _ANSWER_WORDS
 )
-_LIKE_A_QUESTION = re.compile(
+_LIKE_A_QUESTION = lazy(
     r"question|query|prompt|ask|user_?(message|input|text|utterance|q\b)|^q$|^input|^user$|request|"
     + _QUESTION_WORDS
 )
 # Fields that other people wrote, or that are about the reply.
-_NOT_ANSWER = re.compile(
+_NOT_ANSWER = lazy(
     r"prompt|question|query|input|request|system|instruct|context|source|document|snippet|chunk|passage|citation|title|"
     r"descr|debug|log|trace|reason|thought|think|error|tool|call|step|usage|model|\bid\b|_id|name|user|history|url|link|"
     r"status|type|role|time|date|version|hash|token|suggest|follow|" + _QUESTION_WORDS
 )
-_TOOLS = re.compile(r"tool|function|call|action|step|plugin|skill|invo[ck]|trace|span|event|used|executed")
-_TOOL_NAME = re.compile(r"tool|func|\bfn\b|method|plugin|skill|api|action")
-_SOURCES = re.compile(
-    r"source|document|citation|cited|passage|chunk|reference|retriev|context|hits|evidence|docs"
-)
-_ERROR = re.compile(r"^(error|err|error_message|errormessage|problem|failure|exception)$")
-_USAGE = re.compile(r"usage|tokens")
+_TOOLS = lazy(r"tool|function|call|action|step|plugin|skill|invo[ck]|trace|span|event|used|executed")
+_TOOL_NAME = lazy(r"tool|func|\bfn\b|method|plugin|skill|api|action")
+_SOURCES = lazy(r"source|document|citation|cited|passage|chunk|reference|retriev|context|hits|evidence|docs")
+_ERROR = lazy(r"^(error|err|error_message|errormessage|problem|failure|exception)$")
+_USAGE = lazy(r"usage|tokens")
 # Fields by which the messages of several speakers, or steps of several kinds, are distinguished.
 _SPEAKER = ("role", "sender", "from", "author", "speaker", "type", "kind")
 # Words that say that all went well, and nothing else.
@@ -473,6 +474,8 @@ def _last_asked(messages: Json) -> str | None:
 
 def is_eval_archive(stream: IO[bytes]) -> bool:
     """Whether an archive is a log of Inspect."""
+    import zipfile  # slow to load, and few logs are archives
+
     try:
         with zipfile.ZipFile(stream) as archive:
             return any(name.startswith(("samples/", "_journal/")) for name in archive.namelist())
@@ -482,6 +485,8 @@ def is_eval_archive(stream: IO[bytes]) -> bool:
 
 def read_eval_archive(stream: IO[bytes], path: Path) -> Iterator[JsonObject]:
     """The samples of an archive, in the order of their ids and epochs."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(stream) as archive:
             members = [one for one in archive.infolist() if one.filename.startswith("samples/")]
@@ -495,7 +500,7 @@ def read_eval_archive(stream: IO[bytes], path: Path) -> Iterator[JsonObject]:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
 
 
-def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
+def _content(archive: "ZipFile", member: "ZipInfo", path: Path) -> bytes:
     if member.compress_type != _ZSTANDARD:
         return archive.read(member)
     try:
@@ -509,7 +514,7 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> b
     stream.seek(member.header_offset)
     header = stream.read(_LOCAL_HEADER)
     if len(header) < _LOCAL_HEADER:
-        raise zipfile.BadZipFile("an entry is cut off")
+        raise ValueError("an entry is cut off")
     name_length, extra_length = struct.unpack("<HH", header[26:30])
     stream.seek(member.header_offset + _LOCAL_HEADER + name_length + extra_length)
     packed = stream.read(member.compress_size)
@@ -518,5 +523,5 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> b
             member.file_size
         )
     except (pyarrow.ArrowException, OSError) as error:
-        raise zipfile.BadZipFile(f"{member.filename}: {error}") from None
+        raise ValueError(f"{member.filename}: {error}") from None
     return found

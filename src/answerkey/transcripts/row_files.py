@@ -3,16 +3,16 @@
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from answerkey.errors import BinaryFileError, InputError, MissingExtraError, UsageError
+from answerkey.errors import BinaryFileError, InputError, MissingExtraError, UsageError, nearest_name
 from answerkey.model.question import ReadNote
 from answerkey.model.reply import Json, JsonObject
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.files import (
     PROBE,
     STANDARD_INPUT,
@@ -54,7 +54,7 @@ _FIELDS = (*FIELDS_OF["replies"], ROWS)
 # Names under which answerkey itself would read something.
 _READ = NAMES_READ.union(_FIELDS, TEXT_NAMES)
 # How columns of seconds are called.
-_SECONDS = re.compile(r"(?:^|[._])(?:s|secs?|seconds)$", re.IGNORECASE)
+_SECONDS = lazy(r"(?:^|[._])(?:s|secs?|seconds)$", re.IGNORECASE)
 # A field that none of this many first rows has is not there.
 _ENOUGH = 1000
 
@@ -87,8 +87,8 @@ class FieldMap:
         for field in self._given:
             if field in _READ:
                 continue
-            close = get_close_matches(field, _FIELDS, n=1, cutoff=0.75)
-            known = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(_FIELDS)}"
+            close = nearest_name(field, _FIELDS, cutoff=0.75)
+            known = f"did you mean {close!r}?" if close else f"use one of {', '.join(_FIELDS)}"
             raise UsageError(f"--map {field}={self._given[field]}: answerkey has no field {field!r}; {known}")
 
     def __bool__(self) -> bool:
@@ -213,7 +213,7 @@ _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", 
 
 # What is looked for in replies.
 _SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_content"})
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy("[\ud800-\udfff]")
 # Fields of golden sets and recorded replies whose YAML values are texts, whatever they look like.
 YAML_TEXTS = frozenset(
     words(

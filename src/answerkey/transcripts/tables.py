@@ -13,6 +13,7 @@ from answerkey.model.question import Question, ReadNote
 from answerkey.model.reply import Json, JsonObject
 from answerkey.text.dates import parse_date
 from answerkey.text.numbers import parse_number
+from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import says_no_tool, says_nothing_of_tools
 from answerkey.transcripts.json_values import decode_cell, decode_strict_json, read_duration, read_number
 
@@ -75,20 +76,20 @@ LIST_FIELDS = (
 _JSON_FIELDS = ("turns", "tool_calls", "usage", "messages", "replies", "sources")
 # The first of these that a column has in a cell splits all its cells.
 _SPLIT_AT = {
-    "semicolons": re.compile(";"),
-    "line breaks": re.compile(r"\r?\n"),
-    "bars": re.compile(r"(?<!\|)\|(?!\|)"),
-    "commas": re.compile(","),
+    "semicolons": lazy(";"),
+    "line breaks": lazy(r"\r?\n"),
+    "bars": lazy(r"(?<!\|)\|(?!\|)"),
+    "commas": lazy(","),
 }
 # In an expectation, a comma between digits may belong to a number: 16,144 or 4,90 or 1.200,50, but not 900,9th or 1,2,3.
 _DECIMALS = r"(?<!,\d,)(?<!,\d\d,)(?<!,\d\d\d,)\d{1,2}(?![\w,])|(?<=\d\.\d{3},)\d{1,2}(?!\d)"
 _SPLIT_EXPECTATIONS_AT = {
     **_SPLIT_AT,
-    "commas": re.compile(rf"(?<!\d),|,(?!\d{{3}}(?!\d))(?!{_DECIMALS})"),
+    "commas": lazy(rf"(?<!\d),|,(?!\d{{3}}(?!\d))(?!{_DECIMALS})"),
 }
-_YEAR = re.compile(r"(?:1[0-9]|20)[0-9][0-9]")
+_YEAR = lazy(r"(?:1[0-9]|20)[0-9][0-9]")
 # "Smith, John" and "Portland, OR": perhaps one value.
-_LIKE_ONE_VALUE = re.compile(r"([A-Z][\w'’.-]+), ?([A-Z][\w'’.-]*)(?: [A-Z]\.)?")
+_LIKE_ONE_VALUE = lazy(r"([A-Z][\w'’.-]+), ?([A-Z][\w'’.-]*)(?: [A-Z]\.)?")
 
 
 # Called with what is wrong with a row, and the row; what it raises ends the reading.
@@ -229,8 +230,8 @@ def _ambiguous(row: JsonObject, field: str, separator: str, line: int | None) ->
         )
 
 
-_TRIAL = re.compile(r"\s*([0-9]{1,10})(?:\.0)?\s*")
-_LATENCY = re.compile(r"\s*([0-9][0-9.,' ]*?)\s*(ms|s|)\s*", re.IGNORECASE)
+_TRIAL = lazy(r"\s*([0-9]{1,10})(?:\.0)?\s*")
+_LATENCY = lazy(r"\s*([0-9][0-9.,' ]*?)\s*(ms|s|)\s*", re.IGNORECASE)
 
 
 def _read_figures(row: JsonObject) -> str | None:
@@ -295,10 +296,10 @@ def _read_cell(field: str, cell: str, separator: str) -> Json:
 
 
 # What a part of a cell may say beside its value: must: 16144, land || plot, 3960 ± 1%, 3900..4000.
-_MUST = re.compile(r"must:\s*(?=\S)", re.IGNORECASE)
+_MUST = lazy(r"must:\s*(?=\S)", re.IGNORECASE)
 _FIGURE = r"\s*([^\w\s.±]?\d[\d.,]*\s*%?)\s*"
-_TOLERANCE = re.compile(rf"{_FIGURE}(?:±|\+/-|\+-){_FIGURE}")
-_RANGE = re.compile(rf"{_FIGURE}\.\.{_FIGURE}")
+_TOLERANCE = lazy(rf"{_FIGURE}(?:±|\+/-|\+-){_FIGURE}")
+_RANGE = lazy(rf"{_FIGURE}\.\.{_FIGURE}")
 
 
 def _read_part(text: str) -> Json:
@@ -333,7 +334,7 @@ _PROBE_RECORDS = 30
 # The share of records with as many cells as the header from which a text without known columns is a table.
 _ALIKE = 0.9
 # A line that Excel writes to say which separator it used.
-_STATED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_STATED = lazy(r"sep=(.)\r?\n", re.IGNORECASE)
 # Rows among which the header is looked for.
 _HEADER_ROWS = 20
 

@@ -11,8 +11,8 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from math import exp, log
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -33,7 +33,7 @@ __all__ = [
     "weighed",
 ]
 
-_PACKAGE = "answerkey.detect.abstention"
+_FOLDER = Path(__file__).parent
 # A reply at least this likely to decline does: at most 2% of the plain answers by authors left out of the fit are.
 DECLINES_FROM = 0.55
 # The rest of a longer reply is not read.
@@ -182,9 +182,9 @@ class Model:
 @cache
 def shipped() -> Model:
     """The model of this version."""
-    packed = (files(_PACKAGE) / "trees.json.gz").read_bytes()
+    packed = (_FOLDER / "trees.json.gz").read_bytes()
     trees = msgspec.json.decode(gzip.decompress(packed), type=Trees)
-    return Model(shipped_model(_PACKAGE).weights, trees)
+    return Model(shipped_model(_FOLDER).weights, trees)
 
 
 def declines(question: str, reply: str | None, model: Model | None = None) -> bool:
@@ -398,7 +398,7 @@ def _straight(text: str) -> str:
 
 @cache
 def _cues() -> _Cues:
-    table = tomllib.loads((files("answerkey.detect.abstention") / "cues.toml").read_text("utf-8"))
+    table = tomllib.loads((_FOLDER / "cues.toml").read_text("utf-8"))
     by_beginning: dict[str, list[_Cue]] = {}
     joined: dict[str, re.Pattern[str]] = {}
     for kind, lists in table.items():
