@@ -206,7 +206,8 @@ def test_bad_rows_of_a_kind_have_one_reason_and_all_of_them_one_line(command: An
     (told,) = (line for line in found["warnings"] if not line.startswith("coverage"))
     assert told == (
         "70 rows could not be scored and count against coverage: the golden set has no question with its id; "
-        "check --questions (40), and another reason; they are in log.bad.jsonl with line and reason"
+        "check --questions (40) · not valid JSON: JSON is malformed: invalid character (30); "
+        "they are in log.bad.jsonl with line and reason"
     )
     bad = [json.loads(line)["reason"] for line in Path("log.bad.jsonl").read_text().splitlines()]
     assert len(set(bad)) == 70

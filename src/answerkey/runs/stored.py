@@ -183,17 +183,22 @@ def _rescored_line(info: RunInfo) -> str:
     return f"rescored {local_time(last.at)}: before, the score was {shown_score(last.score)} by {how}"
 
 
+# Reasons why rows were not scored that a warning lists.
+_REASONS_LISTED = 3
+
+
 def _bad_row_warnings(unscored: Mapping[str, int], where_they_are: str) -> Iterator[str]:
-    """One line for all of them, with the most frequent reason."""
+    """One line for all of them, with the most frequent reasons."""
     bad = {
         reason.removeprefix(BAD_ROW): count
         for reason, count in unscored.items()
         if reason.startswith(BAD_ROW)
     }
     if bad:
-        reason, count = next(iter(bad.items()))
-        others = "another reason" if len(bad) == 2 else f"{len(bad) - 1} other reasons"
-        most = reason if len(bad) == 1 else f"{reason} ({count}), and {others}"
+        listed = [f"{reason} ({count})" for reason, count in bad.items()][:_REASONS_LISTED]
+        most = " · ".join(listed) if len(bad) > 1 else next(iter(bad))
+        if len(bad) > len(listed):
+            most += f" · other reasons ({sum(bad.values()) - sum([*bad.values()][: len(listed)])})"
         written = f"; {where_they_are}" if where_they_are else ""
         rows, verb = ("1 row", "counts") if sum(bad.values()) == 1 else (f"{sum(bad.values())} rows", "count")
         yield f"{rows} could not be scored and {verb} against coverage: {most}{written}"
