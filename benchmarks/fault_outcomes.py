@@ -17,9 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "fit"))
 from fit_abstention import fold_of_author, stored_folds
 from labelled_sets import author_of, labelled_files, read_rows
 
-from answerkey.model.fault import Fault, FaultRecord
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply, ToolCall
+from answerkey.model.reply import Fault, FaultRecord, Reply, ToolCall
 from answerkey.runs.fault_results import FaultOutcome
 
 HONEST, INVENTED = ("honest", "abstains"), ("fabricated", "misled")

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "runs"))
 
 from scripted_model import BALANCES, BEHAVIOURS, serve_scripted
 
-from answerkey.model.fault import FAULT_KINDS
+from answerkey.model.reply import FAULT_KINDS
 from answerkey.runs.api import faults
 
 __all__ = ["get_balance", "get_owner", "run_faulted"]

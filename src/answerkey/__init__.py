@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from answerkey.runs.audit import audit
     from answerkey.runs.judging import calibrate
     from answerkey.runs.run_variants import Experiment
-    from answerkey.runs.verdicts import check
+    from answerkey.runs.stored import check
     from answerkey.runs.why import why
     from answerkey.scorers.user_scorers import scorer
 
@@ -54,7 +54,7 @@ _PROVIDERS = {
     "runs.audit": "audit",
     "runs.run_variants": "Experiment",
     "runs.judging": "calibrate",
-    "runs.verdicts": "check",
+    "runs.stored": "check",
     "runs.why": "why",
     "scorers.user_scorers": "scorer",
 }

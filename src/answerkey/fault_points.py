@@ -21,8 +21,16 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from answerkey.model.fault import ERROR_TEXTS, FAULT_HEADER, FAULT_KINDS, Fault, FaultRecord, Planted, plant
-from answerkey.model.reply import ToolCall
+from answerkey.model.reply import (
+    ERROR_TEXTS,
+    FAULT_HEADER,
+    FAULT_KINDS,
+    Fault,
+    FaultRecord,
+    Planted,
+    ToolCall,
+    plant,
+)
 
 __all__ = ["FaultScope", "InjectedError", "fault_point", "fault_scope"]
 

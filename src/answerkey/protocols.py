@@ -9,10 +9,9 @@ from typing import Any, BinaryIO, Literal, Protocol, Self, TypeAlias, runtime_ch
 
 import msgspec
 
-from answerkey.model.fault import Fault
 from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Failure, Json, JsonObject, Reply
+from answerkey.model.reply import Failure, Fault, Json, JsonObject, Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Score, ScoreBatch, Scorecard, Trial
 

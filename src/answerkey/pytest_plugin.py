@@ -172,8 +172,7 @@ class _Grading:
     def _conclude(self, session: pytest.Session) -> None:
         from answerkey.report.wording import gate_words, range_text, score_text
         from answerkey.runs.run import store_results
-        from answerkey.runs.stored import open_configured_store
-        from answerkey.runs.verdicts import compare_with_baseline, with_gates
+        from answerkey.runs.stored import compare_with_baseline, open_configured_store, with_gates
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.context.settings, self.context.options.store) as store:

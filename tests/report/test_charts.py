@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.report.charts import Line, Moment, bar_chart, line_chart
+from answerkey.report.markup import Line, Moment, bar_chart, line_chart
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from answerkey.config import Settings
-from answerkey.model.fault import FAULT_KINDS
+from answerkey.model.reply import FAULT_KINDS
 from answerkey.runs.api import evaluate, faults
 from answerkey.runs.fault_results import FaultResult
 from free_ports import free_port

@@ -4,7 +4,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from answerkey.datasets.golden_sets import read_questions
-from answerkey.report.tables import cell_text
+from answerkey.report.result_files import cell_text
 from answerkey.server import questions
 from answerkey.store import open_store, production
 from store.filling import add_run, golden

@@ -11,10 +11,9 @@ import pytest
 
 import answerkey
 from answerkey.engine import AskingWorker, SpreadTarget
-from answerkey.model.fault import FaultSettings
 from answerkey.model.options import Options, Price
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Reply, ToolCall, Usage
+from answerkey.model.reply import FaultSettings, Reply, ToolCall, Usage
 from answerkey.observe.observed_target import ObservedTarget, Observers
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper
 from answerkey.runs.faults import CleanTwin, FaultedTwin, FaultPlan

@@ -1,4 +1,4 @@
-from answerkey.text.differences import alike, word_diff
+from answerkey.text.normalise import alike, word_diff
 
 
 def test_what_went_comes_before_what_came():

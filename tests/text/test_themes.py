@@ -1,4 +1,4 @@
-from answerkey.text.differences import find_themes
+from answerkey.text.normalise import find_themes
 
 
 def test_pairs_of_words_that_several_comments_share_come_first():

@@ -214,7 +214,7 @@ def _compare_pair(
     pair_judge: "Judge | None",
 ) -> _Outcome:
     from answerkey.comparison import compare_runs
-    from answerkey.runs.verdicts import gates_of_stored, with_wordings
+    from answerkey.runs.stored import gates_of_stored, with_wordings
 
     base, candidate = columns
     comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, infos[1])
@@ -230,7 +230,7 @@ def _rank(
     """Rank many runs, each with its gates; gates on a comparison compare it with the first run."""
     from answerkey.comparison import compare_runs
     from answerkey.comparison.run_ranking import rank_runs
-    from answerkey.runs.verdicts import gates_of_stored
+    from answerkey.runs.stored import gates_of_stored
 
     ranking = rank_runs(columns)
     results = {}

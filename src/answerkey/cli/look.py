@@ -69,7 +69,7 @@ def show(
     from answerkey.report.layout import make_console
     from answerkey.report.terminal import print_failures, print_question
     from answerkey.report.view import failures_of, only_failures, only_question
-    from answerkey.runs.verdicts import decided_run
+    from answerkey.runs.stored import decided_run
 
     shown = decided_run(store, run)
     if question_id is not None:
@@ -270,7 +270,7 @@ def report(run: str, outputs: tuple[Path, ...], site: Path | None, most: int, st
       answerkey report --site public --runs 30
     """
     from answerkey.report.result_files import report_endings, write_reports
-    from answerkey.runs.verdicts import decided_run
+    from answerkey.runs.stored import decided_run
 
     if site is not None:
         if outputs or run != "latest":

@@ -35,8 +35,7 @@ from answerkey.model.question import (
 )
 from answerkey.model.reply import Json, JsonObject
 from answerkey.plugins import ScorerRegistry, scorers
-from answerkey.text.differences import schema_problem
-from answerkey.text.normalise import LANGUAGES, check_pattern
+from answerkey.text.normalise import LANGUAGES, check_pattern, schema_problem
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import says_no_tool
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path

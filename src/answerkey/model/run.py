@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal, overload
 import msgspec
 
 from answerkey.model.comparison import Comparison, Confirmation
-from answerkey.model.fault import FaultSettings
 from answerkey.model.judgement import JudgeRecord
 from answerkey.model.options import Options, TargetVersion
 from answerkey.model.question import RunTruth
+from answerkey.model.reply import FaultSettings
 from answerkey.model.scorecard import (
     PASS_MARK,
     Scorecard,
@@ -540,7 +540,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             import_module,  # by name: gates are in a layer above
         )
 
-        checked: GateResults = import_module("answerkey.runs.verdicts").check(self, *conditions)
+        checked: GateResults = import_module("answerkey.runs.stored").check(self, *conditions)
         return checked
 
     def _repr_html_(self) -> str:

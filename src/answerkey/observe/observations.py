@@ -12,8 +12,18 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from answerkey.model.fault import Fault, FaultRecord, Planted, decoded, plant
-from answerkey.model.reply import Evidence, Reply, Source, ToolCall, Usage
+from answerkey.model.reply import (
+    Evidence,
+    Fault,
+    FaultRecord,
+    Planted,
+    Reply,
+    Source,
+    ToolCall,
+    Usage,
+    decoded,
+    plant,
+)
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_strict_json
 
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from answerkey.errors import MissingExtraError, UsageError
-from answerkey.model.fault import FaultRecord
 from answerkey.model.options import Options
-from answerkey.model.reply import Reply
+from answerkey.model.reply import FaultRecord, Reply
 from answerkey.observe.observations import (
     OBSERVERS,
     Event,

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.model.fault import FaultRecord
-from answerkey.model.reply import Message, Part, Reply, ToolCall, Usage
+from answerkey.model.reply import FaultRecord, Message, Part, Reply, ToolCall, Usage
 from answerkey.observe.observations import (
     Gap,
     MalformedError,

@@ -17,9 +17,8 @@ from answerkey.model.comparison import (
     WorseSlice,
     rounded_parts,
 )
-from answerkey.model.fault import OUTCOMES, OutcomeName
 from answerkey.model.question import QuestionSet
-from answerkey.model.reply import JsonObject
+from answerkey.model.reply import OUTCOMES, JsonObject, OutcomeName
 from answerkey.model.run import GateResult
 from answerkey.report.layout import Console, Text, make_console
 from answerkey.report.result_files import atomic_file

@@ -17,9 +17,17 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import GateResult, Latency, Run, Summary
-from answerkey.report.charts import Chart, TrendPoint, trend_charts
 from answerkey.report.detail import Limits
-from answerkey.report.markup import compact_css, policy_hash, report_asset, report_style, report_template
+from answerkey.report.markup import (
+    Chart,
+    TrendPoint,
+    compact_css,
+    policy_hash,
+    report_asset,
+    report_style,
+    report_template,
+    trend_charts,
+)
 from answerkey.report.result_files import atomic_file
 from answerkey.report.sheets import (
     changes_table,

@@ -104,7 +104,7 @@ async def evaluate_async(
         by_id = {"baseline": None, "confirm": 0} if baseline is None else {"baseline": baseline.id}
         context = msgspec.structs.replace(context, options=msgspec.structs.replace(chosen, **by_id))
     if context.options.confirm:
-        from answerkey.runs.verdicts import check_confirm
+        from answerkey.runs.stored import check_confirm
 
         check_confirm(context)
     chatbot = choose_target(target, settings, questions=questions, options=chosen)
@@ -190,7 +190,7 @@ def rescore(
         rescore_run,
         with_values_of_run,
     )
-    from answerkey.runs.verdicts import decided
+    from answerkey.runs.stored import decided
 
     settings = settings or load_settings()
     opened = open_configured_store(settings, store, create=False)
@@ -593,16 +593,16 @@ async def _with_verdicts(
     """A finished run with its comparison, confirmed changes, earlier runs and gates, as the options ask for."""
     options = context.options
     if baseline is not None:
-        from answerkey.runs.verdicts import compare_with_baseline
+        from answerkey.runs.stored import compare_with_baseline
 
         run = compare_with_baseline(run, baseline, store, margin=options.margin)
         if options.confirm:
-            from answerkey.runs.verdicts import confirm_changes
+            from answerkey.runs.stored import confirm_changes
 
             run = await confirm_changes(run, context, target, baseline, store)
     # The job summary of GitHub is a report as well.
     if options.outputs or os.environ.get("GITHUB_STEP_SUMMARY"):
-        from answerkey.runs.verdicts import with_earlier_runs
+        from answerkey.runs.stored import with_earlier_runs
 
         run = with_earlier_runs(run, store)
     return _with_gates(run, context, store)
@@ -611,6 +611,6 @@ async def _with_verdicts(
 def _with_gates(run: Run, context: RunContext, store: "SqlStore | None") -> Run:
     if not context.gates:
         return run
-    from answerkey.runs.verdicts import with_gates
+    from answerkey.runs.stored import with_gates
 
     return with_gates(run, context.gates, store)

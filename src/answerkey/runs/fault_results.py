@@ -19,18 +19,20 @@ from answerkey.errors import UnknownNameError
 from answerkey.evidence.links import TooLargeError, find_links
 from answerkey.evidence.records import sentence_edges
 from answerkey.gates import Gate, GateSubject, evaluate_gates, parse_gate
-from answerkey.model.fault import (
+from answerkey.model.question import Question
+from answerkey.model.reply import (
     OTHER_DATA,
     OUTCOMES,
     RESILIENCE,
     RESILIENT,
     Fault,
     FaultSettings,
+    Link,
     Outcome,
     OutcomeName,
+    Reply,
+    ToolCall,
 )
-from answerkey.model.question import Question
-from answerkey.model.reply import Link, Reply, ToolCall
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import ErrorFacts, KeywordFacts, Score, Scorecard, Trial, round_score
 from answerkey.protocols import BaseScorer, Direction, Need

@@ -16,23 +16,25 @@ import msgspec
 
 from answerkey.config import settings_hash
 from answerkey.errors import UsageError, nearest_name
-from answerkey.model.fault import (
+from answerkey.model.options import Options
+from answerkey.model.question import QuestionSet
+from answerkey.model.reply import (
     ERROR_TEXTS,
     FAULT_KINDS,
     OTHER_DATA,
     WORDINGS,
+    Failure,
     Fault,
     FaultKind,
     FaultRecord,
     FaultSettings,
+    Reply,
+    ToolCall,
     decoded,
     plant,
     shape,
     stale,
 )
-from answerkey.model.options import Options
-from answerkey.model.question import QuestionSet
-from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.model.run import ExperimentLink, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper

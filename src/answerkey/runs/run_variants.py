@@ -52,8 +52,8 @@ from answerkey.runs.stored import (
     open_configured_store,
     resume_command,
     stored_trials,
+    with_wordings,
 )
-from answerkey.runs.verdicts import with_wordings
 from answerkey.stats.paired import AnytimeTest, PlannedLooks, SequentialResult, Verdict, sequential_result
 from answerkey.store.database import Lease, claim_run
 from answerkey.store.sql import SqlStore

@@ -23,8 +23,7 @@ from answerkey.model.scorecard import HarnessFacts, Score, round_score
 from answerkey.plugins import ScorerRegistry, load_python, scorers
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.evidence import has_evidence
-from answerkey.text.differences import misfit
-from answerkey.text.normalise import compile_pattern, detect_language, one_line
+from answerkey.text.normalise import compile_pattern, detect_language, misfit, one_line
 
 # What a function may also take by these names, and what it then needs.
 _GIVEN: dict[str, Need] = {"earlier": "earlier", "judged": "judge"}

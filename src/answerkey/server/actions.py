@@ -12,8 +12,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.fault import FAULT_KINDS
 from answerkey.model.judgement import Feedback
+from answerkey.model.reply import FAULT_KINDS
 from answerkey.model.run import RunInfo
 from answerkey.server.access import session_cookie
 from answerkey.server.golden_file import LONGEST, ChangedFileError, GoldenForm, GoldenLine, Trial

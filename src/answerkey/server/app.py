@@ -29,7 +29,7 @@ from starlette.routing import Route
 from answerkey.config import NotifySettings, Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.report.markup import compact_css, report_asset, report_style
-from answerkey.report.tables import ENDINGS, write_table
+from answerkey.report.result_files import ENDINGS, write_table
 from answerkey.report.wording import Notice, feedback_notice, send_notice
 from answerkey.runs.production import ProductionGrading, proposed_cases
 from answerkey.server.access import Gatekeeper, ServerSettings, Visitor, visitor

@@ -13,8 +13,8 @@ from answerkey.model.comparison import Comparison, Group
 from answerkey.model.judgement import LabelAgreement, RubricVersion
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import letter_grade
+from answerkey.report.result_files import Table
 from answerkey.report.sheets import MeasureTable, Sheet, SheetTable, measure_tables, ranking_sheet
-from answerkey.report.tables import Table
 from answerkey.report.wording import changes_between, percent, score_percent, tone_of
 from answerkey.server.rendering import explained_stored, rank_stored
 from answerkey.server.runs import comparable, facets_of
@@ -35,8 +35,7 @@ from answerkey.store.questions import Facets, PairFilter, PairRow, PairTable
 from answerkey.store.sql import RunFilter, RunTable, SqlStore
 from answerkey.store.table_query import ShortText
 from answerkey.text.dates import local_time
-from answerkey.text.differences import Piece, alike, word_diff
-from answerkey.text.normalise import one_line
+from answerkey.text.normalise import Piece, alike, one_line, word_diff
 
 if TYPE_CHECKING:
     from answerkey.judge.calibration import Alignment

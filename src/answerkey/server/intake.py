@@ -23,9 +23,8 @@ from answerkey.config import Settings
 from answerkey.datasets.conversion import Scale, plain_feedback
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.fault import FaultKind
 from answerkey.model.judgement import COMMENT_LIMIT, Feedback, ProductionReply
-from answerkey.model.reply import Reply
+from answerkey.model.reply import FaultKind, Reply
 from answerkey.model.run import RunInfo
 from answerkey.observe.observations import Unread, join_observations
 from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver

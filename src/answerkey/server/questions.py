@@ -18,9 +18,9 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, Trial
-from answerkey.report.charts import Chart, Line, Moment, Rule, bar_chart, line_chart
 from answerkey.report.detail import Loss, TrialDetail, trial_detail
-from answerkey.report.tables import Table
+from answerkey.report.markup import Chart, Line, Moment, Rule, bar_chart, line_chart
+from answerkey.report.result_files import Table
 from answerkey.runs.production import METADATA, TAG, ProductionSeries, case_id, metadata_values, why_proposed
 from answerkey.server.rendering import feedback_figures, series_stored
 from answerkey.server.runs import RunQuery

@@ -27,8 +27,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.report.markup import compact_css, make_environment, report_asset
 from answerkey.runs.causes import causes
 from answerkey.runs.production import ProductionSeries, production_series
-from answerkey.runs.stored import load_stored_run
-from answerkey.runs.verdicts import decided, with_causes
+from answerkey.runs.stored import decided, load_stored_run, with_causes
 from answerkey.store.feedback import FeedbackFilter, ReviewQueue
 from answerkey.store.production import ProductionFilter, feedback_state, feedback_stats
 from answerkey.store.sql import SqlStore

@@ -14,9 +14,9 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison, WorseSlice
 from answerkey.model.run import GateResult, Run, RunInfo, Slice, Summary
 from answerkey.model.scorecard import letter_grade, round_score
-from answerkey.report.charts import Chart, TrendPoint, bar_chart, trend_charts
+from answerkey.report.markup import Chart, TrendPoint, bar_chart, trend_charts
+from answerkey.report.result_files import Table
 from answerkey.report.sheets import Sheet
-from answerkey.report.tables import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view, story_sentences
 from answerkey.report.wording import count, gate_value, percent, points_change, score_percent
 from answerkey.runs.fault_results import FaultGroup, fault_result

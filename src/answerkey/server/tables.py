@@ -15,7 +15,7 @@ from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
 from answerkey.report.detail import Loss
-from answerkey.report.tables import Column, Kind, Table, TableRow, cell_text
+from answerkey.report.result_files import Column, Kind, Table, TableRow, cell_text
 from answerkey.report.view import COMPONENT_WORDS, QuestionView, row_view
 from answerkey.report.wording import Change, name_words, score_percent
 from answerkey.server.intake import JOB_TAG
@@ -25,8 +25,7 @@ from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.questions import SIDES, PairFilter, QuestionFilter, QuestionTable, difference
 from answerkey.store.sql import RunFilter, RunRow, RunTable, SqlStore, figure_of
 from answerkey.store.table_query import Range, TableFilter
-from answerkey.text.differences import Piece
-from answerkey.text.normalise import one_line
+from answerkey.text.normalise import Piece, one_line
 
 _MAX_COLUMNS = 40
 # Characters of a question or a reply on a page; files have them whole.

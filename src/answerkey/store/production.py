@@ -39,8 +39,7 @@ from answerkey.store.feedback import SCORED, FeedbackFilter, FeedbackStore
 from answerkey.store.run_rows import fold, storable, tools_text
 from answerkey.store.table_query import Day, ShortText, TableFilter, TableQuery, Window, within_days
 from answerkey.text.dates import day_begins, day_ends
-from answerkey.text.differences import find_themes
-from answerkey.text.normalise import one_line
+from answerkey.text.normalise import find_themes, one_line
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

@@ -17,8 +17,7 @@ import msgspec
 
 from answerkey.config import Secrets, safe_url, settings_hash
 from answerkey.errors import ConfigError, MissingExtraError, TargetUnreachableError, UsageError
-from answerkey.model.fault import FAULT_HEADER, FaultRecord
-from answerkey.model.reply import Evidence, Failure, Json, Reply, Timings
+from answerkey.model.reply import FAULT_HEADER, Evidence, Failure, FaultRecord, Json, Reply, Timings
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.targets.http_client import Response, TlsSettings, read_endpoint
 from answerkey.targets.resolve import (

@@ -28,9 +28,8 @@ from answerkey.errors import (
     explain_validation,
     nearest_name,
 )
-from answerkey.model.fault import Fault
 from answerkey.model.options import Price, TargetVersion, check_label, priced
-from answerkey.model.reply import Failure, Json, Reply, Timings
+from answerkey.model.reply import Failure, Fault, Json, Reply, Timings
 from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
 from answerkey.text.normalise import typed_alike
