@@ -444,8 +444,20 @@ class _Retry(NamedTuple):
     failure: Failure
     retry_after: float | None
     so_far: Reply | None
-    # It is an AskAgainError.
-    always: bool
+    # Of an AskAgainError: whether the chatbot may still work on the attempt; None for any other error.
+    still_works: bool | None
+
+    @classmethod
+    def of(cls, error: RetryableError) -> "_Retry":
+        """What is sent of an error."""
+        still_works = error.still_works if isinstance(error, AskAgainError) else None
+        return cls(error.failure, error.retry_after, error.so_far, still_works)
+
+    def error(self) -> RetryableError:
+        """The error that was raised."""
+        if self.still_works is None:
+            return RetryableError(self.failure, self.retry_after, self.so_far)
+        return AskAgainError(self.failure, self.retry_after, self.so_far, still_works=self.still_works)
 
 
 class AskingWorker:
@@ -486,7 +498,7 @@ class AskingWorker:
         try:
             reply = await task
         except RetryableError as error:
-            return _Retry(error.failure, error.retry_after, error.so_far, isinstance(error, AskAgainError))
+            return _Retry.of(error)
         except asyncio.CancelledError:
             return None
         finally:
@@ -579,8 +591,7 @@ class SpreadTarget(TargetWrapper):
             raise TimeoutError
         if isinstance(answered, Reply):
             return answered
-        kind = AskAgainError if answered.always else RetryableError
-        raise kind(answered.failure, answered.retry_after, answered.so_far)
+        raise answered.error()
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The worker observes, as part of `ask`."""

@@ -198,3 +198,57 @@ def test_a_log_gives_the_same_document(cluster: Cluster, tmp_path: Path) -> None
     for document in (local, spread):
         del document["run"]["created_at"], document["run"]["finished_at"]
     assert spread == local
+
+
+# Its questions name the error that they raise.
+RAISING = """
+import asyncio
+import sys
+
+from answerkey.engine import SpreadTarget
+from answerkey.model.options import Options
+from answerkey.model.reply import Failure, Reply
+from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError
+
+
+class Raising(BaseTarget):
+    name = fingerprint = "raising"
+
+    async def ask(self, ask):
+        failure = Failure("http", ask.question)
+        if ask.question == "retry":
+            raise RetryableError(failure, 2.0, Reply(text="half"))
+        raise AskAgainError(failure, still_works=ask.question == "works")
+
+
+async def main(address):
+    async with SpreadTarget(Raising(), Raising, Options(ray_address=address, concurrency=1)) as target:
+        for question in ("works", "ended", "retry"):
+            try:
+                await target.ask(Ask(question=question, conversation_id=question))
+            except RetryableError as error:
+                so_far = error.so_far and error.so_far.text
+                print(type(error).__name__, error.failure.message, error.retry_after, so_far, getattr(error, "still_works", None))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_a_worker_says_whether_the_chatbot_still_works_on_an_attempt(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "raising.py").write_text(RAISING)
+    ended = subprocess.run(
+        [sys.executable, "raising.py", cluster.address],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout.splitlines()[-3:] == [
+        "AskAgainError works None None True",
+        "AskAgainError ended None None False",
+        "RetryableError retry 2.0 half None",
+    ], ended.stderr
