@@ -115,6 +115,22 @@ def test_the_floor_names_the_bot_that_calls_every_tool_and_repeats_the_question(
     assert "Floor 1.000: a bot that calls every tool and repeats the question passes 5 of 5" in audited.out
 
 
+def test_the_floor_says_that_each_question_listed_has_a_bot_of_its_own(
+    command: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    rows = [
+        {"question": "Where is it?", "expected_tools": ["db", "map"], "expected_keywords": ["Oslo", "5"]},
+        {"id": "hi", "question": "Say hello", "tools": "none", "expected_keywords": ["hello", "world"]},
+        {"question": "What was earned?", "expected_tools": ["db"], "expected_keywords": ["16144"]},
+        {"question": "Who runs it?", "expected_tools": ["db"], "expected_keywords": ["Ann"]},
+    ]
+    audit = ("audit", write_rows("golden.jsonl", *rows), "--bots-only")
+    floor, heading, question, *_ = command(*audit).out.strip().splitlines()
+    assert "passes 0 of 4 questions; of the bots that know no answer, none has a better mean score." in floor
+    assert heading == "1 question is passed by one of these bots; the best one on each:"
+    assert question.split()[:2] == ["0.800", "hi"]
+
+
 def test_a_denied_answer_is_reported_apart(
     command: Callable[..., Any], write_rows: Callable[..., Path]
 ) -> None:

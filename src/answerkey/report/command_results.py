@@ -472,13 +472,22 @@ def _print_floor(audit: "Audit", total: int, console: Console) -> None:
     line = Text.assemble(
         "Floor ",
         (score_text(floor.value), "bold"),
-        f": a bot that {floor.best.description} passes {passed:,} of {count(total, 'question')}.",
+        f": a bot that {floor.best.description} passes {passed:,} of {count(total, 'question')}; of the bots that know no "
+        "answer, none has a better mean score.",
     )
     console.print(line, soft_wrap=True)
     usual = Counter(question.floor for question in floor.questions).most_common(1)
     free = usual[0][0] if usual else 1.0
     easy = [question for question in floor.questions if question.passed or question.floor > free]
     easy.sort(key=lambda question: -question.floor)
+    # Each has a bot of its own: what one bot passes is less than what all of them pass.
+    if some := sum(question.passed for question in floor.questions):
+        passes = "question is passed" if some == 1 else "questions are passed"
+        console.print(f"{some:,} {passes} by one of these bots; the best one on each:", soft_wrap=True)
+    elif easy:
+        console.print(
+            "Where one of these bots gets more than usual, with the best one on each:", soft_wrap=True
+        )
     for question in easy[:_LISTED]:
         mark = (score_text(question.floor), "bold red" if question.passed else "yellow")
         text = Text.assemble("  ", mark, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
