@@ -344,3 +344,153 @@ def test_lint_finds_nothing_in_the_golden_set_of_init(reply: str, command: Comma
     assert command("init", "--target", "bot.py:answer").code == 0
     done = command("lint")
     assert (done.code, done.out) == (0, "no findings in 3 questions\n")
+
+
+GERMAN_GOLDEN = (
+    {
+        "id": "1",
+        "question": "Wo ist das Büro?",
+        "expected_tools": ["karte"],
+        "expected_keywords": ["Hauptstraße 5"],
+    },
+    {
+        "id": "2",
+        "question": "Was kostet es?",
+        "expected_tools": ["preise"],
+        "expected_keywords": ["1.200,50"],
+    },
+)
+GERMAN_ROWS = (
+    {"id": "1", "question": "Wo ist das Büro?", "answer": "In der Hauptstraße 5.", "tools_used": ["karte"]},
+    {"id": "2", "question": "Was kostet es?", "answer": "Es kostet 1200,50 €.", "tools_used": ["preise"]},
+)
+GERMAN_TABLE = (
+    "id;question;answer;tools_used;latency_ms\r\n"
+    '1;Wo ist das Büro?;"In der Hauptstraße 5.";karte;"120,5"\r\n'
+    "2;Was kostet es?;Es kostet 1.200,50 €.;preise;1.250,5\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ("\ufeff" + GERMAN_TABLE).encode(),
+        GERMAN_TABLE.encode("cp1252"),
+        GERMAN_TABLE.encode("utf-16"),
+        ("sep=;\r\n" + GERMAN_TABLE).encode(),
+        ("\r\n" + GERMAN_TABLE.replace("\r\n", "\r\n\r\n")).encode(),
+        GERMAN_TABLE.replace("\r\n", ";;\r\n").encode(),
+        (GERMAN_TABLE + ";;;;\r\n" * 3).encode(),
+        GERMAN_TABLE.replace("question;answer;tools_used", "Frage;Antwort;Werkzeuge").encode(),
+        GERMAN_TABLE.replace(
+            "id;question;answer;tools_used", "ID ; Question ; Answer ; Tools Used "
+        ).encode(),
+    ],
+    ids=["bom", "cp1252", "utf-16", "sep", "empty-lines", "trailing", "empty-rows", "german", "spaces"],
+)
+def test_tables_as_a_spreadsheet_saves_them(
+    content: bytes, command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *GERMAN_GOLDEN)
+    (tmp_path / "log.csv").write_bytes(content)
+    document = command("score", "log.csv", "--questions", "golden.jsonl", "--json").document
+    assert (document["summary"]["score"], document["summary"]["coverage"]) == (1.0, 1.0)
+    if b"latency" in content or content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        assert [result["reply"]["latency_ms"] for result in document["results"]] == [120.5, 1250.5]
+
+
+def _renamed(**names: str) -> str:
+    rows = ({names.get(name, name): value for name, value in row.items()} for row in GERMAN_ROWS)
+    return "\n".join(map(json.dumps, rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("commas.jsonl", ",\n".join(map(json.dumps, GERMAN_ROWS)) + ",\n"),
+        ("array.jsonl", json.dumps(GERMAN_ROWS)),
+        ("pretty.jsonl", "\n".join(json.dumps(row, indent=2) for row in GERMAN_ROWS)),
+        ("python.jsonl", "\n".join(map(str, GERMAN_ROWS))),
+        ("nan.jsonl", "\n".join(json.dumps({**row, "latency_ms": float("nan")}) for row in GERMAN_ROWS)),
+        ("crlf.jsonl", "\ufeff" + "\r\n\r\n".join(map(json.dumps, GERMAN_ROWS)) + "\r\n\r\n"),
+        ("array.json", json.dumps(GERMAN_ROWS, indent=2)),
+        ("wrapped.json", json.dumps({"exported": "2024-05-01", "replies": GERMAN_ROWS})),
+        ("by_id.json", json.dumps({row["id"]: {**row, "id": row["id"]} for row in GERMAN_ROWS})),
+        ("question_id.jsonl", _renamed(id="question_id")),
+        ("capitals.jsonl", _renamed(id="ID", question="Question", answer="Answer", tools_used="Tools Used")),
+        (
+            "typed.jsonl",
+            "\n".join(
+                json.dumps({**row, "id": None, "question": text})
+                for row, text in zip(GERMAN_ROWS, ("WO ist das büro", "Was kostet es ?"), strict=True)
+            ),
+        ),
+        (
+            "chats.json",
+            json.dumps(
+                {
+                    "conversations": [
+                        {
+                            "id": f"chat {row['id']}",
+                            "messages": [
+                                {"role": "user", "content": row["question"]},
+                                {"role": "assistant", "content": row["answer"]},
+                            ],
+                            "tools_used": row["tools_used"],
+                        }
+                        for row in GERMAN_ROWS
+                    ]
+                }
+            ),
+        ),
+    ],
+)
+def test_json_as_programs_and_people_write_it(
+    name: str, text: str, command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *GERMAN_GOLDEN)
+    (tmp_path / name).write_bytes(text.encode())
+    done = command("score", name, "--questions", "golden.jsonl", "--json")
+    assert done.code == 0, done.err
+    summary = done.document["summary"]
+    assert (summary["score"], summary["replies"], summary["coverage"]) == (1.0, 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "remedy"),
+    [
+        ("chat.txt", "User: Wo ist das Büro?\nBot: Hauptstraße 5\n", "write one object a line"),
+        (
+            "chat.txt",
+            "[01.02.24, 10:11] Anna: Wo ist das Büro?\n[01.02.24, 10:12] Bot: Da\n",
+            "one object a line",
+        ),
+        ("app.log", '2024-01-01 INFO {"id": "1"}\n2024-01-01 INFO {"id": "2"}\n', "write one object a line"),
+        (
+            "turns.json",
+            '[{"role": "user", "content": "Wo?"}, {"role": "assistant", "content": "Da"}]',
+            '"messages"',
+        ),
+        ("turns.csv", "conversation,role,content\nc1,user,Wo?\nc1,assistant,Da\n", '"messages"'),
+    ],
+)
+def test_what_is_no_log_says_what_to_write(
+    name: str, text: str, remedy: str, command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *GERMAN_GOLDEN)
+    (tmp_path / name).write_text(text)
+    done = command("score", name, "--questions", "golden.jsonl")
+    assert done.code == 2
+    assert remedy in done.err
+
+
+def test_a_field_that_seems_to_list_the_tools_is_named(
+    command: Command, write_rows: Write, tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *GERMAN_GOLDEN)
+    (tmp_path / "log.jsonl").write_text(_renamed(tools_used="tools"))
+    score = ("score", "log.jsonl", "--questions", "golden.jsonl")
+    warnings = command(*score, "--json").document["warnings"]
+    assert "if tools lists the tools that a reply used, add --map tools_used=tools" in warnings
+    mapped = command(*score, "--map", "tools_used=tools", "--json").document
+    assert mapped["summary"]["score"] == 1.0

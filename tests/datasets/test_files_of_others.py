@@ -167,7 +167,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("cut.jsonl.gz", gzip.compress(LINES * 100)[:40], "truncated or damaged"),
         ("cut.xlsx", workbook(TABLE)[:-90], "is an archive, but not an Excel workbook"),
-        ("other.csv", b"Frage,Antwort\nWer?,Ich\n", ":2: has no 'question'; it has Frage, .*--map question=FIELD"),
+        ("other.csv", b"Vraag,Antwoord\nWie?,Ik\n", ":2: has no 'question'; it has Vraag, .*--map question=FIELD"),
         ("ragged.csv", b"question;id\nx\n", "1 cells where the header has 2 .question, id., read with semicolons"),
         ("two.json", b'{"a": [{"q": 1}], "b": [{"q": 1}]}', "lists under a, b; say which with --map rows=KEY"),
         ("no.json", b'{"a": 1}', "it has a; say which with --map rows=KEY"),

@@ -195,9 +195,9 @@ def test_bad_rows_go_to_a_side_file_and_count_against_coverage(command: Any, wri
 
 def test_bad_rows_of_a_kind_have_one_reason_and_all_of_them_one_line(command: Any, write_rows: Any) -> None:
     write_rows("golden.jsonl", {"id": "a", "question": "Who?", "expected_keywords": ["Ann"]})
-    nan = ('{"id": "a", ' + " " * n + '"latency_ms": NaN}' for n in range(30))
+    wrong = ('{"id": "a", ' + " " * n + '"latency_ms": nope}' for n in range(30))
     unknown = ({"id": f"it's; check --questions {n}", "answer": "Ann"} for n in range(40))
-    write_rows("log.jsonl", {"id": "a", "answer": "Ann"}, *nan, *unknown)
+    write_rows("log.jsonl", {"id": "a", "answer": "Ann"}, *wrong, *unknown)
     found = command("score", "log.jsonl", "--questions", "golden.jsonl", "--json").document
     assert found["summary"]["unscored"] == {
         "bad row: the golden set has no question with its id; check --questions": 40,

@@ -52,6 +52,7 @@ from answerkey.transcripts.recorded_rows import (
     reply_in_row,
 )
 from answerkey.transcripts.row_files import decode_line
+from answerkey.transcripts.tables import FIELDS_OF, plain_name
 
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | frozenset(
@@ -59,6 +60,9 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | frozenset(
 )
 # Fields whose presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
+# Without any of these, names that are spelt otherwise are looked for.
+_NAMES_A_QUESTION = frozenset({"id", "question", "turns", "messages"})
+_SPELLINGS = {plain_name(name): name for name in FIELDS_OF["replies"]} | {"questionid": "id"}
 # Parsed questions are cached for rows that repeat them; a log of more different questions takes no more memory.
 _MOST_PARSED = 20_000
 # Beyond these only while rows do repeat their questions.
@@ -222,6 +226,8 @@ class RowReader:
         self, row: dict[str, Any], raw: bytes | dict[str, Any], row_index: int, line: int | None
     ) -> LoggedTrial | UnreadableRow:
         try:
+            if row.keys().isdisjoint(_NAMES_A_QUESTION):
+                row = _as_spelt(row)
             trial = self.trial(row, row_index, line)
         except ValueError as error:
             return UnreadableRow(line, str(error), raw)
@@ -244,8 +250,15 @@ class RowReader:
         if identity is None and text is None and not row.get("turns"):
             text = first_asked(row)
         known = self._known(identity, text)
+        if known is None and text is None:
+            # The id may be that of a conversation.
+            known = self._known(None, first_asked(row))
         if known is not None:
             return known
+        if row.keys() >= {"role", "content"}:
+            raise ValueError(
+                'is one message of a conversation; make a row of each: {"messages": [{"role", "content"}, …]}'
+            )
         if identity is None and not isinstance(text, str) and not row.get("turns"):
             raise ValueError(f"has neither 'id' nor 'question'{_fields_of(row)}; {propose_maps(row)}")
         if self._has_golden_set and _INLINE_FIELDS.isdisjoint(row):
@@ -297,6 +310,12 @@ class RowReader:
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)
         return question
+
+
+def _as_spelt(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with answerkey's spelling of names that differ only in case, spaces and underscores."""
+    spelt = {name: _SPELLINGS.get(plain_name(name), name) for name in row}
+    return row if len(set(spelt.values())) < len(row) else {spelt[name]: value for name, value in row.items()}
 
 
 def _question_fields(row: Mapping[str, Any], identity: object, text: object) -> dict[str, Any]:

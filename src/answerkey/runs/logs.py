@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from heapq import nsmallest
@@ -50,6 +50,8 @@ from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
 from answerkey.transcripts.files import database_url, shown_url
+from answerkey.transcripts.recorded_rows import propose_mapping, question_in_row
+from answerkey.transcripts.row_files import open_rows
 
 if TYPE_CHECKING:
     from answerkey.judge.session import Judge, JudgingSession
@@ -303,6 +305,8 @@ class LogRun:
         self.table.discard()
         warnings = run_warnings(info, summary, where_bad_rows_are=self._write_bad_rows())
         notes = [*warnings, *questions.notes(), *self._row_notes(), *self._blocks.notes]
+        if summary.replies and summary.tools_unobserved == summary.replies:
+            notes += self._tools_hint()
         results = self._results(questions.numbers)
         return Run(info=info, summary=summary, warnings=tuple(notes), results=results)
 
@@ -366,6 +370,17 @@ class LogRun:
             # The scores are worth more than the list of what has none.
             return f"they are only counted, since {self._how.bad_rows} cannot be written ({error.strerror})"
         return f"they are in {path} with line and reason" if lines else ""
+
+    def _tools_hint(self) -> Iterator[str]:
+        """Where the rows of a log without tool calls seem to have them, as the first row shows."""
+        path = self._blocks.paths[0]
+        if not path.is_file():
+            return
+        with suppress(AnswerkeyError, StopIteration):
+            _, row = next(open_rows(path, "replies", self._how.fields).rows)
+            place = propose_mapping(row, question_in_row(row) or "").get("tool_calls")
+            if place is not None:
+                yield f"if {place} lists the tools that a reply used, add --map tools_used={place}"
 
     def _row_notes(self) -> Iterator[str]:
         if self._without_text > _MOST_WITHOUT_TEXT * self.running.done:

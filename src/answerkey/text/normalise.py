@@ -90,8 +90,13 @@ def plain_typography(text: str) -> str:
 
 
 def typed_alike(text: str) -> str:
-    """What a text has in common with the same one typed by others: without case, further spaces and kinds of quotes."""
-    return " ".join(plain_typography(text).split()).casefold()
+    """What a text has in common with the same one typed by others: without case, further spaces, kinds of quotes and its end.
+
+    >>> typed_alike("Where is  it ?") == typed_alike("where is it")
+    True
+    """
+    plain = " ".join(plain_typography(text).split()).casefold()
+    return plain.rstrip(" .!?…。？！") or plain
 
 
 def fold_accents(text: str) -> str:

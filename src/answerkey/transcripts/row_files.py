@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -29,6 +30,9 @@ from answerkey.transcripts.json_values import (
     TEXT_NAMES,
     NestingError,
     as_dict,
+    as_json,
+    decode_cell,
+    decode_json,
     decode_python_json,
     decode_strict_json,
     limit_depth,
@@ -211,6 +215,9 @@ _LISTS = (
 _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
 
 
+# An object under an id is a row if it has one of these.
+_NAMED_ROW = frozenset((*TEXT_NAMES, "question", "turns", "messages", "tools_used"))
+
 # What is looked for in replies.
 _SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_content"})
 _SURROGATE = lazy("[\ud800-\udfff]")
@@ -226,7 +233,7 @@ YAML_TEXTS = frozenset(
 )
 _WORKBOOKS = (".xlsx", ".xlsm")
 # Endings of text that need not be a table.
-_PROSE = (".txt", ".md", ".markdown", "")
+_PROSE = (".txt", ".log", ".md", ".markdown", "")
 # The part of a value in its row: a field's name and, in a list, the item's number from 1.
 ValuePath = tuple[str | int, ...]
 
@@ -431,6 +438,13 @@ class _FileReader(NamedTuple):
         try:
             value = decode_python_json(text)
         except json.JSONDecodeError as error:
+            objects = _objects_in_a_row(text)
+            if objects is not None:
+                guesses = ("JSON objects over several lines",)
+                items = [item for _, item in objects]
+                return RowFile(rows=self._items(items, [line for line, _ in objects]), guesses=guesses)
+            if _ending(self.path) in _PROSE and not isinstance(_first_of(text), dict | list):
+                raise InputError(self._prose_remedy(), path=self.display_path) from None
             raise InputError(
                 f"not valid JSON: {_json_mistake(text) or error.msg}",
                 path=self.display_path,
@@ -532,13 +546,50 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
     if not written or written[0][:1] not in (b"{", b"["):
         return named and bool(written)
     try:
-        whole = isinstance(decode_strict_json(written[0]), dict)
+        first = decode_strict_json(written[0])
+        if isinstance(first, list) and len(written) == 1:
+            # The document on one line, whatever the file is called.
+            return False
+        whole = isinstance(first, dict)
     except NestingError:
         return named
     except ValueError:
         # The opening of one document over many lines, or a line that is wrong.
         return named and written[0][-1:] not in (b"{", b"[", b",")
     return named or (whole and len(written) > 1)
+
+
+def _first_of(text: str) -> object:
+    """The JSON value that a text begins with; None if it begins with none."""
+    import json
+
+    try:
+        return json.JSONDecoder().raw_decode(text.lstrip())[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects_in_a_row(text: str) -> list[tuple[int, Json]] | None:
+    """Objects one after the other, as `jq` prints them, each with its line; None if the text is something else."""
+    import json
+
+    decoder, found, at = json.JSONDecoder(), list[tuple[int, Json]](), 0
+    line = 1
+    while (space := _BETWEEN_OBJECTS.match(text, at)) is not None and space.end() < len(text):
+        line += text.count("\n", at, space.end())
+        try:
+            value, end = decoder.raw_decode(text, space.end())
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        found.append((line, limit_depth(value)))
+        line += text.count("\n", space.end(), end)
+        at = end
+    return found if len(found) > 1 else None
+
+
+_BETWEEN_OBJECTS = lazy(r"[\s,]*")
 
 
 def _json_mistake(text: str) -> str:
@@ -555,7 +606,7 @@ def decode_line(line: bytes) -> JsonObject:
     try:
         value = decode_strict_json(line)
     except msgspec.DecodeError as error:
-        value = _with_lone_surrogates(line)
+        value = _with_lone_surrogates(line) or _nearly_json(line)
         if value is None:
             raise ValueError(f"not valid JSON: {error}") from None
     except UnicodeDecodeError:
@@ -584,6 +635,15 @@ def _count_keys(value: Json) -> int:
     return sum([_count_keys(part) for part in value]) if isinstance(value, list) else 0
 
 
+def _nearly_json(line: bytes) -> Json:
+    """An object with a comma behind it, with NaN for null, or as Python prints it; None if the line is not one."""
+    text = line.decode().strip().removesuffix(",")
+    for decode in (decode_cell, decode_json):
+        with suppress(ValueError):
+            return decode(text)
+    return None
+
+
 def _with_lone_surrogates(line: bytes) -> Json:
     """A line that is JSON but for halves of surrogate pairs, which become replacement characters; None if it is not."""
     if b"\\u" not in line:
@@ -592,7 +652,6 @@ def _with_lone_surrogates(line: bytes) -> Json:
 
     try:
         value = decode_python_json(line)
-        text = json.dumps(value, ensure_ascii=False)
     except ValueError:
         return None
     fields = as_dict(value)
@@ -600,8 +659,7 @@ def _with_lone_surrogates(line: bytes) -> Json:
         if _SURROGATE.search(json.dumps(fields[name], ensure_ascii=False)):
             # A replacement character would be sought, or taken for punctuation, instead of what was meant.
             raise ValueError(f"'{name}' holds half of a surrogate pair; write the whole character")
-    decoded: Json = msgspec.json.decode(_SURROGATE.sub("\ufffd", text))
-    return decoded
+    return as_json(value)
 
 
 def _object(value: object) -> JsonObject:
@@ -675,6 +733,9 @@ def find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
             deeper = next((name for name in _LISTS if _is_rows(inner.get(name))), None)
             if deeper is not None:
                 return (key, deeper), inner[deeper]
+    if value and all(isinstance(held, dict) and not _NAMED_ROW.isdisjoint(held) for held in value.values()):
+        # {"q1": {"answer": …}, "q2": …}
+        return (), [{"id": key, **held} for key, held in value.items()]
     others = [key for key, held in value.items() if held and _is_rows(held)]
     if len(others) == 1:
         return (others[0],), value[others[0]]

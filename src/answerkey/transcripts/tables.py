@@ -55,14 +55,26 @@ _COMMON_NAMES = {
     **dict.fromkeys(("keywords", "keyword", "mustcontain", "expectedkeyword"), "expected_keywords"),
     **dict.fromkeys(("requiredtools", "expectedtool"), "expected_tools"),
     **dict.fromkeys(("questionid", "caseid", "testid"), "id"),
-    **dict.fromkeys(("topic", "categories"), "category"),
+    **dict.fromkeys(("topic", "categories", "kategorie", "thema", "catégorie", "categoría"), "category"),
+    # German, French and Spanish tables.
+    **dict.fromkeys(("frage", "fragen", "pregunta"), "question"),
+    **dict.fromkeys(
+        ("erwarteteantwort", "musterantwort", "réponseattendue", "respuestaesperada"), "reference_answer"
+    ),
+    **dict.fromkeys(
+        ("stichwörter", "stichworte", "schlüsselwörter", "schlagwörter", "motsclés", "palabrasclave"),
+        "expected_keywords",
+    ),
 }
+_ANSWERS = ("antwort", "antworten", "réponse", "respuesta")
+_TOOLS = ("werkzeug", "werkzeuge", "outils", "herramientas")
 _OTHER_NAMES: Mapping[Purpose, Mapping[str, str]] = {
-    "questions": {**_COMMON_NAMES, "answer": "reference_answer", "tools": "expected_tools", "tool": "expected_tools"},
+    "questions": {**_COMMON_NAMES, "answer": "reference_answer", "tools": "expected_tools", "tool": "expected_tools",
+                  **dict.fromkeys(_ANSWERS, "reference_answer"), **dict.fromkeys(_TOOLS, "expected_tools")},
     "replies": {
         **_COMMON_NAMES,
-        **dict.fromkeys(("response", "reply", "output", "botanswer", "actualoutput"), "answer"),
-        "tools": "tools_used",
+        **dict.fromkeys(("response", "reply", "output", "botanswer", "actualoutput", *_ANSWERS), "answer"),
+        **dict.fromkeys(("tools", *_TOOLS), "tools_used"),
     },
     "records": {},
 }  # fmt: skip
@@ -231,6 +243,7 @@ def _ambiguous(row: JsonObject, field: str, separator: str, line: int | None) ->
 
 
 _TRIAL = lazy(r"\s*([0-9]{1,10})(?:\.0)?\s*")
+_TENTHS = lazy(r"[0-9]+,[0-9]")
 _LATENCY = lazy(r"\s*([0-9][0-9.,' ]*?)\s*(ms|s|)\s*", re.IGNORECASE)
 
 
@@ -254,7 +267,9 @@ def _read_latency(cell: str) -> float | None:
     # 0,350 and 1,350 s may be decimals.
     if "," in digits and "." not in digits and (in_seconds or digits[0] == "0"):
         return None
-    number = read_number(parse_number(digits) or digits)
+    # One digit behind a comma is a fraction: of thousands there would be three.
+    digits = digits.replace(",", ".") if _TENTHS.fullmatch(digits) else parse_number(digits) or digits
+    number = read_number(digits)
     return read_duration(number * 1000 if number is not None and in_seconds else number)
 
 
