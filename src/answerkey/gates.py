@@ -30,6 +30,7 @@ from answerkey.model.question_totals import QuestionSlices
 from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult, Latency, Run, Slice, Summary
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, round_down
+from answerkey.text.normalise import count
 from answerkey.text.patterns import lazy
 
 # Known names that an error lists, at most.
@@ -479,7 +480,8 @@ def _objection(gate: Gate, subject: GateSubject, allowed: Set[str]) -> str | Non
         return objection
     unscored = sum(question.reason == "not scored" for question in comparison.unpaired)
     if unscored and "coverage" not in allowed:
-        return f"{unscored} questions have no score in the baseline; allow that with a gate such as coverage >= 0.9"
+        questions = count(unscored, "question has", "questions have")
+        return f"{questions} no score in the baseline; allow that with a gate such as coverage >= 0.9"
     return _judge_objection(gate, comparison.base.judge, allowed, of=" of the baseline")
 
 

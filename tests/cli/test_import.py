@@ -69,7 +69,7 @@ def test_trec_judgements_become_a_golden_set(trec):
         {"id": "1", "question": "what is the rent", "relevant_documents": {"a": 1, "c": 0}},
         {"id": "2", "question": "who owns it", "relevant_documents": {"a": 2}},
     ]
-    assert "1 judgements with a negative grade were left out" in done.stderr
+    assert "1 judgement with a negative grade left out" in done.stderr
 
 
 def test_a_trec_run_becomes_replies_that_score_alike(trec):

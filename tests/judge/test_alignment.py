@@ -132,7 +132,7 @@ def test_disagreements_within_a_panel_are_listed(folder: Path, scripted: Scripte
             '{"id": "q1", "reply": "Else", "correct": true}',
             None,
             InputError,
-            "are of other replies than this",
+            "is of other replies than this",
         ),
         (
             '{"id": "q1", "correct": true}\n{"id": "q1", "correct": false}',
@@ -140,7 +140,7 @@ def test_disagreements_within_a_panel_are_listed(folder: Path, scripted: Scripte
             UsageError,
             "evenly split on all 1 labelled replies",
         ),
-        ('{"id": "q1", "correct": true}', None, UsageError, "1 labels are too few to hold some out"),
+        ('{"id": "q1", "correct": true}', None, UsageError, "1 label is too few to hold some out"),
         (None, STRICT.replace("weight = 100", "weight = 9"), ConfigError, "the weights add up to 9"),
         (None, STRICT + "[scale]\n1 = 'bad'", ConfigError, "scale: name at least the lowest and the highest"),
         (None, STRICT + "[scale]", ConfigError, "scale: is empty"),

@@ -418,7 +418,7 @@ def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None
     write_rows("b.jsonl", {"id": "1", "question": "Where?", "answer": "Rome"})
     done = command("score", "a.jsonl", "b.jsonl", "--json")
     assert len(done.document["results"]) == 2
-    assert any("1 ids are used for more than one question (1)" in line for line in done.document["warnings"])
+    assert any("1 id is used for more than one question (1)" in line for line in done.document["warnings"])
 
 
 class StopsAfter(Progress):

@@ -312,3 +312,61 @@ def test_changes_of_prompt_and_tools_are_seen_behind_the_proxy(tmp_path: Path) -
     facts = {fact.name: (fact.base, fact.candidate) for fact in ak.why(first, third).facts}
     assert facts["prompt"][0] == facts["prompt"][1] != "unknown"
     assert facts["tool schemas"][0] != facts["tool schemas"][1]
+
+
+def test_points_of_mixed_replies_are_divided_among_the_causes_of_the_trials(
+    command: Any, write_rows: Any, tmp_path: Path
+) -> None:
+    golden = [
+        {
+            "id": name,
+            "question": f"What does {name} cost?",
+            "expected_tools": ["find"],
+            "expected_keywords": ["7"],
+        }
+        for name in ("tea", "cake")
+    ]
+    write_rows("golden.jsonl", *golden)
+    call = {"name": "find", "arguments": {}, "result": "It costs 7."}
+    good = {"answer": "It costs 7.", "tool_calls": [call]}
+    silent = {"answer": "It costs something.", "tool_calls": [call]}
+    uncalled = {"answer": "It costs 7.", "tool_calls": []}
+    failed = {"answer": None, "error": "connection refused", "tool_calls": []}
+
+    def log(name: str, *tea: dict[str, Any]) -> None:
+        rows = [{"id": "tea", "trial": number, **reply} for number, reply in enumerate(tea, 1)]
+        rows += [{"id": "cake", "trial": number, **good} for number in (1, 2, 3)]
+        write_rows(f"{name}.jsonl", *rows)
+        done = command("score", f"{name}.jsonl", "--questions", "golden.jsonl", "--name", name)
+        assert done.code == 0, done.err
+
+    log("base", good, good, good)
+    log("mixed", silent, uncalled, failed)
+    document = command("why", "base", "mixed", "--json").document
+    # Lost in the trials: 0.4 of the text, 0.4 of the tool, and everything of the failure.
+    points = {stage["stage"]: stage["points"] for stage in document["stages"]}
+    lost = {"error": -100 / 6, "tools": -40 / 6, "text": -40 / 6}
+    assert points == pytest.approx(lost, abs=1e-5)
+    assert sum(points.values()) == pytest.approx(100 * document["difference"]["mean"], abs=1e-4)
+    groups = sorted(group["points"] for group in document["groups"])
+    assert groups == pytest.approx(sorted(lost.values()), abs=1e-5)
+    [case] = document["cases"]
+    assert case["because"].count("% of the difference") == 3
+    alone = command("why", "mixed", "--json").document
+    assert sum(group["points"] for group in alone["groups"]) == pytest.approx(-alone["lost"], abs=1e-5)
+    assert len(alone["groups"]) == 3
+    # One number through every output.
+    shown = ["16.7 of 30.0", "6.7 of 30.0", "6.6 of 30.0"]
+    for arguments in (
+        ("why", "base", "mixed"),
+        ("why", "mixed"),
+        ("compare", "base", "mixed"),
+        ("show", "mixed"),
+    ):
+        text = command(*arguments).out
+        assert all(part in text for part in shown), text
+    for ending in ("md", "html"):
+        for arguments in (("report", "mixed"), ("why", "base", "mixed"), ("compare", "base", "mixed")):
+            assert command(*arguments, "-o", f"x.{ending}").code == 0
+            text = (tmp_path / f"x.{ending}").read_text()
+            assert all(part in text for part in shown), (arguments, ending)

@@ -272,7 +272,8 @@ def draft(
         _write_rows(output, drafted.drafts, count(len(drafted.drafts), "draft"))
     if traffic.unreadable:
         click.echo(
-            for_terminal(f"note: {traffic.unreadable:,} rows cannot be read: {traffic.problems[0]}"), err=True
+            for_terminal(f"note: {count(traffic.unreadable, 'row')} cannot be read: {traffic.problems[0]}"),
+            err=True,
         )
     return Answer(
         msgspec.to_builtins(drafted), lambda: print_sheet(draft_sheet(drafted, golden), make_console())

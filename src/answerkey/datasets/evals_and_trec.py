@@ -24,6 +24,7 @@ from answerkey.errors import InputError, UsageError
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Exported, Imported
+from answerkey.text.normalise import count
 from answerkey.transcripts.files import read_text
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, decode_json
 from answerkey.transcripts.row_files import read_rows
@@ -563,11 +564,13 @@ def _notes(listed: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tup
     wordless = sum(query not in queries for query in listed)
     if wordless:
         notes.append(
-            f"{wordless} queries have no text here, so their question is their id; add the queries' file"
+            f"{count(wordless, 'query has', 'queries have')} no text here, so the question is the id; add the queries' file"
         )
     negative = sum(grade < 0 for documents in qrels.values() for grade in documents.values())
     if negative:
-        notes.append(f"{negative} judgements with a negative grade were left out: they mean 'not judged'")
+        notes.append(
+            f"{count(negative, 'judgement')} with a negative grade left out, which means 'not judged'"
+        )
     unjudged = sum(query not in qrels for query in listed) if qrels else 0
     if unjudged:
         notes.append(f"{unjudged} queries of the run have no judgements")

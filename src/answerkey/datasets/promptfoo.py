@@ -33,6 +33,7 @@ from answerkey.model.question import (
 )
 from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Imported
+from answerkey.text.normalise import count
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_list, decode_json, json_text
 from answerkey.transcripts.row_files import open_rows
 from answerkey.transcripts.yaml_documents import decode_yaml, encode_yaml
@@ -267,7 +268,8 @@ def import_promptfoo(paths: Sequence[Path], fields: Mapping[str, str] | None = N
     imported = check_cases(cases, losses, "promptfoo")
     if not rendered:
         return imported
-    note = f"{rendered} questions are rendered prompts; --map question=NAME takes a variable instead"
+    many = count(rendered, "question is a rendered prompt", "questions are rendered prompts")
+    note = f"{many}; --map question=NAME takes a variable instead"
     return msgspec.structs.replace(imported, notes=(*imported.notes, note))
 
 

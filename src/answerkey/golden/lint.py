@@ -28,7 +28,7 @@ from answerkey.model.question import (
     is_essential,
     question_id,
 )
-from answerkey.text.normalise import one_line
+from answerkey.text.normalise import count, count_of, one_line
 from answerkey.text.numbers import parse_number
 
 # The worst first. An error makes a question unfair or meaningless, a warning makes it weaker, info is worth a look.
@@ -471,7 +471,7 @@ def _unscored_fields(questions: QuestionSet) -> _Hits:
     for name in questions.unknown_fields:
         if _EXPECTING_NAME.search(name):
             users = [question for question in questions if name in question.metadata]
-            yield users[0], {"name": _quoted(name), "count": len(users)}
+            yield users[0], {"name": _quoted(name), "some": count(len(users), "question")}
 
 
 def _could_be_computed(questions: QuestionSet) -> _Hits:
@@ -499,7 +499,7 @@ def _is_amount(keyword: Expectation) -> bool:
 def _no_unanswerable(questions: QuestionSet) -> _Hits:
     answerable = all(turn.answerable for question in questions for turn in question.asks)
     if len(questions) >= _MIN_REAL_SET and answerable:
-        yield questions.questions[0], {"total": len(questions)}
+        yield questions.questions[0], {}
 
 
 def _unknown_fields(questions: QuestionSet) -> _Hits:
@@ -582,7 +582,7 @@ def _categories(questions: QuestionSet) -> dict[str, list[Question]]:
 def _uncategorised(questions: QuestionSet) -> _Hits:
     without = _categories(questions).get(UNCATEGORISED)
     if without:
-        yield without[0], {"count": len(without), "total": len(questions)}
+        yield without[0], {"some": count_of(len(without), len(questions), "question", "has", "have")}
 
 
 def _mistyped_categories(questions: QuestionSet) -> _Hits:
@@ -718,7 +718,7 @@ SET_RULES = (
         "no other question expects the tool {tool}",
         "check its name, or add questions that need it"),
     SetRule("uncategorised", "info", _uncategorised,
-        "{count} of {total} questions have no category, this one first",
+        "{some} no category, this one first",
         "give them one: the report shows scores by category"),
     SetRule("category-typo", "warning", _mistyped_categories,
         "the category {category} looks like {meant}",
@@ -727,13 +727,13 @@ SET_RULES = (
         "the category {category} has only {size}: its score is mostly chance",
         "add questions until it has at least {least}, or merge it with another category"),
     SetRule("unscored-field", "warning", _unscored_fields,
-        "the field {name} of {count} question(s) is kept as a note and scores nothing",
+        "the field {name} of {some} is kept as a note and scores nothing",
         "map it (--map expected_keywords=…) if it is expected of the reply, or rename it"),
     SetRule("could-be-computed", "info", _could_be_computed,
         "{count} of {total} questions expect amounts that are typed in, and wrong when the data change",
         "compute them from the data: {{\"sql\": …}}, {{\"fact\": …}} or {{\"python\": …}}"),
     SetRule("no-unanswerable", "info", _no_unanswerable,
-        "all {total} questions have an answer: inventing one is never tested",
+        "every question has an answer: inventing one is never tested",
         "add questions with \"answerable\": false"),
     SetRule("unknown-field", "info", _unknown_fields,
         "fields that are kept as notes and expect nothing: {names}",

@@ -40,6 +40,7 @@ from answerkey.stats.paired import (
     rogan_gladen_rate,
     verdict_of,
 )
+from answerkey.text.normalise import count, count_of
 from answerkey.transcripts.row_files import read_rows
 
 # Fields of a row that may hold the label.
@@ -97,7 +98,8 @@ def labels_from_file(path: Path, replies: "JudgedReplies") -> Labels:
         total = sum(map(len, labels.values()))
         identity, trial = of_others[0]
         raise InputError(
-            f"{len(of_others)} of {total} labels are of other replies than this run's (first: {identity}, trial {trial}); "
+            f"{count_of(len(of_others), total, 'label', 'is', 'are')} of other replies than this run's "
+            f"(first: {identity}, trial {trial}); "
             "label this run's replies: answerkey judge sample RUN -o to_label.jsonl",
             path=path,
         )
@@ -487,7 +489,9 @@ def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, 
     lines = []
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
     if table.n < _MIN_LABELS:
-        lines.append(f"{table.n} labels are too few; label at least {_MIN_LABELS} randomly chosen replies")
+        lines.append(
+            f"{count(table.n, 'label is', 'labels are')} too few; label at least {_MIN_LABELS} randomly chosen replies"
+        )
     elif min(right, wrong) < _MIN_OF_A_KIND:
         rare = "wrong" if wrong < right else "right"
         lines.append(
@@ -501,7 +505,7 @@ def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, 
         )
     if labels.without_text:
         lines.append(
-            f"{labels.without_text} labels have no reply text, so that they may be of another run's replies; "
+            f"{count(labels.without_text, 'label has', 'labels have')} no reply text and may be of another run's replies; "
             "add the field 'reply', as `answerkey judge sample` does"
         )
     if labels.split:
@@ -578,7 +582,8 @@ def align(
     held_out = {key for key in known if is_held_out(before, key)}
     if not held_out or held_out == known:
         raise UsageError(
-            f"{len(known)} labels are too few to hold some out: label at least {2 * _FEWEST_HELD_OUT} replies with "
+            f"{count(len(known), 'label is', 'labels are')} too few to hold some out: "
+            f"label at least {2 * _FEWEST_HELD_OUT} replies with "
             "`answerkey judge sample`"
         )
     tuning = _only(labels, known - held_out)
@@ -587,7 +592,7 @@ def align(
     warnings = []
     if len(held_out) < _FEWEST_HELD_OUT:
         warnings.append(
-            f"only {len(held_out)} labels are held out: label more replies to see smaller changes"
+            f"only {count(len(held_out), 'label is', 'labels are')} held out: label more replies to see smaller changes"
         )
     if len(versions) >= _MOST_VERSIONS:
         warnings.append(
@@ -595,7 +600,9 @@ def align(
             "label a new sample"
         )
     if len(known) < len(labels.right):
-        warnings.append(f"{len(labels.right) - len(known)} labelled replies have no verdict of the judge")
+        warnings.append(
+            f"{count(len(labels.right) - len(known), 'labelled reply has', 'labelled replies have')} no verdict of the judge"
+        )
     return Alignment(
         split=labels.split,
         tuning=_change(before, after, tuning),

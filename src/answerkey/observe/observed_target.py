@@ -31,6 +31,7 @@ from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
 from answerkey.observe.receiver import Receiver, TraceBook, load_messages, receiver_app
 from answerkey.observe.trace_reading import read_trace
 from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetWrapper
+from answerkey.text.normalise import count
 from answerkey.transcripts.json_values import admit_reply
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Collected:
     def observation(self) -> Observation:
         """The calls in the spans."""
         zero = min((span.start_ns for span in self.spans), default=0)
-        gaps = [Gap(f"{self.running} spans have not ended")] if self.running else []
+        gaps = [Gap(f"{count(self.running, 'span has', 'spans have')} not ended")] if self.running else []
         return read_trace(self.spans, zero_ns=zero, gaps=gaps).observation
 
 

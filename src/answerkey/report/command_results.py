@@ -1,7 +1,7 @@
 """Results of `why`, `draft`, `faults`, `audit` and `truth`: as sheets, on the terminal, and as JUnit XML."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,10 +110,12 @@ def _fact_lines(facts: Sequence[PlainFact]) -> Iterator[str]:
             yield f"{words}: {', '.join(names)}"
 
 
-def _stage_rows(stages: Iterable[StagePoints]) -> Iterator[tuple[str, ...]]:
-    for one in stages:
+def _stage_rows(stages: Sequence[StagePoints]) -> Iterator[tuple[str, ...]]:
+    """The points as shown add up to the difference as shown."""
+    shown = rounded_parts([one.points for one in stages])
+    for one, points in zip(stages, shown, strict=True):
         interval = f"{one.low:+.1f} to {one.high:+.1f}"
-        yield STAGE_WORDS[one.stage], f"{one.questions:,}", f"{one.points:+.1f}", interval
+        yield STAGE_WORDS[one.stage], f"{one.questions:,}", f"{points:+.1f}", interval
 
 
 def _group_tables(groups: Sequence[Group], lost: float) -> Iterator[SheetTable]:

@@ -18,7 +18,7 @@ from answerkey.model.run import Cost, GateResult, KeyStrength, Run, Summary
 from answerkey.model.scorecard import Scorecard, details, round_down, shown_score
 from answerkey.stats.intervals import Interval
 from answerkey.text.normalise import count as count
-from answerkey.text.normalise import for_terminal, one_line
+from answerkey.text.normalise import count_of, for_terminal, one_line
 
 # The standard's own words.
 GRADE_MEANINGS = {
@@ -616,7 +616,7 @@ def feedback_notice(
     if not events:
         return None
     about = [f"satisfaction {percent(low)} is below {percent(bound)}"] if below else []
-    counts = f"{figures.positive} of {figures.feedback} verdicts are positive"
+    counts = f"{count_of(figures.positive, figures.feedback, 'verdict', 'is', 'are')} positive"
     return Notice(
         events=events,
         title=f"answerkey: satisfaction {percent(low)}",

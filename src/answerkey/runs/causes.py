@@ -114,15 +114,21 @@ def own_cause(trial: Trial, mode: MatchMode = "standard") -> Cause | None:
     return None
 
 
-def cause_of_change(
+# Causes of one question, the main one first, with the share of its lost points that each has; the shares add up to 1.
+Shares = list[tuple[Cause, float]]
+
+
+def causes_of_change(
     worse: Sequence[Trial],
     better: Sequence[Trial],
     mode: MatchMode = "standard",
     *,
     rescored: bool = False,
     rates: FaultRates | None = None,
-) -> Cause:
-    """Why one version's trials of a question score lower than the other's.
+) -> Shares:
+    """Why one version's trials of a question score lower than the other's: the causes of its trials.
+
+    What the better version loses by the same cause is not part of the difference.
 
     Args:
         worse: The trials of the version with the lower mean.
@@ -134,14 +140,51 @@ def cause_of_change(
     reference = max(better, key=lambda trial: trial.score or 0.0)
     faults = [_fault_against(trial, reference, mode, rescored=rescored) for trial in worse]
     before = [_fault_against(trial, reference, mode, rescored=rescored) for trial in better]
+    main = _main_cause(faults, before, rates)
+    if main == NOISE:
+        return [(NOISE, 1.0)]
+    losses, usual = _losses(worse, faults, reference), _losses(better, before, reference)
+    return _shares(
+        main, {signature: loss - usual.get(signature, 0.0) for signature, loss in losses.items()}, faults
+    )
+
+
+def _losses(trials: Sequence[Trial], faults: Sequence[Cause | None], reference: Trial) -> dict[Cause, float]:
+    """Signature → what trials with this fault lose against a better one, as a mean of all trials."""
+    losses: dict[Cause, float] = {}
+    for trial, fault in zip(trials, faults, strict=True):
+        if fault is not None:
+            lost = (reference.score or 0.0) - (trial.score or 0.0)
+            losses[fault.signature] = losses.get(fault.signature, 0.0) + lost / len(trials)
+    return losses
+
+
+def _shares(main: Cause, losses: Mapping[Cause, float], faults: Iterable[Cause | None]) -> Shares:
+    """The share that each cause has of what all of them lost; the main one is first."""
+    causes = {fault.signature: fault for fault in reversed(list(faults)) if fault is not None}
+    parts = {signature: loss for signature, loss in losses.items() if loss > 0}
+    total = sum(parts.values())
+    if not total:
+        return [(main, 1.0)]
+    ordered = sorted(parts, key=lambda signature: (signature != main.signature, -parts[signature]))
+    return [
+        (main if signature == main.signature else causes[signature], parts[signature] / total)
+        for signature in ordered
+    ]
+
+
+def _main_cause(
+    faults: Sequence[Cause | None], before: Sequence[Cause | None], rates: FaultRates | None
+) -> Cause:
+    """The cause at the first stage that differs more often than chance allows."""
     found = [fault for fault in faults if fault is not None]
     if not found:
         return NOISE
     counts, counts_before = _stage_counts(faults), _stage_counts(before)
     for stage in sorted(counts, key=_ORDER.index):
-        if _separated(counts[stage], len(worse), counts_before[stage], len(better)):
+        if _separated(counts[stage], len(faults), counts_before[stage], len(before)):
             return next(fault for fault in found if fault.stage == stage)
-    ill, of, ill_before, of_before = len(found), len(worse), counts_before.total(), len(better)
+    ill, of, ill_before, of_before = len(found), len(faults), counts_before.total(), len(before)
     is_rare = rates is not None and rates.chance(ill, of, ill_before, of_before) <= _RARE
     if is_rare or _separated(ill, of, ill_before, of_before):
         # No stage is alone responsible; the most frequent one is named.
@@ -449,8 +492,13 @@ class Grouping:
         """Count a question, whether it lost points or not."""
         self._categories[question.category] += 1
 
-    def add(self, question: Question, cause: Cause, difference: float) -> None:
-        """Add a question with the change of its score; losses and gains are different groups."""
+    def add(self, question: Question, shares: Shares, difference: float) -> None:
+        """Add a question with the change of its score, divided among its causes."""
+        for cause, share in shares:
+            self._add(question, cause, difference * share)
+
+    def _add(self, question: Question, cause: Cause, difference: float) -> None:
+        """Losses and gains are different groups."""
         key = (cause.signature, difference < 0)
         members = self._members.get(key)
         if members is None:
@@ -462,15 +510,21 @@ class Grouping:
             members.most, members.example, members.because = abs(difference), question.id, cause.words
 
     def add_trials(self, trials: Sequence[Trial], mode: MatchMode) -> float | None:
-        """Add a question of one run by its worst trial; returns its score, None if it could not be scored."""
+        """Add a question of one run, each trial by its own cause; returns its score, None if it could not be scored."""
         score = mean_score([trial.scorecard.total for trial in trials])
         if score is None:
             return None
         self.see(trials[0].question)
         if score < 1.0:
-            worst = min(trials, key=lambda trial: 1.0 if trial.score is None else trial.score)
-            if (cause := own_cause(worst, mode)) is not None:
-                self.add(worst.question, cause, score - 1.0)
+            losses: dict[Cause, float] = {}
+            # The worst trial names the main cause.
+            faults = []
+            for trial in sorted(trials, key=lambda trial: 1.0 if trial.score is None else trial.score):
+                if trial.score is not None and (cause := own_cause(trial, mode)) is not None:
+                    faults.append(cause)
+                    losses[cause.signature] = losses.get(cause.signature, 0.0) + 1.0 - trial.score
+            if faults:
+                self.add(trials[0].question, _shares(faults[0], losses, faults), score - 1.0)
         return score
 
     @property

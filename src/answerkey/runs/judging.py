@@ -62,6 +62,7 @@ from answerkey.stats.paired import Corrected, Verdict, paired_difference, verdic
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, SqlJudgements
 from answerkey.store.sql import SqlStore
+from answerkey.text.normalise import count_of
 from answerkey.transcripts.row_files import read_rows
 
 Outcome = Literal["base", "candidate", "tie"]
@@ -376,7 +377,7 @@ def sum_up_pairs(
 def _verdict_warnings(verdicts: Sequence[PairVerdict], consistency: float | None) -> Iterator[str]:
     unjudged = [verdict for verdict in verdicts if verdict.outcome is None]
     if unjudged:
-        yield f"{len(unjudged)} of {len(verdicts)} pairs were not judged, for example: {unjudged[0].reason}"
+        yield f"{count_of(len(unjudged), len(verdicts), 'pair', 'was', 'were')} not judged, for example: {unjudged[0].reason}"
     if consistency is not None and consistency < 0.8:
         yield (
             f"the judge gave the same verdict on only {consistency:.0%} of the pairs when their order was swapped; the "

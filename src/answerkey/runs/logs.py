@@ -49,6 +49,8 @@ from answerkey.runs.log_rows import (
 from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore, ResultLines
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
+from answerkey.text.normalise import count as counted
+from answerkey.text.normalise import count_of
 from answerkey.transcripts.files import database_url, shown_url
 from answerkey.transcripts.recorded_rows import propose_mapping, question_in_row
 from answerkey.transcripts.row_files import open_rows
@@ -385,16 +387,12 @@ class LogRun:
     def _row_notes(self) -> Iterator[str]:
         if self._without_text > _MOST_WITHOUT_TEXT * self.running.done:
             first = self._first_without_text[min(self._first_without_text)]
-            yield (
-                f"{self._without_text:,} of {self.running.done:,} rows have no reply text and count as errors; "
-                f"{first.error()}"
-            )
+            errors = "has no reply text and counts as an error", "have no reply text and count as errors"
+            yield (f"{count_of(self._without_text, self.running.done, 'row', *errors)}; {first.error()}")
         copies = self.table.copied_rows()
         if copies:
-            yield (
-                f"{copies:,} of {self.running.done:,} rows are exact copies of another row; all are counted. "
-                "Remove them if the log was joined twice."
-            )
+            copied = count_of(copies, self.running.done, "row", "is an exact copy", "are exact copies")
+            yield (f"{copied} of another row; all are counted. Remove them if the log was joined twice.")
         for column in self._how.keep:
             if column not in self._columns:
                 yield f"no row has the column {column!r} (--keep)"
@@ -444,9 +442,10 @@ class _QuestionCount:
     def notes(self) -> Iterator[str]:
         """What a reader must know of the log's ids and trial numbers."""
         if self._ambiguous:
+            ids = counted(len(self._ambiguous), "id is", "ids are")
             yield (
-                f"{len(self._ambiguous)} ids are used for more than one question ({_first_few(self._ambiguous)}); their "
-                "replies count as trials of one. Give each question its own id."
+                f"{ids} used for more than one question ({_first_few(self._ambiguous)}); "
+                "the replies count as trials of one. Give each question its own id."
             )
         if self._repeated:
             yield (

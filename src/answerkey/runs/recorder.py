@@ -35,6 +35,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.store.database import Lease
 from answerkey.store.feedback import SqlJudgements
 from answerkey.store.sql import SqlStore
+from answerkey.text.normalise import count
 
 if TYPE_CHECKING:
     from answerkey.judge.session import Judge, JudgingSession
@@ -312,9 +313,11 @@ class DurableWriter:
     @property
     def journal_note(self) -> str:
         """Which replies only the journal has, for the message of a run that the store stopped; empty: none."""
-        count = self._only_journalled
+        replies = count(self._only_journalled, "reply is", "replies are")
         return (
-            "" if self._journal is None or not count else f"{count} replies are saved in {self._journal.path}"
+            ""
+            if self._journal is None or not self._only_journalled
+            else f"{replies} saved in {self._journal.path}"
         )
 
     @property

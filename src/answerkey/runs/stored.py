@@ -29,10 +29,11 @@ from answerkey.model.run import (
     Summary,
 )
 from answerkey.model.scorecard import Trial, lowest_score, reason, round_down, round_score, shown_score
-from answerkey.runs.causes import NOISE, Grouping, cause_of_change
+from answerkey.runs.causes import NOISE, Grouping, Shares, causes_of_change
 from answerkey.stats.intervals import Repeats, chance_of_no_success, dominant_unit
 from answerkey.store import open_store
 from answerkey.text.dates import local_time
+from answerkey.text.normalise import count
 
 if TYPE_CHECKING:
     from answerkey.protocols import BaseTarget
@@ -142,7 +143,7 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
     if info.status != "complete" or summary.coverage < 1:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
         remedy = f"; continue with: {resume_command(info)}" if never_asked > 0 else ""
-        planned = f"{summary.planned} trials were planned"
+        planned = f"{count(summary.planned, 'trial was', 'trials were')} planned"
         if info.is_log:
             # A log has no chatbot to ask.
             remedy = f", {never_asked} of them questions without a reply" if never_asked > 0 else ""
@@ -175,12 +176,12 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
         )
     if cut := summary.finishes.get("length"):
         lines.append(
-            f"{cut} of {summary.replies} replies were cut off at the model's token limit; raise it, e.g. "
-            "parameters = { max_tokens = … } of the target"
+            f"{cut} of {summary.replies} replies {'was' if cut == 1 else 'were'} cut off at the model's token limit; "
+            "raise it, e.g. parameters = { max_tokens = … } of the target"
         )
-    for words, count in summary.unscored.items():
+    for words, number in summary.unscored.items():
         if not words.startswith(BAD_ROW):
-            lines.append(f"not scored: {words} ({count} of {summary.planned})")
+            lines.append(f"not scored: {words} ({number} of {summary.planned})")
     again = "score it again with a larger" if info.is_log else f"continue with: {resume_command(info)}"
     return (
         *lines,
@@ -397,8 +398,10 @@ def with_causes(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -
         if not better or not worse:
             # Of very many trials, those that are looked up have no score.
             continue
-        cause = NOISE if change.kind == "flaky" else cause_of_change(worse, better, mode, rescored=rescored)
-        grouping.add(worse[0].question, cause, change.score_to - change.score_from)
+        shares: Shares = [(NOISE, 1.0)]
+        if change.kind != "flaky":
+            shares = causes_of_change(worse, better, mode, rescored=rescored)
+        grouping.add(worse[0].question, shares, change.score_to - change.score_from)
     return msgspec.structs.replace(comparison, causes=grouping.groups())
 
 

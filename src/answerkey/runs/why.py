@@ -12,18 +12,18 @@ from answerkey.model.comparison import (
     CallFacts,
     Case,
     CaseSide,
-    Cause,
     Comparison,
     PlainFact,
     Stage,
     StagePoints,
     Why,
+    rounded_parts,
 )
 from answerkey.model.question import Question
 from answerkey.model.reply import result_digest
 from answerkey.model.run import LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Trial, mean_score
-from answerkey.runs.causes import Grouping, cause_of_change, slim_question
+from answerkey.runs.causes import Grouping, Shares, causes_of_change, slim_question
 from answerkey.runs.stored import given_run
 from answerkey.stats.intervals import FaultRates
 from answerkey.stats.paired import paired_difference
@@ -73,7 +73,7 @@ def explain(base: Run, candidate: Run, first: Columns, second: Columns) -> Why:
     differences = np.round(second.scores[pairing.candidate] - first.scores[pairing.base], 9)
     changes = _changes(first, second, pairing, differences)
     rescored = base.info.scoring_hash != candidate.info.scoring_hash
-    causes: dict[int, Cause] = {}
+    causes: dict[int, Shares] = {}
     cases: list[Case] = []
     overall = comparison.difference.mean
     rates = _fault_rates(first if overall < 0 else second) if overall else None
@@ -81,11 +81,10 @@ def explain(base: Run, candidate: Run, first: Columns, second: Columns) -> Why:
         fell = change.difference < 0
         worse, better = (after, before) if fell else (before, after)
         mode = (candidate if fell else base).info.options.scoring.match
-        cause = cause_of_change(
+        causes[change.index] = causes_of_change(
             worse, better, mode, rescored=rescored, rates=rates if fell == (overall < 0) else None
         )
-        causes[change.index] = cause
-        cases.append(_case(change, cause, before, after))
+        cases.append(_case(change, causes[change.index], before, after))
     cases.sort(key=lambda case: (case.difference, case.id))
     questions = _questions(candidate, [second.ids[at] for at in pairing.candidate.tolist()])
     grouping = Grouping()
@@ -162,12 +161,18 @@ def _fault_rates(better: Columns) -> FaultRates | None:
     )
 
 
-def _case(change: _Change, cause: Cause, before: Sequence[Trial], after: Sequence[Trial]) -> Case:
+def _case(change: _Change, shares: Shares, before: Sequence[Trial], after: Sequence[Trial]) -> Case:
     fell = change.difference < 0
     # What changed is best seen in the worst trial of the worse version and the best of the better one.
     base = (max if fell else min)(before, key=lambda trial: trial.score or 0.0)
     candidate = (min if fell else max)(after, key=lambda trial: trial.score or 0.0)
+    cause, _ = shares[0]
     words = cause.words
+    if len(shares) > 1:
+        parts = rounded_parts([100.0 * share for _, share in shares])
+        words = "; ".join(
+            f"{one.words} ({part:g}% of the difference)" for (one, _), part in zip(shares, parts, strict=True)
+        )
     if not fell and cause.stage != "noise":
         words = f"in the base, {words}"
     return Case(
@@ -197,22 +202,22 @@ def _side(typical: Trial, trials: Sequence[Trial]) -> CaseSide:
 
 
 def _stage_points(
-    cause_of: dict[int, Cause], differences: Floats, units: "np.typing.NDArray[np.int64] | None"
+    causes_of: dict[int, Shares], differences: Floats, units: "np.typing.NDArray[np.int64] | None"
 ) -> tuple[StagePoints, ...]:
     """What each stage contributes to the mean difference; the stages' points add up to it."""
-    members: dict[Stage, list[int]] = {}
-    for index, cause in cause_of.items():
-        members.setdefault(cause.stage, []).append(index)
+    parts: dict[Stage, Floats] = {}
+    for index, shares in causes_of.items():
+        for cause, share in shares:
+            part = parts.setdefault(cause.stage, np.zeros(len(differences)))
+            part[index] += share * differences[index]
     stages = []
-    for stage, indices in members.items():
-        part = np.zeros(len(differences))
-        part[indices] = differences[indices]
+    for stage, part in parts.items():
         difference = paired_difference(part, units=units)
         assert difference is not None  # scores are bounded, and there is a pair
         stages.append(
             StagePoints(
                 stage=stage,
-                questions=len(indices),
+                questions=int(np.count_nonzero(part)),
                 points=round(100.0 * difference.mean, 6),
                 low=round(100.0 * difference.low, 6),
                 high=round(100.0 * difference.high, 6),
@@ -232,7 +237,7 @@ def _facts(base: RunInfo, candidate: RunInfo, comparison: Comparison) -> Iterato
     edited = len(comparison.edited)
     yield _fact("key", _SAME, f"{count(edited, 'question')} edited" if edited else _SAME)
     changed = len(comparison.truth_changed)
-    yield _fact("truth", _SAME, f"{changed} computed values changed" if changed else _SAME)
+    yield _fact("truth", _SAME, f"{count(changed, 'computed value')} changed" if changed else _SAME)
     yield _fact("scoring", *(f"{info.match} ({info.scoring_hash[:8]})" for info in (base, candidate)))
     yield _fact("target", base.target, candidate.target)
     versions = [info.target_version for info in (base, candidate)]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.comparison import Group
+from answerkey.model.comparison import Group, rounded_parts
 from answerkey.model.judgement import Feedback, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import letter_grade
@@ -142,16 +142,17 @@ def _cause_key(group: Group) -> str:
 
 
 def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]:
-    """The largest causes of lost points."""
+    """The largest causes of lost points, rounded as everywhere."""
     lost = [group for group in groups if group.points < 0]
+    parts = rounded_parts([-group.points for group in lost])
     return tuple(
         CauseItem(
             key=_cause_key(group),
             words=one_line(group.words, 200),
             questions=len(group.ids),
-            points=group.points / 100,
+            points=-part / 100,
         )
-        for group in lost[:most]
+        for group, part in zip(lost[:most], parts, strict=False)
     )
 
 

@@ -499,6 +499,11 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def count_of(number: int, total: int, noun: str, one: str, many: str) -> str:
+    """`1 of 12 rows is`, `2 of 12 rows are`: what follows agrees with the first number."""
+    return f"{number:,} of {count(total, noun)} {one if number == 1 else many}"
+
+
 # A number with its separators is one word: half a number changed says nothing.
 _TOKEN = lazy(r"\d+(?:[.,:/-]\d+)+|\w+|[^\w\s]|\s+")
 
