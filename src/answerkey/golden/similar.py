@@ -16,13 +16,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from heapq import nlargest
-from importlib.resources import files
 from math import exp, log, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem
+from answerkey.text.patterns import lazy
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Members of a group are at least this similar to its first.
 _SAME_GROUP = 0.6
@@ -41,24 +45,22 @@ _MONTHS = "january february march april june july august september october novem
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _MONTHS_AND_DAYS = frozenset(map(stem, f"{_MONTHS} {_DAYS}".split()))
 # The letter of a thing, which would be lost as a short word: "unit A", "Apt. b".
-_LETTER = re.compile(
+_LETTER = lazy(
     r"\b(?:unit|apt|apartment|flat|suite|room|block|building|tower|gate|schedule|plan|lot)\.? ([a-z])\b",
     re.IGNORECASE,
 )
 _LETTER_MARK = "#"
 # "e-bike" and "x-ray" are one word, and the second part is another.
-_HYPHENATED = re.compile(r"\b([A-Za-z])-([^\W\d_]{2,})")
+_HYPHENATED = lazy(r"\b([A-Za-z])-([^\W\d_]{2,})")
+_WORDS = Path(__file__).parent / "words"
 # What people wrap a question in.
-_FILLERS = frozenset(
-    files("answerkey.golden").joinpath("words", "question_fillers.txt").read_text("utf-8").split()
-)
+_FILLERS = frozenset((_WORDS / "question_fillers.txt").read_text("utf-8").split())
 # Greetings and thanks, and what people say beside them.
 _GREETINGS, _BESIDE = (
-    frozenset(line.split())
-    for line in files("answerkey.golden").joinpath("words", "greetings.txt").read_text("utf-8").splitlines()
+    frozenset(line.split()) for line in (_WORDS / "greetings.txt").read_text("utf-8").splitlines()
 )
 # Scripts that do not part words by spaces are read by pairs of characters.
-_UNPARTED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
+_UNPARTED = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 
 
 def question_words(text: str) -> tuple[str, ...]:
@@ -265,8 +267,6 @@ OTHERS = (0.534, 0.185, 0.125, 0.079, 0.027, 0.029, 0.015, 0.006)
 _INDEPENDENT = 60.0
 # Standard deviation of the share of questions that cannot be compared from that of the others.
 _UNCOMPARED = 0.25
-# Shares of covered questions, and of other questions that share the topic of a case, that are tried.
-_SHARES, _TOPIC_SHARES = np.linspace(0.005, 0.995, 100), np.linspace(0, 1, 21)
 _NORMAL_95 = 1.96
 # How much a word counts that the golden set does not have, when the nearest cases are looked up.
 _UNKNOWN = 0.5
@@ -292,7 +292,7 @@ _KINDS = tuple(
 
 
 def _word_list(name: str) -> str:
-    return files("answerkey.golden").joinpath("words", name).read_text("utf-8")
+    return (_WORDS / name).read_text("utf-8")
 
 
 def _word_groups(name: str) -> list[list[str]]:
@@ -469,6 +469,8 @@ def coverage_of(chances: Sequence[tuple[float | None, int]]) -> Coverage | None:
     shares explain them, the wider is the interval. Without a chance, questions cannot be compared: they are taken to be covered
     as often as the others, give or take. None: no questions.
     """
+    import numpy as np  # slow to load, and a run measures no coverage
+
     distinct, counts, squares = np.zeros((3, len(COVERED)))
     questions = uncompared = 0
     for chance, count in chances:
@@ -484,17 +486,18 @@ def coverage_of(chances: Sequence[tuple[float | None, int]]) -> Coverage | None:
         return None
     covered, same_topic, others = np.array(COVERED), np.array(SAME_TOPIC), np.array(OTHERS)
     # One row for each share of covered questions, one column for each share of those that share a topic, then bands.
-    shares, topics = _SHARES[:, None, None], _TOPIC_SHARES[:, None]
+    tried = np.linspace(0.005, 0.995, 100)
+    shares, topics = tried[:, None, None], np.linspace(0, 1, 21)[:, None]
     mixed = shares * covered + (1 - shares) * (topics * same_topic + (1 - topics) * others)
     units = max(float(distinct.sum()), 1.0)
     independent = units / (1 + units / _INDEPENDENT)
     likelihood = (np.log(mixed) * distinct).sum(axis=2) / units * independent
     # Few questions neither prove nor exclude anything.
-    likelihood += np.log(_SHARES * (1 - _SHARES))[:, None] / 2
+    likelihood += np.log(tried * (1 - tried))[:, None] / 2
     weights = np.exp(likelihood - likelihood.max())
     weights /= weights.sum()
     memberships = shares * covered / mixed
-    values = ((memberships * counts).sum(axis=2) + uncompared * _SHARES[:, None]) / questions
+    values = ((memberships * counts).sum(axis=2) + uncompared * tried[:, None]) / questions
     variances = (memberships * (1 - memberships) * squares).sum(axis=2) / questions**2
     variances += (_UNCOMPARED * uncompared / questions) ** 2
     value = float((values * weights).sum())
@@ -511,8 +514,8 @@ def coverage_of(chances: Sequence[tuple[float | None, int]]) -> Coverage | None:
     )
 
 
-def _quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[float]) -> list[float]:
+def _quantiles(values: "np.ndarray", weights: "np.ndarray", shares: Sequence[float]) -> list[float]:
     """The values below which these shares of the weights are."""
-    order = np.argsort(values)
-    places = np.searchsorted(weights[order].cumsum(), shares)
+    order = values.argsort()
+    places = weights[order].cumsum().searchsorted(shares)
     return [float(values[order][min(place, len(values) - 1)]) for place in places]

@@ -18,7 +18,7 @@ from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Literal
 from zlib import crc32
@@ -53,6 +53,7 @@ from answerkey.model.question import (
 )
 from answerkey.model.reply import Evidence as Observation
 from answerkey.model.reply import Reply, ToolCall
+from answerkey.text.patterns import lazy
 
 # Trivial bots.
 
@@ -200,23 +201,23 @@ _SHORTEST_NAME = 4
 _MOST_NAMES = 200
 # A changed figure differs by at least this share, so that no usual tolerance accepts it.
 _MIN_CHANGE = 0.05
-_DIGIT = re.compile(r"\d")
-_SHORT_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
-_BEFORE_NUMBER_IN_ADDRESS = re.compile(
+_DIGIT = lazy(r"\d")
+_SHORT_NUMBER = lazy(r"(?<!\d)\d{1,2}(?!\d)")
+_BEFORE_NUMBER_IN_ADDRESS = lazy(
     r"(?:\b(?:Unit|Suite|Apt|Apartment|Room|Floor|No|Nr|Lot|Box|Form|Section)\.?|#|\b[A-Z]{2})\s?$"
 )
-_NUMBER_FOLLOWS = re.compile(r"\s\d")
-_ZIP = re.compile(r"\d{5}(?:-\d{4})?")
+_NUMBER_FOLLOWS = lazy(r"\s\d")
+_ZIP = lazy(r"\d{5}(?:-\d{4})?")
 _LARGEST_COUNT = 20
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
-_CURRENCY = re.compile(r"[$€£¥₹]\s?$|\b(?:USD|EUR|GBP|CHF)\s?$")
-_CURRENCY_AFTER = re.compile(r"\s?(?:[$€£¥₹]|(?:USD|EUR|GBP|CHF|dollars?|euros?)\b)")
-_PERCENT_AFTER = re.compile(r"\s?(?:%|percent\b|per cent\b)")
-_POLARITY = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
-_SAYS_NONE = re.compile(r"\W*(?:no|none|nothing|never|nobody|not|zero)\b", re.IGNORECASE)
+_YEAR = lazy(r"(?:19|20)\d\d")
+_ORDINAL = lazy(r"(?:st|nd|rd|th)\b")
+_CURRENCY = lazy(r"[$€£¥₹]\s?$|\b(?:USD|EUR|GBP|CHF)\s?$")
+_CURRENCY_AFTER = lazy(r"\s?(?:[$€£¥₹]|(?:USD|EUR|GBP|CHF|dollars?|euros?)\b)")
+_PERCENT_AFTER = lazy(r"\s?(?:%|percent\b|per cent\b)")
+_POLARITY = lazy(r"\W*(yes|no)\b", re.IGNORECASE)
+_SAYS_NONE = lazy(r"\W*(?:no|none|nothing|never|nobody|not|zero)\b", re.IGNORECASE)
 # What follows is the result of what is before.
-_CONCLUDES = re.compile(
+_CONCLUDES = lazy(
     r"\b(?:so|thus|therefore|hence|altogether|leaves|together|total(?:s|ling)?)\b|=", re.IGNORECASE
 )
 _NUMBER_NAMES = (
@@ -226,7 +227,7 @@ _MONTH_NAMES = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_MONTH_NAME = re.compile(rf"\b(?:{'|'.join(name[:3] for name in _MONTH_NAMES)})[a-z]*", re.IGNORECASE)
+_MONTH_NAME = lazy(rf"\b(?:{'|'.join(name[:3] for name in _MONTH_NAMES)})[a-z]*", re.IGNORECASE)
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -296,6 +297,18 @@ def wrong_replies(
     >>> mutants[0].family, mutants[0].operator
     ('fact', 'asked figure')
     """
+    for question, turns in iterate_wrong_replies(questions, recorded, only=only, seed=seed):
+        yield question, [list(mutants) for mutants in turns]
+
+
+def iterate_wrong_replies(
+    questions: QuestionSet,
+    recorded: Mapping[tuple[str, int], Reply] = MappingProxyType({}),
+    *,
+    only: Container[str] | None = None,
+    seed: int = 0,
+) -> Iterator[tuple[Question, list[Iterator[Mutant]]]]:
+    """The same as `wrong_replies`, each made when it is taken: first those of the family fact, then nothing, then subject."""
     turns = [
         _Turn(question, turn, good_reply(turn, recorded.get((question.id, index))))
         for question in questions
@@ -327,26 +340,52 @@ class _Turn:
         return declines(self.turn.question, self.text)
 
 
+# A name's key and its text.
+_Names = Sequence[tuple[Hashable, str]]
+
+
 class _MutantMaker:
     """Makes the mutants of each turn of a set, the same ones every time."""
 
     def __init__(self, turns: Sequence[_Turn], *, seed: int) -> None:
         self._turns, self._seed = turns, seed
-        self._words = [question_words(one.turn.question) for one in turns]
-        self._index = SimilarTexts(self._words)
-        self._names = _name_pool(one.text for one in turns)
-        keywords = (
-            text for one in turns for keyword in one.turn.expected_keywords for text in key_texts(keyword)
-        )
-        self._all_keywords = ", ".join(islice(dict.fromkeys(keywords), 200))
 
-    def mutants(self, position: int) -> list[Mutant]:
+    @cached_property
+    def _words(self) -> list[tuple[str, ...]]:
+        return [question_words(one.turn.question) for one in self._turns]
+
+    @cached_property
+    def _index(self) -> SimilarTexts:
+        return SimilarTexts(self._words)
+
+    @cached_property
+    def all_keywords(self) -> str:
+        """Keywords of the set in one text."""
+        keywords = (
+            text
+            for one in self._turns
+            for keyword in one.turn.expected_keywords
+            for text in key_texts(keyword)
+        )
+        return ", ".join(islice(dict.fromkeys(keywords), 200))
+
+    @cached_property
+    def names(self) -> _Names:
+        """Names of the set's good replies; few questions ask for one."""
+        return _name_pool(one.text for one in self._turns)
+
+    def mutants(self, position: int) -> Iterator[Mutant]:
         """The wrong replies to one turn; empty if there is no good reply to make them from."""
         one = self._turns[position]
         if one.good is None:
-            return []
-        subject = _Subject(one, one.good, self._names, seed=self._seed + crc32(one.turn.question.encode()))
-        wrong = [*subject.wrong_facts(), *subject.nothing()]
+            return
+        subject = _Subject(one, one.good, self, seed=self._seed + crc32(one.turn.question.encode()))
+        wrong = chain(subject.wrong_facts(), subject.nothing(), self._replies_to_others(position, subject))
+        answers = (mutant for mutant in wrong if not subject.is_right(mutant.reply.text or ""))
+        yield from _distinct(chain(answers, subject.reported_apart()))
+
+    def _replies_to_others(self, position: int, subject: "_Subject") -> Iterator[Mutant]:
+        one = self._turns[position]
         count = _SIMILAR + len(one.question.asks)
         for other in self._index.others(position, self._words[position], count):
             similar = self._turns[other]
@@ -358,30 +397,25 @@ class _MutantMaker:
                 and not (one.declines and similar.declines)
             ):
                 text = similar.good.reply.text or ""
-                wrong.append(subject.mutant("subject", f"reply to {similar.question.id}", text))
-        wrong = [mutant for mutant in wrong if not subject.is_right(mutant.reply.text or "")]
-        wrong += subject.reported_apart(self._all_keywords)
-        return _distinct(wrong)
+                yield subject.mutant("subject", f"reply to {similar.question.id}", text)
 
 
-def _distinct(mutants: Iterable[Mutant]) -> list[Mutant]:
+def _distinct(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
     """Without those whose text and tools an earlier one has."""
-    seen: dict[Hashable, Mutant] = {}
+    seen: set[Hashable] = set()
     for mutant in mutants:
-        seen.setdefault((mutant.reply.text, mutant.reply.tools_used), mutant)
-    return list(seen.values())
-
-
-# A name's key and its text.
-_Names = Sequence[tuple[Hashable, str]]
+        said = mutant.reply.text, mutant.reply.tools_used
+        if said not in seen:
+            seen.add(said)
+            yield mutant
 
 
 class _Subject:
     """One turn with its good reply, and what of it is asked for."""
 
-    def __init__(self, one: _Turn, good: GoodReply, names: _Names, *, seed: int) -> None:
+    def __init__(self, one: _Turn, good: GoodReply, maker: _MutantMaker, *, seed: int) -> None:
         self._turn, self._good, self._text = one.turn, good.reply, one.text
-        self._names, self._seed, self._declines = names, seed, one.declines
+        self._maker, self._seed, self._declines = maker, seed, one.declines
         turn = one.turn
         self._asked = answer_shape(turn.question)
         self._in_question = {fact.key for fact in facts_of(turn.question)}
@@ -529,10 +563,10 @@ class _Subject:
         excluded = {one.key for one in facts_of(self._text)}
         excluded |= self._in_question | self._key | self._reference
         seed, size = self._seed + crc32(text.casefold().encode()), len(text.split())
-        count = len(self._names)
+        names = self._maker.names
         first: str | None = None
-        for offset in range(count):
-            key, name = self._names[(seed + offset) % count]
+        for offset in range(len(names)):
+            key, name = names[(seed + offset) % len(names)]
             if key not in excluded and name.lower() not in text.lower():
                 # One with as many words, else any other.
                 if len(name.split()) == size:
@@ -618,14 +652,14 @@ class _Subject:
             if cut:
                 yield self.mutant("nothing", "cut before the first fact", cut)
 
-    def reported_apart(self, all_keywords: str) -> Iterator[Mutant]:
+    def reported_apart(self) -> Iterator[Mutant]:
         """The right text without its tools, denied, and among everything else."""
         if self._turn.expected_tools:
             without = msgspec.structs.replace(self._good, tool_calls=())
             yield Mutant("wrong_tool", "right text without the tool", without)
         if self._turn.answerable:
             yield self.mutant("adversarial", "denied", f"It is not true that: {self._text}")
-            yield self.mutant("adversarial", "everything listed", all_keywords)
+            yield self.mutant("adversarial", "everything listed", self._maker.all_keywords)
 
     def is_right(self, text: str) -> bool:
         """Whether the reply to another question answers this one too, or a person marked a text as right."""

@@ -25,7 +25,7 @@ from answerkey.golden.wrong_replies import (
     Family,
     Mutant,
     baseline_reply,
-    wrong_replies,
+    iterate_wrong_replies,
 )
 from answerkey.match.keywords import find_keywords
 from answerkey.model.options import Scoring
@@ -438,23 +438,19 @@ def try_wrong_replies(
     *,
     propose: bool = False,
     only: Container[str] | None = None,
-    families: Container[Family] = (*COUNTED, *APART),
+    until_weak: bool = False,
 ) -> KeyTest:
-    """Grade wrong replies of these families to every question, or to those with the ids `only`."""
+    """Grade wrong replies to every question, or to those with the ids `only`.
+
+    `until_weak`: of a question, no more than strength and `always_wrong_score` need.
+    """
     grader = grader.without_metrics()
     right = _right_replies(questions, trials, grader)
     recorded = {place: replies[0] for place, replies in right.items() if replies}
-    made = wrong_replies(questions, recorded, only=only)
     return _key_test(
         [
-            _try_question(
-                question,
-                [[one for one in of_turn if one.family in families] for of_turn in mutants],
-                grader,
-                right,
-                propose=propose,
-            )
-            for question, mutants in made
+            _try_question(question, mutants, grader, right, propose=propose, until_weak=until_weak)
+            for question, mutants in iterate_wrong_replies(questions, recorded, only=only)
         ]
     )
 
@@ -474,7 +470,7 @@ def key_quality(questions: QuestionSet, grader: Grader, *, sample: int) -> KeyQu
         drawn = Random(0).sample(list(questions), min(_MOST_OTHERS + sample, len(questions)))
         only = {question.id for question in drawn[:sample]}
         questions = questions.subset(drawn)
-    key = try_wrong_replies(questions, grader, only=only, families=COUNTED)
+    key = try_wrong_replies(questions, grader, only=only, until_weak=True)
     bot, score = best_trivial_bot(questions, grader, only=only)
     floor = KeyFloor(value=score, bot=bot.description, questions=min(sample, len(questions)))
     return KeyQuality(strength=key.strength, always_wrong_score=key.always_wrong_score, floor=floor)
@@ -514,11 +510,12 @@ class _Tried(msgspec.Struct, frozen=True):
 
 def _try_question(
     question: Question,
-    mutants: Sequence[Sequence[Mutant]],
+    mutants: Sequence[Iterable[Mutant]],
     grader: Grader,
     right: _RepliesByTurn,
     *,
     propose: bool,
+    until_weak: bool,
 ) -> _Tried:
     outcomes: list[tuple[Family, float, bool]] = []
     survivors: list[Survivor] = []
@@ -526,6 +523,11 @@ def _try_question(
     for index, turn in enumerate(question.asks):
         surviving: list[Mutant] = []
         for mutant in mutants[index]:
+            # Wrong facts come first; where there are some, the score of always being wrong is theirs.
+            if until_weak and mutant.family != "fact" and survivors and outcomes[0][0] == "fact":
+                break
+            if until_weak and mutant.family in APART:
+                break
             card = grader.grade_turn(turn, mutant.reply)
             if card.total is None:
                 # What could not be scored was not refused.
