@@ -380,13 +380,13 @@ class ResponseQuality(BaseScorer):
         names: Sequence[str] = keywords if is_plain else keyword_names(keywords)  # type: ignore[assignment]  # texts
         notes = () if is_plain and self._must == "marked" else self._notes(keywords, names)
         matches = self.find(keywords, text, question.question, spans=self.spans)
-        found = [name for name, match in zip(names, matches, strict=True) if match.found]
-        missing = [name for name, match in zip(names, matches, strict=True) if not match.found]
+        found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
+        missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
         spans = tuple(map(_keyword_match, names, matches)) if self.spans else ()
         value = len(found) / len(names)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
             value = 0.0
-        return value, KeywordFacts(tuple(found), tuple(missing), spans, notes)
+        return value, KeywordFacts(found, missing, spans, notes)
 
     def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
         """The essential and computed ones among the expectations."""
@@ -510,6 +510,7 @@ class ErrorHandling(BaseScorer):
     def __init__(self, settings: ErrorSettings = DEFAULT_ERRORS) -> None:
         """`settings` are those of `[errors]`."""
         self._suspects = settings.suspect
+        self._lists_replies = bool(settings.allow or settings.added)
         self._allowed = _ListedReplies([(text, "") for text in settings.allow])
         self._added = _ListedReplies([(error.text, error.kind) for error in settings.added])
 
@@ -545,7 +546,7 @@ class ErrorHandling(BaseScorer):
 
     def _detect(self, text: str | None) -> DetectedFailure | None:
         """The failure that a text shows under the settings of `[errors]`."""
-        if text is not None:
+        if self._lists_replies and text is not None:
             if self._allowed.find(text) is not None:
                 return None
             kind = self._added.find(text)

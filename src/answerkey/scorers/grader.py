@@ -87,6 +87,7 @@ class Grader:
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
         self._scorers = tuple(scorers)
+        self._error_scorers = [scorer for scorer in scorers if isinstance(scorer, ErrorHandling)]
         self._calls = [ScorerCall.of(scorer) for scorer in scorers]
         # (Has checks, has relevant documents, has sources) → the scorers that give such a reply a score.
         self._calls_by_reply: dict[tuple[bool, bool, bool], list[ScorerCall]] = {}
@@ -145,10 +146,9 @@ class Grader:
 
     def look_ahead(self, replies: Iterable[Reply]) -> None:
         """Do what scorers remember of replies now, so that many replies can be looked at in one go."""
-        for scorer in self._scorers:
-            if isinstance(scorer, ErrorHandling):
-                for reply in replies:
-                    scorer.look_ahead(reply)
+        for scorer in self._error_scorers:
+            for reply in replies:
+                scorer.look_ahead(reply)
 
     def set_spans(self, enabled: bool) -> None:
         """Whether scores include where each keyword was found; values alone are faster."""
