@@ -25,6 +25,7 @@ BLOCKS = {
     "peers": ("peers",),
     "asking": ("asking.py", "--large", "100000"),
     "logs": ("logs/compare_logs.py",),
+    "parts": ("logs/row_parts.py",),
     "growth": ("growth/grow_logs.py", "10000", "100000", "1000000"),
     "runs": ("growth/grow_runs.py",),
     "store": ("store",),

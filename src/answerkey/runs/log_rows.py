@@ -123,7 +123,7 @@ class PlainRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
         )
 
 
-_decode_plain = msgspec.json.Decoder(PlainRow).decode
+decode_plain = msgspec.json.Decoder(PlainRow).decode
 _UNTIMED = Timings()
 
 
@@ -202,7 +202,7 @@ class RowReader:
     def _plain_trial(self, raw: bytes, row_index: int, line: int) -> Trial | None:
         """The trial of a plain row; None: it is not one, or something is wrong with it."""
         try:
-            row = _decode_plain(raw)
+            row = decode_plain(raw)
             if "\0" in row.answer:
                 return None
             identity = str(row.id) if isinstance(row.id, int) else row.id
