@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from answerkey.comparison import Comparison
     from answerkey.comparison.run_ranking import plan, rank
     from answerkey.fault_points import fault_point, fault_scope
+    from answerkey.model.comparison import Comparison
     from answerkey.model.options import JudgeSettings, Options, Price, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
@@ -42,9 +42,9 @@ __version__ = "0.2.0.dev0"
 
 # Module → the names that it provides; a module is imported when one of its names is used.
 _PROVIDERS = {
-    "comparison": "Comparison",
     "comparison.run_ranking": "plan rank",
     "fault_points": "fault_point fault_scope",
+    "model.comparison": "Comparison",
     "model.options": "JudgeSettings Options Price Scoring",
     "model.question": "ExpectedTool Question QuestionSet",
     "model.reply": "Evidence Failure Reply Source Timings ToolCall Usage",

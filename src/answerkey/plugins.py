@@ -40,16 +40,10 @@ _Part = TypeVar("_Part")
 foreign_code: set[str] = set()
 
 
-def load_object(reference: str, *, feature: str = "", extra: str = "") -> Any:
-    """The object at "module:name"; for a missing optional dependency, the error names its extra."""
+def load_object(reference: str) -> Any:
+    """The object at "module:name"."""
     module, _, name = reference.partition(":")
-    try:
-        loaded = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if extra and not (error.name or "").startswith("answerkey"):
-            raise MissingExtraError(feature or reference, extra) from None
-        raise
-    return getattr(loaded, name) if name else loaded
+    return getattr(importlib.import_module(module), name)
 
 
 def load_python(reference: str, start: Path | None = None) -> tuple[Any, ModuleType]:
@@ -138,12 +132,12 @@ class Registry(Generic[_Part]):
     """The parts of one kind, by name. A part is imported when it is looked up."""
 
     def __init__(
-        self, kind: str, built_in: Mapping[str, str], extras: Mapping[str, str] | None = None
+        self, kind: str, built_in: Mapping[str, str], extras: Mapping[str, tuple[str, str]] | None = None
     ) -> None:
         self.kind = kind
         # Name → "module:object".
         self._built_in = dict(built_in)
-        # Name → the extra that must be installed for it.
+        # Name → the extra that must be installed for it, and the package that it brings.
         self._extras = dict(extras or {})
         # Parts registered as objects in this process.
         self._objects: dict[str, _Part] = {}
@@ -185,8 +179,10 @@ class Registry(Generic[_Part]):
         if name in self._objects:
             part = self._objects[name]
         elif name in self._built_in:
-            extra = self._extras.get(name, "")
-            part = load_object(self._built_in[name], feature=f"the {self.kind} {name!r}", extra=extra)
+            extra, package = self._extras.get(name, ("", ""))
+            if package and importlib.util.find_spec(package) is None:
+                raise MissingExtraError(f"the {self.kind} {name!r}", extra)
+            part = load_object(self._built_in[name])
         else:
             for point in islice(self._installed(name), 1):
                 part = _load(self.kind, point)
@@ -387,12 +383,12 @@ reports: Registry["ReportWriter"] = Registry(
         ".json": "answerkey.model.run_document:write_json",
         ".jsonl": "answerkey.model.run_document:write_jsonl",
         ".csv": "answerkey.report.result_files:write_csv",
-        ".parquet": "answerkey.report.parquet_file:write_parquet",
-        ".xlsx": "answerkey.report.excel:write_excel",
+        ".parquet": "answerkey.report.table_files:write_parquet",
+        ".xlsx": "answerkey.report.table_files:write_excel",
         ".junit.xml": "answerkey.report.result_files:write_junit",
         ".otlp.json": "answerkey.report.result_files:write_otlp",
         ".langfuse.json": "answerkey.report.result_files:write_langfuse",
         ".mlflow.json": "answerkey.report.result_files:write_mlflow",
     },
-    extras={".parquet": "parquet", ".xlsx": "excel"},
+    extras={".parquet": ("parquet", "pyarrow"), ".xlsx": ("excel", "xlsxwriter")},
 )

@@ -4,8 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from answerkey.comparison import compare_runs
 from answerkey.comparison.columns import Columns, by_name, columns_from_run, columns_from_store
-from answerkey.comparison.run_comparison import compare_runs
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Trial

@@ -6,9 +6,9 @@ from io import StringIO
 import pytest
 from msgspec.structs import replace
 
-from answerkey.comparison import Comparison
 from answerkey.comparison.columns import columns_from_run
 from answerkey.comparison.run_ranking import rank_runs
+from answerkey.model.comparison import Comparison
 from answerkey.model.run import Run
 from answerkey.report.sheets import comparison_sheet, sheet_markdown
 from answerkey.report.terminal_texts import print_comparison, print_ranking

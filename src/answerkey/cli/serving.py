@@ -532,8 +532,8 @@ async def read_case(id: str, run: str = "latest") -> dict[str, Any]:  # noqa: A0
 
 async def compare_runs(base: str, candidate: str = "latest") -> dict[str, Any]:
     """Whether a run is better than another: verdict, difference with interval, and the questions that flipped."""
+    from answerkey.comparison import compare_runs as compare
     from answerkey.comparison.columns import columns_from_store
-    from answerkey.comparison.run_comparison import compare_runs as compare
     from answerkey.runs.stored import open_configured_store, with_wordings
 
     with open_configured_store(load_settings(), create=False) as store:

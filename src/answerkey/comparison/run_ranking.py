@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from answerkey.comparison import joint_units, pair, run_notes
 from answerkey.comparison.columns import Columns, Floats, Ints, columns_from_run
-from answerkey.comparison.run_comparison import joint_units, pair, run_notes
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import GateResult, Run

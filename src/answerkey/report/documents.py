@@ -596,8 +596,8 @@ def _versus(
     store: SqlStore, base: RunRow, candidate: RunRow, columns: "dict[str, Columns]"
 ) -> Comparison | None:
     """The comparison with the run before; None if they have no question in common."""
+    from answerkey.comparison import compare_runs
     from answerkey.comparison.columns import columns_from_store
-    from answerkey.comparison.run_comparison import compare_runs
 
     for row in (base, candidate):
         if row.info.id not in columns:

@@ -43,8 +43,8 @@ from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import reply_from_payload
 
 if TYPE_CHECKING:
-    from answerkey.comparison import Comparison
     from answerkey.gates import Gate
+    from answerkey.model.comparison import Comparison
     from answerkey.protocols import BaseTarget
     from answerkey.runs.bisect import Bisection
     from answerkey.runs.fault_results import FaultResult
@@ -242,8 +242,8 @@ def compare(base: Run | str, candidate: Run | str, *, margin: float | None = Non
 
     With a `margin`, the verdict is "same" if the interval is within ± the margin.
     """
+    from answerkey.comparison import compare_runs
     from answerkey.comparison.columns import columns_from_run
-    from answerkey.comparison.run_comparison import compare_runs
 
     first, second = (columns_from_run(given_run(run)) for run in (base, candidate))
     return compare_runs(first, second, margin=margin)

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from answerkey.comparison import compare_runs, with_sequential_result
 from answerkey.comparison.columns import columns_from_store
-from answerkey.comparison.run_comparison import compare_runs, with_sequential_result
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.gates import Gate, GateSubject, evaluate_gates

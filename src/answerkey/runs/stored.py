@@ -269,8 +269,8 @@ def compare_with_baseline(
     run: Run, baseline: RunInfo, store: "SqlStore", *, margin: float | None = None
 ) -> Run:
     """The run with its comparison to a baseline."""
+    from answerkey.comparison import compare_runs
     from answerkey.comparison.columns import columns_from_run, columns_from_store
-    from answerkey.comparison.run_comparison import compare_runs
 
     if isinstance(run.results, StreamedResults):
         base, candidate = columns_from_store(store, [baseline, run.info])

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import numpy as np
 
+from answerkey.comparison import Pairing, compare_runs, joint_units, pair
 from answerkey.comparison.columns import Columns, Floats, columns_from_run, find_slices
-from answerkey.comparison.run_comparison import Pairing, compare_runs, joint_units, pair
 from answerkey.errors import UsageError
 from answerkey.model.comparison import (
     CallFacts,

@@ -17,8 +17,8 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response
 
+from answerkey.comparison import compare_runs
 from answerkey.comparison.columns import Columns, columns_from_store
-from answerkey.comparison.run_comparison import compare_runs
 from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.errors import AnswerkeyError, UnknownNameError, UsageError
 from answerkey.model.comparison import Causes, Comparison

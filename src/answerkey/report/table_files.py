@@ -1,20 +1,23 @@
-"""The Excel workbook: sheets Summary, Categories, Results and Comparison. Text never becomes a formula, link or markup."""
+"""Results in files of tables: an Excel workbook, and Parquet.
+
+The workbook has the sheets Summary, Categories, Results and Comparison. Text never becomes a formula, link or markup. Parquet
+has one row per reply, nested as in the run document, written in batches.
+"""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from io import BytesIO
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-import xlsxwriter
-from xlsxwriter.exceptions import FileCreateError
-
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import Latency, Run, Slice
+from answerkey.model.run_document import table_lines
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.report.result_files import flat_columns, flat_row
 from answerkey.report.sheets import comparison_sheet, trend_table
@@ -61,6 +64,9 @@ class Book:
 @contextmanager
 def excel_book(file: BinaryIO) -> Iterator[Book]:
     """A workbook that is copied to a file at the end; rows are buffered on disk, not in memory."""
+    import xlsxwriter
+    from xlsxwriter.exceptions import FileCreateError
+
     with TemporaryDirectory(prefix="answerkey-") as folder:
         options = {
             "constant_memory": True,
@@ -360,3 +366,93 @@ def _write_results(book: Book, run: Run) -> None:
             for name, value in row
         )
     sheet.filter_by_head(len(columns))
+
+
+# Size of a batch, in bytes of JSON.
+_BYTES = 8_000_000
+
+
+def write_parquet(run: Run, file: BinaryIO) -> None:
+    """Write a run's results."""
+    import pyarrow
+    import pyarrow.parquet
+
+    metrics = tuple(run.summary.metrics)
+    schema = _schema(tuple(run.info.weights), metrics)
+    with pyarrow.parquet.ParquetWriter(
+        file, schema, compression="zstd", memory_pool=pyarrow.system_memory_pool()
+    ) as writer:
+        for lines in _batches(run):
+            writer.write_table(_table(lines, schema))
+
+
+def _batches(run: Run) -> Iterator[bytes]:
+    """The rows as lines of JSON."""
+    batch: list[bytes] = []
+    size = 0
+    for lines in table_lines(run.results):
+        batch.append(lines)
+        size += len(lines)
+        if size >= _BYTES:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield b"".join(batch)
+
+
+def _table(lines: bytes, schema: Any) -> Any:
+    import pyarrow
+    import pyarrow.json
+
+    wanted = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    # One block and one thread: other processes are scoring.
+    reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    # pyarrow's own pool keeps the memory of the largest batch and more.
+    pool = pyarrow.system_memory_pool()
+    table = pyarrow.json.read_json(
+        BytesIO(lines), read_options=reading, parse_options=wanted, memory_pool=pool
+    )
+    return table.select(schema.names).cast(schema)
+
+
+def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
+    import pyarrow
+
+    text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
+    error = _struct(kind=text, message=text)
+    component = _struct(score=number, weight=number, reason=text, found=texts, missing=texts, extra=texts)
+    call = _struct(name=text, arguments=text, result=text, error=text, start_ms=number, duration_ms=number)
+    source = _struct(id=text, title=text, uri=text, text=text, score=number)
+    reply = _struct(
+        text=text,
+        tools_used=texts,
+        tool_calls=pyarrow.list_(call),
+        sources=pyarrow.list_(source),
+        error=error,
+        latency_ms=number,
+    )
+    fields = {
+        "id": text,
+        "trial": pyarrow.int32(),
+        "question": text,
+        "category": text,
+        "score": number,
+        "grade": text,
+        "passed": pyarrow.bool_(),
+        "components": pyarrow.struct([(name, component) for name in components]),
+        "error": error,
+        "reply": reply,
+    }
+    if "checks" in (*components, *metrics):
+        check = _struct(name=text, kind=text, score=number, weight=number, reason=text)
+        fields["checks"] = pyarrow.list_(check)
+    if metrics:
+        # A struct without fields cannot be written.
+        fields["metrics"] = pyarrow.struct([(name, number) for name in metrics])
+    return pyarrow.schema(fields)
+
+
+def _struct(**fields: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.struct(list(fields.items()))
