@@ -15,6 +15,7 @@ from itertools import chain, repeat
 
 import msgspec
 
+from answerkey.match.values import StatedValues, ValueExpectation
 from answerkey.model.question import (
     ComputedExpectation,
     DateExpectation,
@@ -27,7 +28,6 @@ from answerkey.model.question import (
     expected_text,
 )
 from answerkey.text import numbers
-from answerkey.text.dates import parse_date
 from answerkey.text.normalise import (
     PLAIN_TYPOGRAPHY,
     MatchMode,
@@ -64,31 +64,30 @@ EMPTY = Match(False, "none", why="empty keyword")
 _NO_REPLY = Match(False, "none", why="there is no reply")
 _ABSENT = Match(False, "none", why="does not occur in the reply")
 _NO_NUMBER = Match(False, "none", why="neither the text nor a number of equal value occurs in the reply")
-_OUT_OF_TOLERANCE = Match(False, "none", why="no number within the tolerance occurs in the reply")
-_OUT_OF_RANGE = Match(False, "none", why="no number in the range occurs in the reply")
-_NO_DATE = Match(False, "none", why="the date does not occur in the reply")
+# What a value that is not stated gives, and the rule and the reason of one that is.
+_VALUES: dict[type, tuple[Match, str, str]] = {
+    NumberExpectation: (
+        Match(False, "none", why="no number within the tolerance occurs in the reply"),
+        "number",
+        "the reply has a number within the tolerance",
+    ),
+    RangeExpectation: (
+        Match(False, "none", why="no number in the range occurs in the reply"),
+        "range",
+        "the reply has a number in the range",
+    ),
+    DateExpectation: (
+        Match(False, "none", why="the date does not occur in the reply"),
+        "date",
+        "the reply has this date",
+    ),
+}
 _NOT_COMPUTED = Match(False, "none", why="the expected value has not been computed")
 _EQUAL = "the reply has a number of equal value"
 # A text that was found, where its place is not needed.
 _OCCURS = Match(True, "substring", why="occurs in the reply, ignoring case")
 _DISPLAYED = "occurs in the reply as it is displayed, ignoring case"
 _HAS_DIGIT = lazy("[0-9]")
-
-
-# How a reply says that there are 0 of something; "no information" says nothing of the kind.
-_NONE = lazy(
-    r"\bnone\b|\bno (?!access|answer|data|idea|information|longer|more|need|problem|records?\b|way)[a-z]+",
-    re.IGNORECASE,
-)
-
-
-_ORDINAL = lazy(r"(?:\d(?:st|nd|rd|th)|[a-z]*(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
-
-
-def _is_ordinal(text: str, amount: numbers.Quantity) -> bool:
-    """Whether an amount is a rank or a day: 4th, fourth."""
-    at = amount.end - 1 if text[amount.end - 1].isdigit() else amount.start
-    return _ORDINAL.match(text, at) is not None
 
 
 @lru_cache(maxsize=16_384)
@@ -227,24 +226,21 @@ class ReplyText:
         """The index in the text of each lower-cased character: İ becomes two."""
         return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
 
-    def look(self, keyword: Expectation, numeric: bool, whole: bool = False) -> Match:
+    def look(self, keyword: Expectation, numeric: bool, whole: bool = False, question: str = "") -> Match:
         """Find an expectation of any kind.
 
         Args:
             keyword: What to find.
             numeric: A text that is a number is also found by its value.
             whole: A text that is a number is not found inside another number.
+            question: What was asked: where it asks how many, "10%" is not 10.
         """
         if isinstance(keyword, str):
             return self.find_text(keyword, numeric, whole)
         if isinstance(keyword, TextExpectation):
             return self.find_text(keyword.text, numeric, whole)
-        if isinstance(keyword, NumberExpectation):
-            return self._near(keyword)
-        if isinstance(keyword, RangeExpectation):
-            return self._between(keyword)
-        if isinstance(keyword, DateExpectation):
-            return self._dated(keyword)
+        if isinstance(keyword, ValueExpectation):
+            return self._stated(keyword, question)
         if isinstance(keyword, PatternExpectation):
             return self._matching(keyword)
         if isinstance(keyword, ComputedExpectation):
@@ -252,7 +248,7 @@ class ReplyText:
         # The first alternative that is found; otherwise the reason of the last.
         match = EMPTY
         for option in keyword.options:
-            match = self.look(option, numeric, whole)
+            match = self.look(option, numeric, whole, question)
             if match.found:
                 break
         return match
@@ -321,47 +317,15 @@ class ReplyText:
         return _NO_NUMBER if found is None else self._match("number", found.span(), _EQUAL)
 
     @cached_property
-    def _amounts(self) -> list[numbers.Quantity]:
-        """The amounts of the reply. 4th is not 4: write an expected rank or day as a text or date."""
-        return [
-            amount
-            for amount in numbers.find_quantities(self.text)
-            if amount.dimension != "clock" and not _is_ordinal(self.text, amount)
-        ]
+    def values(self) -> StatedValues:
+        """Where it states numbers and dates."""
+        return StatedValues(self.text)
 
-    def _near(self, keyword: NumberExpectation) -> Match:
-        """The number nearest to the wanted one, if it is within the tolerance."""
-        # Decimal fractions are inexact as floats: 1.1 is within 0.1 of 1.0 although 1.1 - 1.0 > 0.1.
-        slack = keyword.slack + 1e-9 * max(1.0, abs(keyword.number))
-        low, high = keyword.number - slack, keyword.number + slack
-        amount = self._nearest(low, high, keyword.number, keyword.percent)
-        if amount is None:
-            none = _NONE.search(self.text) if keyword.number == 0 else None
-            return self._match("number", none.span(), "the reply says none") if none else _OUT_OF_TOLERANCE
-        return self._match(
-            "number", (amount.start, amount.end), "the reply has a number within the tolerance"
-        )
-
-    def _between(self, keyword: RangeExpectation) -> Match:
-        amount = self._nearest(keyword.low, keyword.high, keyword.low, keyword.percent)
-        if amount is None:
-            return _OUT_OF_RANGE
-        return self._match("range", (amount.start, amount.end), "the reply has a number in the range")
-
-    def _nearest(self, low: float, high: float, target: float, percent: bool) -> numbers.Quantity | None:
-        """The amount between two values that is nearest to a third."""
-        fitting = [
-            (abs(value - target), amount)
-            for amount in self._amounts
-            for value in (amount.percentages() if percent else amount.readings())
-            if low <= value <= high
-        ]
-        return min(fitting, key=lambda pair: pair[0])[1] if fitting else None
-
-    def _dated(self, keyword: DateExpectation) -> Match:
-        wanted = parse_date(keyword.date)
-        span = wanted.find(self.text) if wanted is not None else None
-        return _NO_DATE if span is None else self._match("date", span, "the reply has this date")
+    def _stated(self, expected: ValueExpectation, question: str) -> Match:
+        """A number, range or date, by the first of its places."""
+        spans = self.values.find(expected, question)
+        absent, rule, why = _VALUES[type(expected)]
+        return self._match(rule, spans[0], why) if spans else absent
 
     def _matching(self, keyword: PatternExpectation) -> Match:
         if not keyword.regex.strip():
@@ -429,7 +393,7 @@ def find_keywords(
             [
                 find_text(keyword, numeric, whole_numbers)
                 if type(keyword) is str
-                else look(keyword, numeric, whole_numbers)
+                else look(keyword, numeric, whole_numbers, question)
                 for keyword in keywords
             ]
         )

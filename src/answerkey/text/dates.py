@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.text.numbers import Quantity, find_dotted_times, find_times
+from answerkey.text.numbers import NUMBER_VALUES, Quantity, find_times
 from answerkey.text.patterns import lazy
 
 _MONTHS = {
@@ -156,19 +156,16 @@ class WantedDate(msgspec.Struct, frozen=True):
     date: Date | None
     time: Quantity | None = None
 
-    def find(self, text: str) -> tuple[int, int] | None:
-        """The span of the first date or time of a text that is this one; a year may be left unsaid."""
-        found = None
+    def find_all(self, text: str) -> list[tuple[int, int]]:
+        """The spans of the dates or times of a text that are this one; a year may be left unsaid."""
+        found: list[tuple[int, int]] = []
         if self.date is not None:
-            date = self.date
-            same = (one for one in chain(find_dates(text), find_short_dates(text)) if is_same_date(date, one))
-            found = next(((one.start, one.end) for one in same), None)
-            if found is None:
-                return None
+            found = [(one.start, one.end) for one in stated_dates(text) if is_same_date(self.date, one)]
+            if not found:
+                return []
         if self.time is not None:
-            time = self.time
-            times = (one for one in chain(find_times(text), find_dotted_times(text)) if time.equals(one))
-            found = next(((one.start, one.end) for one in times), None)
+            times = chain(find_times(text), find_dotted_times(text), find_bare_hours(text))
+            found = [(one.start, one.end) for one in times if self.time.equals(one)]
         return found
 
 
@@ -182,8 +179,95 @@ _DAY_AND_MONTH = lazy(
     r"(?<![0-9./-])(?P<a>[0-3]?[0-9])(?:/(?P<b>[0-3]?[0-9])|\.(?P<c>[0-3]?[0-9])\.)(?![0-9/])"
 )
 _WEEKDAY = lazy(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b[,.]?\s*", re.IGNORECASE)
+_HOUR_IN_TWO_DIGITS = lazy("[0-9]{2}:[0-9]{2}")
 # The time of an ISO moment, without seconds and zone.
 _ISO_TIME = lazy(r"(?<=[0-9])[T ]([0-2][0-9]:[0-5][0-9])(?::[0-9.]+)?(?:Z|[+-]00:?00)?$")
+
+
+# The days of a month in words: first to thirty-first.
+_DAY_NAMES = {
+    name: value
+    for name, value in NUMBER_VALUES.items()
+    if name.endswith(("st", "nd", "rd", "th")) and value < 31
+} | {
+    f"{tens} {unit}": 10 * number + NUMBER_VALUES[unit]
+    for tens, number in (("twenty", 2), ("thirty", 3))
+    for unit in ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+    if number == 2 or unit == "first"
+}
+_DAY_NAME = "|".join(sorted(_DAY_NAMES, key=len, reverse=True)).replace(" ", "[ -]")
+# The sixth of October, sixth October 2026, October the sixth.
+_SPELLED = lazy(
+    rf"\b(?:(?P<d1>{_DAY_NAME})\s+(?:day\s+)?(?:of\s+)?" + _MONTH.format("m1")
+    + rf"|{_MONTH.format('m2')}\s+(?:the\s+)?(?P<d2>{_DAY_NAME})\b)(?:,?\s*" + _YEAR.format("y") + ")?",
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+def find_spelled_dates(text: str) -> Iterator[Date]:
+    """Every day in words with its month."""
+    for found in _SPELLED.finditer(text) if _MONTH_SIGN.search(text) else ():
+        day = _DAY_NAMES[(found["d1"] or found["d2"]).lower().replace("-", " ")]
+        month = month_number(found["m1"] or found["m2"])
+        yield Date(_full_year(found["y"]), month, day, *found.span())
+
+
+def stated_dates(text: str) -> Iterator[Date]:
+    """Every date of a text in which one is expected."""
+    return chain(find_dates(text), find_short_dates(text), find_spelled_dates(text))
+
+
+# 18.30 after a word such as "at", which may also be a number: looked for only where a time is expected.
+_DOTTED_TIME = lazy(
+    r"\b(?:at|by|from|until|till|to|before|after|around|um|ab|bis|von|gegen|à|vers|dès|alle|dalle|a las|às|om|vanaf|kl)"
+    r"\.? (?P<time>(?P<h>[01]?[0-9]|2[0-3])\.(?P<m>[0-5][0-9]))"
+    r"(?![0-9]|[.,][0-9]|\s?(?:[%°$€£¥₹]|(?:eur|usd|gbp|chf|[kcm]?m|[km]?g|[mh]?l|[gmt]b)\b"
+    r"|(?:percent|per cent|euros?|dollars?|pounds?)\b))",
+    re.IGNORECASE,
+)
+
+
+def find_dotted_times(text: str) -> Iterator[Quantity]:
+    """Times of day with a point between hour and minute, as in "at 18.30"; one from 1.00 to 12.59 may be in the evening."""
+    for match in _DOTTED_TIME.finditer(text):
+        hour = int(match["h"])
+        hours = (hour, (hour + 12) % 24) if 1 <= hour <= 12 and match["h"][0] != "0" else (hour,)
+        minutes = tuple(float(60 * one + int(match["m"])) for one in hours)
+        yield Quantity(minutes, minutes, "clock", *match.span("time"))
+
+
+_HOUR_NAMES = [
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+# An hour alone, where a time is expected: "at eleven.", "from 11 to 5", or as the whole reply.
+_BARE_HOUR = lazy(
+    rf"(?:(?:\b(?:at|from|until|till|to|before|after|around|by|between|um|ab|bis|von|gegen|à|alle|a las|às|om|vanaf|kl)\.? )"
+    rf"|^\W*)(?P<h>2[0-4]|1[0-9]|0?[0-9]|{'|'.join(_HOUR_NAMES)})\b(?! in the (?:morning|afternoon|evening))"
+    r"(?=\W*$|[,;.!?)]*\s*\n|[,;.!?)*]+ (?![0-9])|\s?[-\u2013] ?[0-9]"
+    r"|,? (?:on|in|every|each|daily|sharp|and|or|but|to|till?|until|for|we|bis|et|y|e)\b)",
+    re.IGNORECASE,
+)
+
+
+def find_bare_hours(text: str) -> Iterator[Quantity]:
+    """Hours of the day without minutes or am and pm; one from 1 to 12 may be in the evening."""
+    for match in _BARE_HOUR.finditer(text):
+        name = match["h"].lower()
+        hour = int(name) if name.isdigit() else NUMBER_VALUES[name]
+        hours = (hour, (hour + 12) % 24) if 1 <= hour <= 12 else (hour % 24,)
+        minutes = tuple(60.0 * one for one in hours)
+        yield Quantity(minutes, minutes, "clock", *match.span("h"))
 
 
 def find_short_dates(text: str) -> Iterator[Date]:
@@ -206,11 +290,19 @@ def parse_date(text: str) -> WantedDate | None:
     if moment:
         day = parse_date(text[: moment.start()])
         # Databases write midnight where a column of dates has no time.
-        time = None if moment[1] == "00:00" else _whole(find_times(moment[1]), moment[1])
+        time = None if moment[1] == "00:00" else _wanted_time(moment[1])
         return None if day is None else WantedDate(day.date, time)
     date = _whole(find_dates(text), text) or _whole(find_short_dates(text), text)
-    time = None if date else _whole(find_times(text), text)
+    time = None if date else _wanted_time(text)
     return WantedDate(date, time) if date or time else None
+
+
+def _wanted_time(text: str) -> Quantity | None:
+    time = _whole(find_times(text), text)
+    if time is not None and _HOUR_IN_TWO_DIGITS.fullmatch(text):
+        # 11:00 is in the morning; only 9:00 may also be meant for the evening.
+        return msgspec.structs.replace(time, numbers=time.numbers[:1], values=time.values[:1])
+    return time
 
 
 _Spanned = TypeVar("_Spanned", Date, Quantity)

@@ -254,8 +254,8 @@ _LETTERS = lazy(r"[a-z]+")
 
 
 @lru_cache(maxsize=4096)
-def _spelled_value(run: str) -> int | None:
-    """The value of a run of number words; None if it is several numbers."""
+def _spelled_parts(run: str) -> tuple[int, ...]:
+    """The numbers that a run of number words says one after the other."""
     numbers = [0]
     part, room = 0, 10**15
     for word in filter(NUMBER_NAMES.__contains__, _LETTERS.findall(run)):
@@ -272,6 +272,12 @@ def _spelled_value(run: str) -> int | None:
             numbers.append(0)
             part, room = value, 10 if value >= 20 else 1
     numbers[-1] += part
+    return tuple(numbers)
+
+
+def _spelled_value(run: str) -> int | None:
+    """The value of a run of number words; None if it is several numbers."""
+    numbers = _spelled_parts(run)
     if len(numbers) == 2 and all(10 <= number < 100 for number in numbers):
         # "nineteen eighty-four".
         return 100 * numbers[0] + numbers[1]
@@ -284,6 +290,14 @@ def spelled_numbers(text: str) -> Iterator[tuple[int, int, int]]:
         value = _spelled_value(run[0].lower())
         if value is not None:
             yield value, *run.span()
+
+
+def spoken_prices(text: str) -> Iterator[tuple[float, int, int]]:
+    """Every "thirty-two fifty", which is also 32.50, as (value, start, end): looked for only where such an amount is expected."""
+    for run in _RUN.finditer(text):
+        numbers = _spelled_parts(run[0].lower())
+        if len(numbers) == 2 and 10 <= numbers[1] < 100:
+            yield numbers[0] + numbers[1] / 100, *run.span()
 
 
 # Units and their spellings: one canonical name for "m", "metres" and "meters", and what each measures.
@@ -406,7 +420,7 @@ _LEADS = frozenset("-\u2212\u2013$€£¥₹DRPF")
 _CLOCK = lazy(
     r"(?<![0-9.,:/])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?|\s?uhr\s)(?P<m>[0-5][0-9]))?(?![0-9:])"
     r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?|\s?(?P<mark>uhr|h|o['’]clock)\b)?"
-    r"(?: in the (?P<day>morning|afternoon|evening)\b)?",
+    r"(?: (?:in the|at) (?P<day>morning|afternoon|evening|night)\b)?",
     re.IGNORECASE,
 )
 # What may follow a number: a space or hyphen and a word or sign.
@@ -428,6 +442,8 @@ _TAILS = SCALES.keys() | UNIT_SPELLINGS.keys() | {name.lower() for name in _CURR
 _AMBIGUOUS = lazy(r"[0-9]{1,3}\.[0-9]{3}")
 _DECIMAL_COMMA = lazy(rf"([0-9.{_SPACES}'’]*[0-9]),([0-9]{{1,2}})")
 _TOO_LONG = 24
+# Cents at the end of a clause.
+_TWO_DIGITS = lazy(r"[0-9]{2}(?=[.!?,;:)*]*(?:\s*$|\s*\n|[.!?,;:)*] |\s(?:per|each|for|a|an|pro|par|por)\b))")
 
 
 class Quantity(msgspec.Struct, frozen=True, gc=False):
@@ -500,7 +516,7 @@ def find_quantities(text: str) -> list[Quantity]:
     words = text.lower().encode("utf-8", "surrogatepass").translate(_LETTERS_ONLY).split()
     said = _TELLING.intersection(words)
     if not said and ":" not in text:
-        return [_in_digits(text, match) for match in _AMOUNT.finditer(text)]
+        return _with_cents(text, [_in_digits(text, match) for match in _AMOUNT.finditer(text)])
     timed = ":" in text or not _TIMES_QUANTITIES.isdisjoint(said) or b"to" in words
     found = list(find_times(text)) if timed else []
     taken = {place for clock in found for place in range(clock.start, clock.end)}
@@ -528,7 +544,34 @@ def find_quantities(text: str) -> list[Quantity]:
         else:
             found.append(Quantity((100 * share,), (100 * share,), "%", start, end))
     found.sort(key=lambda quantity: quantity.start)
-    return found
+    return _with_cents(text, found)
+
+
+def _with_cents(text: str, found: list[Quantity]) -> list[Quantity]:
+    """The amounts with "32 euros 50 cents" and "18 euros 90" as one."""
+    joined: list[Quantity] = []
+    for cents in found:
+        money = joined[-1] if joined else None
+        if money is not None and money.is_money and _continues_price(text, money, cents):
+            value = money.numbers[0] + cents.numbers[0] / 100
+            joined[-1] = Quantity((value,), (value,), money.dimension, money.start, cents.end)
+        else:
+            joined.append(cents)
+    return joined
+
+
+def _continues_price(text: str, money: Quantity, cents: Quantity) -> bool:
+    """Whether an amount is the cents of the one before it."""
+    if not (0 < cents.numbers[0] < 100 and money.numbers[0].is_integer() and cents.numbers[0].is_integer()):
+        return False
+    between = text[money.end : cents.start]
+    if cents.dimension == "cent":
+        return between in (" ", " and ", ", ", " und ", " et ")
+    # Two digits behind the name of the currency; "18 euros 90 pieces" is two amounts.
+    named = text[money.end - 1 : money.end].isalpha()
+    return (
+        named and between == " " and not cents.dimension and _TWO_DIGITS.match(text, cents.start) is not None
+    )
 
 
 def _before_units(text: str) -> Iterator[Quantity]:
@@ -589,7 +632,8 @@ _OTHER_NUMERAL = lazy(
 )
 _TELLING = _OTHER_NAMES | _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES_QUANTITIES
 _CLOCK_SIGN = lazy(
-    r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock|in the [mae])", re.IGNORECASE
+    r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock|in the [mae]|at night)",
+    re.IGNORECASE,
 )
 
 
@@ -599,7 +643,7 @@ _HOUR = "|".join((*_HOURS, "1[0-2]", "[1-9]"))
 _SPOKEN_TIME = lazy(
     rf"\b(?:(?:(?P<part>half|(?:a )?quarter|five|ten|twenty(?:[ -]five)?) (?P<side>past|after|to|before) (?P<hour>{_HOUR})"
     rf"|(?P<alone>{'|'.join(_HOURS)})(?= ?[ap]\.?m\b| o['’]clock))\b(?: o['’]clock)?"
-    r"(?: ?(?P<half>[ap])\.?m\b\.?| in the (?P<day>morning|afternoon|evening))?|(?P<named>noon|midday|midnight)\b)",
+    r"(?: ?(?P<half>[ap])\.?m\b\.?| (?:in the|at) (?P<day>morning|afternoon|evening|night))?|(?P<named>noon|midday|midnight)\b)",
     re.IGNORECASE,
 )
 # Half past two in German and Dutch, which count towards the next hour, in French and Spanish, which count from the last one.
@@ -622,9 +666,12 @@ _SPOKEN_SIGN = lazy(
 _OTHER_SPOKEN_SIGN = lazy(r"hal[bf] |heures? et |y (?:media|cuarto)", re.IGNORECASE)
 
 
-def _half_of(day: str | None) -> str:
-    """a for the morning, p for later; empty: not said."""
-    return "" if day is None else "a" if day.lower() == "morning" else "p"
+def _half_of(day: str | None, hour: int) -> str:
+    """a for the hours before noon, p for later; empty: not said."""
+    if day is None:
+        return ""
+    day = day.lower()
+    return "a" if day == "morning" or (day == "night" and not 6 <= hour <= 11) else "p"
 
 
 def _spoken_times(text: str) -> Iterator[Quantity]:
@@ -635,7 +682,7 @@ def _spoken_times(text: str) -> Iterator[Quantity]:
             continue
         name = (match["hour"] or match["alone"]).lower()
         hour = _HOURS.get(name) or int(name)
-        half = match["half"] or _half_of(match["day"])
+        half = match["half"] or _half_of(match["day"], hour)
         hours = [hour % 12, hour % 12 + 12]
         if half:
             hours = [hour % 12 + (12 if half in "pP" else 0)]
@@ -662,37 +709,21 @@ def find_times(text: str) -> Iterator[Quantity]:
     yield from _spoken_times(text)
     yield from _other_spoken_times(text)
     for match in _CLOCK.finditer(text) if _CLOCK_SIGN.search(text) else ():
-        half, minute = match["half"] or _half_of(match["day"]), match["m"]
+        hour, minute = int(match["h"]), match["m"]
+        half = match["half"] or _half_of(match["day"], hour)
         if not (half or match["mark"] or (minute and text[match.start("m") - 1] != ".")):
             continue
-        hour = int(match["h"])
         hours = [hour]
         if half:
             hours = [hour % 12 + (12 if half in "pP" else 0)]
-        elif minute and 1 <= hour <= 12 and not match["mark"] and match["h"][0] != "0":
-            # "6:15" alone may be in the evening.
+        elif 1 <= hour <= 12 and (
+            (match["mark"] or "").startswith(("o", "O"))
+            or (minute and not match["mark"] and match["h"][0] != "0")
+        ):
+            # "6:15" and "6 o'clock" alone may be in the evening.
             hours.append((hour + 12) % 24)
-        minutes = tuple(float(60 * one + int(minute or 0)) for one in hours)
+        minutes = tuple(float((60 * one + int(minute or 0)) % 1440) for one in hours)
         yield Quantity(minutes, minutes, "clock", *match.span())
-
-
-# 18.30 after a word such as "at", which may also be a number: looked for only where a time is expected.
-_DOTTED_TIME = lazy(
-    r"\b(?:at|by|from|until|till|to|before|after|around|um|ab|bis|von|gegen|à|vers|dès|alle|dalle|a las|às|om|vanaf|kl)"
-    r"\.? (?P<time>(?P<h>[01]?[0-9]|2[0-3])\.(?P<m>[0-5][0-9]))"
-    r"(?![0-9]|[.,][0-9]|\s?(?:[%°$€£¥₹]|(?:eur|usd|gbp|chf|[kcm]?m|[km]?g|[mh]?l|[gmt]b)\b"
-    r"|(?:percent|per cent|euros?|dollars?|pounds?)\b))",
-    re.IGNORECASE,
-)
-
-
-def find_dotted_times(text: str) -> Iterator[Quantity]:
-    """Times of day with a point between hour and minute, as in "at 18.30"; one from 1.00 to 12.59 may be in the evening."""
-    for match in _DOTTED_TIME.finditer(text):
-        hour = int(match["h"])
-        hours = (hour, (hour + 12) % 24) if 1 <= hour <= 12 and match["h"][0] != "0" else (hour,)
-        minutes = tuple(float(60 * one + int(match["m"])) for one in hours)
-        yield Quantity(minutes, minutes, "clock", *match.span("time"))
 
 
 @lru_cache(maxsize=8192)

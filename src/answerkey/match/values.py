@@ -1,0 +1,211 @@
+"""Where a text states an expected number, range or date.
+
+A number that is part of something else is not that value: of a day ("10 October"), a time, a phone number, an address on the
+web, a code ("INV-10"), a rank ("10th") or the marker of a list. Only forms that are certain are left out, since a right reply
+must not be lost: "May 10 join?" and "In September 10 seats were booked" have the number 10.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from answerkey.model.question import DateExpectation, NumberExpectation, RangeExpectation
+from answerkey.text.dates import Date, find_dates, parse_date
+from answerkey.text.normalise import FUNCTION_WORDS
+from answerkey.text.numbers import CURRENCY_SIGNS, Quantity, find_quantities, spoken_prices
+from answerkey.text.patterns import lazy
+
+ValueExpectation = NumberExpectation | RangeExpectation | DateExpectation
+Span = tuple[int, int]
+
+# How a reply says that there are 0 of something; "no information" says nothing of the kind.
+_NONE = lazy(
+    r"\bnone\b|\bno (?!access|answer|data|idea|information|longer|more|need|problem|records?\b|way)[a-z]+",
+    re.IGNORECASE,
+)
+_ORDINAL = lazy(r"(?:\d(?:st|nd|rd|th)|[a-z]*(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
+
+# Addresses, and numbers with two points: 7.1.2, but not 1.442.300.
+_NO_NUMBER = lazy(
+    r"https?://\S+|www\.\S+|\S+@\S+\.\w+|(?<![\d.,])(?!\d{1,3}(?:\.\d{3})+(?!\.?\d))\d+(?:\.\d+){2,}"
+)
+# Codes: they count as numbers only where the question asks for one.
+_CODE = lazy(
+    # Phone numbers: +49 30 123456, (555) 123-4567, 020 5550 121, and what is behind "call".
+    r"\+\d[\d ()./-]{5,}\d|\(\d{3,5}\)\s?\d[\d -]{4,}\d"
+    r"|(?<![\d.,])0(?=(?:[ /-]?\d){6})\d{1,5}(?:[ /-]\d{2,})+"
+    r"|(?i:\b(?:call|dial|ring|tel|telephone|fax|hotline|whatsapp)\b[.:]?\s(?:us\s)?(?:on\s|at\s)?)[+(]?\d[\d ()/-]{4,}\d"
+    # 83-45-67, INV-10, #10, Nr. 10; "No. 10 seats." may say no and then 10.
+    r"|(?<![\d.,-])\d+(?:-\d+){2,}|\b(?!(?:EUR|USD|GBP|CHF)-)[A-Z]{1,4}-\d[\w-]*"
+    r"|(?:#|№ ?|\bNr\. ?|(?<=[a-z,;:] )No\. ?)\d+"
+)
+_ASKS_FOR_CODE = lazy(
+    r"\b(?:which|who|numbers?|phones?|telephone|call|reach|contact|codes?|accounts?|routing|id|ids|ref|references?|tickets?|box|orders?"
+    r"|invoices?|address|zip|postcode|suite|unit|apartment|room|version|cases?|issues?|model|iban|serial|licen[cs]e)\b|nummer|#",
+    re.IGNORECASE,
+)
+# What is numbered, where the question asks for a count or an amount.
+_LABEL = lazy(
+    r"\b(?:room|version|page|chapter|section|article|step|gate|platform|floor|level|apartment|paragraph|appendix"
+    r"|suite|flight) \d+|^\W*No\. \d+ (?=of\b)",
+    re.IGNORECASE,
+)
+_ASKS_HOW_MANY = lazy(r"\b(?:how (?:many|much)|wie ?viele?|combien|cuánt[oa]s|quant[ei])\b", re.IGNORECASE)
+_ASKS_FOR_SHARE = lazy(r"%|percent|per cent|\bshare\b|\brate\b|proportion|fraction", re.IGNORECASE)
+# The marker of a line, or of an item in a line: "1) wheel … 10) glaze".
+_MARKER = lazy(r"(?:^[ \t>*_-]*|(?<=\s))(\d{1,3})(\)|(?<=\d)\.)[*_]*(?=\s+\S)", re.MULTILINE)
+_LINE_START = lazy(r"[ \t>*_-]*")
+
+_WEEKDAYS = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?"
+_BEFORE_DAY = lazy(rf"\b(?:on|am|le|dated?|{_WEEKDAYS})[,.]?\s+(?:the\s+)?$", re.IGNORECASE)
+_BEFORE_MONTH = lazy(r"\b(?:in|im|en|during|for|per|of)\s+$", re.IGNORECASE)
+# Names of months that are also words.
+_MONTHS_AND_WORDS = lazy(r"\b(?:may|march|mars|mar)\b")
+_MORE_OF_NUMBER = lazy(rf"[.,:]\d|\s?[\d%{CURRENCY_SIGNS}]")
+_NEXT_WORD = lazy(r"[ \t]*([^\W\d_]+)")
+_HOURS_ALONE = lazy(r"(\d{1,2})\s?h")
+_AT = lazy(r"\b(?:at|um|ab|bis|à|from|until|till|to|by)\s+$", re.IGNORECASE)
+
+
+class StatedValues:
+    """The amounts and dates of one text, read at most once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def find(self, expected: ValueExpectation, question: str = "") -> list[Span]:
+        """Where the text states it; of several numbers within a tolerance, the nearest first."""
+        if isinstance(expected, DateExpectation):
+            date = parse_date(expected.date)
+            return [] if date is None else date.find_all(self._text)
+        if isinstance(expected, RangeExpectation):
+            return self._between(expected.low, expected.high, expected.low, expected.percent, question)
+        # Decimal fractions are inexact as floats: 1.1 is within 0.1 of 1.0 although 1.1 - 1.0 > 0.1.
+        number, slack = expected.number, expected.slack + 1e-9 * max(1.0, abs(expected.number))
+        found = self._between(number - slack, number + slack, number, expected.percent, question)
+        if not found and not expected.tolerance and number in self._years:
+            return self._years[number]
+        if not found and number % 1 and not expected.percent:
+            prices = spoken_prices(self._text)
+            return [(start, end) for value, start, end in prices if abs(value - number) <= slack]
+        if not found and number == 0:
+            return [none.span() for none in _NONE.finditer(self._text)]
+        return found
+
+    def _between(self, low: float, high: float, target: float, percent: bool, question: str) -> list[Span]:
+        """The amounts between two values, the one that is nearest to a third first."""
+        if not percent and _ASKS_HOW_MANY.search(question):
+            amounts = self._counts(question)
+        else:
+            amounts = self._amounts if _ASKS_FOR_CODE.search(question) else self._not_codes
+        fitting = [
+            (min(distances), amount.start, amount.end)
+            for amount in amounts
+            if (
+                distances := [
+                    abs(value - target)
+                    for value in (amount.percentages() if percent else amount.readings())
+                    if low <= value <= high
+                ]
+            )
+        ]
+        return [(start, end) for _, start, end in sorted(fitting)]
+
+    def _counts(self, question: str) -> list[Quantity]:
+        """The amounts that may answer how many or how much."""
+        labels = [label.span() for label in _LABEL.finditer(self._text)]
+        amounts = [amount for amount in self._not_codes if not _is_within(amount, labels)]
+        if _ASKS_FOR_SHARE.search(question):
+            return amounts
+        return [amount for amount in amounts if amount.dimension != "%"]
+
+    @cached_property
+    def _quantities(self) -> list[Quantity]:
+        return find_quantities(self._text)
+
+    @cached_property
+    def _days(self) -> list[Date]:
+        """The dates that are certain."""
+        return [date for date in find_dates(self._text) if _is_certain(self._text, date)]
+
+    @cached_property
+    def _years(self) -> dict[float, list[Span]]:
+        """The years of dates, which are found only where exactly that number is expected."""
+        years: dict[float, list[Span]] = {}
+        for date in self._days:
+            for amount in self._quantities:
+                if date.start <= amount.start < date.end and date.year in amount.numbers:
+                    years.setdefault(amount.numbers[0], []).append((amount.start, amount.end))
+        return years
+
+    @cached_property
+    def _amounts(self) -> list[Quantity]:
+        """The amounts of the text. 4th is not 4: write an expected rank or day as a text or date."""
+        if not self._quantities:
+            return []
+        others = [(date.start, date.end) for date in self._days]
+        others += [other.span() for other in _NO_NUMBER.finditer(self._text)]
+        others += _list_markers(self._text)
+        return [
+            amount
+            for amount in map(self._as_hours, self._quantities)
+            if amount.dimension != "clock"
+            and not _is_ordinal(self._text, amount)
+            and not _is_within(amount, others)
+        ]
+
+    @cached_property
+    def _not_codes(self) -> list[Quantity]:
+        codes = [code.span() for code in _CODE.finditer(self._text)] if self._amounts else []
+        return [amount for amount in self._amounts if not _is_within(amount, codes)]
+
+    def _as_hours(self, amount: Quantity) -> Quantity:
+        """ "24 h" as a duration; "at 24 h" is a time of day."""
+        hours = _HOURS_ALONE.fullmatch(self._text, amount.start, amount.end)
+        if amount.dimension != "clock" or hours is None or _AT.search(self._text[: amount.start]):
+            return amount
+        number = float(hours[1])
+        return Quantity((number,), (3600 * number,), "time", amount.start, amount.end)
+
+
+def _is_ordinal(text: str, amount: Quantity) -> bool:
+    """Whether an amount is a rank or a day: 4th, fourth."""
+    at = amount.end - 1 if text[amount.end - 1].isdigit() else amount.start
+    return _ORDINAL.match(text, at) is not None
+
+
+def _is_within(amount: Quantity, spans: list[Span]) -> bool:
+    return any(start < amount.end and amount.start < end for start, end in spans)
+
+
+def _is_certain(text: str, date: Date) -> bool:
+    """Whether a date is one for sure: "10 October", not the month and the count of "In October 10 seats"."""
+    written, before = text[date.start : date.end], text[max(0, date.start - 20) : date.start]
+    if date.year is not None:
+        return date.day is not None or 1900 <= date.year < 2100
+    if _MORE_OF_NUMBER.match(text, date.end) and not written.endswith("."):
+        return False
+    if written[-1].isdigit() and _BEFORE_MONTH.search(before):
+        return False
+    if _MONTHS_AND_WORDS.search(written):
+        return False
+    if _ORDINAL.search(written) or _BEFORE_DAY.search(before):
+        return True
+    following = _NEXT_WORD.match(text, date.end)
+    return following is None or following[1].lower() in FUNCTION_WORDS
+
+
+def _list_markers(text: str) -> Iterator[Span]:
+    """The markers of lists with at least two items, in their order."""
+    by_style: dict[str, list[re.Match[str]]] = {".": [], ")": []}
+    for marker in _MARKER.finditer(text):
+        line = text.rfind("\n", 0, marker.start()) + 1
+        before = text[line : marker.start(1)]
+        starts_line = _LINE_START.fullmatch(before) is not None
+        # The ")" of "(see item 10) …" closes a bracket.
+        if starts_line or (marker[2] == ")" and before.rfind("(") <= before.rfind(")")):
+            by_style[marker[2]].append(marker)
+    for markers in by_style.values():
+        numbers = [int(marker[1]) for marker in markers]
+        if len(numbers) > 1 and numbers[0] <= 1 and numbers == sorted(set(numbers)):
+            yield from (marker.span() for marker in markers)

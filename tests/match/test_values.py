@@ -1,0 +1,142 @@
+"""Numbers, ranges, dates and times that a golden set expects, in ordinary replies through `answerkey score`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Scored = Callable[..., list[bool]]
+HOW_MANY = "How many seats are there?"
+
+
+@pytest.fixture
+def met(command: Callable[..., Any], write_rows: Callable[..., Path]) -> Scored:
+    """Whether each row (expectation, reply) is met, by `answerkey score`."""
+
+    def score(rows: list[tuple[Any, str]], question: str = HOW_MANY, mode: str = "standard") -> list[bool]:
+        log = [
+            {"id": f"r{number}", "question": question, "expected_keywords": [expected], "answer": reply}
+            for number, (expected, reply) in enumerate(rows)
+        ]
+        path = write_rows("log.jsonl", *log)
+        done = command("score", path, "--match", mode, "--processes", "1", "--json")
+        cases = sorted(done.document["results"], key=lambda case: int(case["id"][1:]))
+        return [case["components"]["response_quality"]["score"] == 1.0 for case in cases]
+
+    return score
+
+
+def differing(rows: list[tuple[Any, str]], met: list[bool], expected: bool) -> list[tuple[Any, str]]:
+    assert len(rows) == len(met)
+    return [row for row, found in zip(rows, met, strict=True) if found is not expected]
+
+
+PART_OF_SOMETHING_ELSE = [
+    (10, "It starts on 2026-10-06."),
+    (10, "It starts on 06/10/2026."),
+    (10, "On 10 October."),
+    (10, "8 seats, on October 10th."),
+    (10, "8 seats, for 10 October."),
+    (10, "In September 2026 there were 6 seats; updated 2026-10-02."),
+    (10, "Tuesday, 10 October: 3 seats"),
+    (10, "until Oct. 10; 3 seats"),
+    (10, "2026-10"),
+    (6, "On Oct 6 there were 3."),
+    (6, "On 2026-10-06 there were none."),
+    (11, "Booked 3; last change 2026-11-01."),
+    (10, "6:10 pm"),
+    (10, "We open at 10 am; 3 seats."),
+    (10, "3 seats from 10:00 to 12:00"),
+    (5, "Call 555-5-5"),
+    (20, "Please call 020 5550 121."),
+    (49, "Ruf an: +49 30 123456"),
+    (555, "Our number is (555) 123-4567."),
+    (10, "ten percent"),
+    (10, "10%"),
+    (10, "1) 3 seats ... 10) 4 seats"),
+    (10, "Seats:\n1. wheel: 3\n2. glaze: 4\n10. raku: 5"),
+    (20, "Room 20: 3 seats."),
+    (7, "Version 7 of the form: 3 seats"),
+    (10, "No. 10 of 2026 has 3 seats."),
+    (10, "There are 3 seats (table No. 10)."),
+    (10, "INV-10 has 3 seats"),
+    (10, "See invoice #10: 3 seats"),
+    (20, "Write to room20@studio.example or see https://studio.example/20/"),
+    (10, "10 000"),
+    (10, "10k"),
+]
+EVERYDAY_TENS = """10 seats|10.|**10**|ten|Ten.|10x|10 of them|$10|10€|10,00 €|10/10|10|(10)|[10]|10 kg|10+|~10|10 (ten)|10.00
+There are 10.|There are 10, as of 6 October 2026.|In total, 10 seats, on 6 October.|10 seats on 2026-10-06|10 seats in room 20
+In September 10 seats were booked.|For October 10 seats|we had 10 October bookings|10 in October|September: 10, October: 12
+10 may join.|Only 10 may attend the course|May 10 people come? Yes.|a total of ten seats (6+4)|| Seats | 10 ||Seats: 10
+Answer: 10.\\nThanks!|10. That is all.|- 10 seats|* 10|1. There are 10 seats.\\n2. Call us.|No. 10 seats are left.
+about 10|10, I think|10 seats/room|10 seats (September 2026)|3 of 10|10-12 seats|We are building 10 seats|exactly 10!"""
+
+
+def test_what_is_part_of_a_date_a_time_a_code_or_a_list_is_not_the_number(met: Scored) -> None:
+    rows = [({"number": number}, reply) for number, reply in PART_OF_SOMETHING_ELSE]
+    assert differing(rows, met(rows), False) == []
+
+
+def test_no_right_everyday_reply_loses_its_number(met: Scored) -> None:
+    replies = EVERYDAY_TENS.replace("\n", "|").replace("\\n", "\n").split("|")
+    rows = [({"number": 10}, reply) for reply in replies if reply.strip() and reply.strip() != "Seats"]
+    assert len(rows) > 40
+    assert differing(rows, met(rows), True) == []
+
+
+def test_a_year_a_share_and_a_number_of_hours_stay_numbers(met: Scored) -> None:
+    rows = [
+        ({"number": 2026}, "In October 2026."),
+        ({"number": 2011}, "Founded on 6 October 2011."),
+        ({"number": 24}, "Within 24 h."),
+        ({"number": 5}, "It is 5%."),
+        ({"number": 1442300}, "1.442.300"),
+        ({"number": 20}, "Room 20."),
+    ]
+    assert differing(rows, met(rows, "What is it?"), True) == []
+    years = [({"number": 1842.5, "tolerance": "10%"}, "In October 2026 it was 900.")]
+    assert differing(years, met(years, "What is it?"), False) == []
+
+
+TIMES = [
+    ("11:00", "11 am|11am|11 a.m.|11h|11 Uhr|11 o'clock|11:00|Eleven o'clock in the morning.|At eleven.|Eleven.|11|We open at 11."
+     "|From 11 to 17.|Sundays from eleven to five|at 11 on Sundays", "11 pm|We open at 11 pm.|11:30|23:00|at 11 at night"
+     "|at 11 Main Street|11 seats"),
+    ("23:00", "11 pm|11 p.m.|23 Uhr|eleven pm|11 o'clock|11 at night|at eleven", "11 am|Eleven o'clock in the morning."),
+    ("12:00", "12 pm|noon|12:00|at twelve|12 Uhr", "12 am|midnight"),
+    ("00:00", "12 am|midnight|00:00", "12 pm|noon"),
+    ("9:00", "9 am|9:00|at nine|9 pm", "10 am|9:30"),
+    ("9 pm", "21:00|9 pm|at nine", "9 am|9 in the morning"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("time", "right", "wrong"), TIMES)
+def test_a_time_of_day_in_its_common_forms(met: Scored, time: str, right: str, wrong: str) -> None:
+    for replies, expected in ((right, True), (wrong, False)):
+        rows = [({"date": time}, reply) for reply in replies.split("|")]
+        assert differing(rows, met(rows, "What time do you open?"), expected) == []
+
+
+def test_values_in_words(met: Scored) -> None:
+    rows = [
+        ({"date": "2026-10-06"}, "the sixth of October"),
+        ({"date": "2026-10-06"}, "October the sixth"),
+        ({"date": "2026-11-21"}, "It is on the twenty-first of November, 2026."),
+        ({"number": 32.5}, "32 euros 50 cents"),
+        ({"number": 32.5}, "€32 and 50 cents"),
+        ({"number": 32.5}, "thirty-two euros and fifty cents"),
+        ({"number": 32.5}, "thirty-two fifty"),
+        ({"number": 18.9}, "18 euros 90"),
+        ({"number": 18.9}, "Eighteen ninety."),
+    ]
+    assert differing(rows, met(rows, "What is it?"), True) == []
+    wrong = [
+        ({"date": "2026-10-06"}, "the sixth of October 2025"),
+        ({"date": "2026-10-06"}, "the sixteenth of October"),
+        ({"number": 32}, "32 euros 50 cents"),
+        ({"number": 18.9}, "18 euros, 90 pieces"),
+        ({"number": 3250}, "32 euros 50"),
+    ]
+    assert differing(wrong, met(wrong, "What is it?"), False) == []
