@@ -1,4 +1,4 @@
-"""Expectations of a golden set: read from JSON values, written back, and described by a JSON Schema."""
+"""Expectations and checks of a golden set: read from JSON values; expectations written back, with their JSON Schema."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -7,8 +7,12 @@ from typing import Any, Literal, TypeGuard, get_args
 
 import msgspec
 
+from answerkey.errors import nearest_name
+from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import (
+    CHECK_KINDS,
     Alternatives,
+    Check,
     ComputedExpectation,
     DateExpectation,
     Expectation,
@@ -20,8 +24,9 @@ from answerkey.model.question import (
     TextExpectation,
 )
 from answerkey.model.reply import Json, JsonObject
+from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.text.dates import parse_date
-from answerkey.text.normalise import check_pattern
+from answerkey.text.normalise import LANGUAGES, check_pattern, schema_problem
 from answerkey.text.numbers import find_quantities, parse_number
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import type_in_words
@@ -390,4 +395,138 @@ EXPECTATION_SCHEMA: dict[str, Any] = {
         _object_schema("any", _ALTERNATIVES_SCHEMA),
         *(_object_schema(method, _NON_EMPTY) for method in _METHODS),
     ]
+}
+
+
+class ListError(ValueError):
+    """Items of a list that cannot be read: (number from 1, message)."""
+
+    def __init__(self, items: list[tuple[int, str]]) -> None:
+        self.items = items
+        super().__init__("; ".join(message for _, message in items))
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Whether it is text that is not blank."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def read_list(value: Any, where: str, read_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
+    """Read each item of a list; raises ListError with every item that cannot be read."""
+    if not isinstance(value, list):
+        raise ValueError(f"{where} must be a list, not {kind_in_words(value)}")
+    read: list[Any] = []
+    problems: list[tuple[int, str]] = []
+    for number, item in enumerate(value, start=1):
+        try:
+            read.append(read_item(item, f"{where} item {number}"))
+        except ValueError as error:
+            problems.append((number, str(error)))
+    if problems:
+        raise ListError(problems)
+    return tuple(read)
+
+
+# Checks.
+
+_CHECK_OPTIONS = frozenset({"weight", "name"})  # of every kind of check
+
+
+def parse_checks(value: Any, registry: ScorerRegistry = scorers) -> tuple[Check, ...]:
+    """Parse `checks`. Raises ValueError with the item, what is wrong and the remedy."""
+    if not isinstance(value, list):
+        raise ValueError('\'checks\' must be a list of checks such as {"contains": "please"}')
+    return read_list(value, "'checks'", lambda item, where: _read_check(item, where, registry))
+
+
+def _read_check(value: Any, where: str, registry: ScorerRegistry) -> Check:
+    if isinstance(value, str):
+        value = {value: {}}
+    if not isinstance(value, dict):
+        raise ValueError(f'{where} must be an object such as {{"contains": "please"}}')
+    kinds = [key for key in value if key not in _CHECK_OPTIONS]
+    if len(kinds) != 1:
+        found = f"has {' and '.join(map(repr, kinds))}" if kinds else "does not say what to check"
+        raise ValueError(f"{where} {found}; give it exactly one kind, such as 'contains'")
+    kind = kinds[0]
+    expected = value[kind]
+    if kind in _CHECK_PROBLEMS:
+        problem = _CHECK_PROBLEMS[kind](expected)
+        if problem:
+            raise ValueError(f"{where}: {kind!r} {problem}")
+    else:
+        expected = _read_scorer_arguments(kind, expected, where, registry)
+    name, weight = value.get("name", kind), value.get("weight", 1.0)
+    if not is_text(name):
+        raise ValueError(f"{where}: 'name' must be non-empty text")
+    if not is_number_from_zero(weight) or not weight:
+        raise ValueError(f"{where}: 'weight' must be a number above 0")
+    return Check(kind, expected, name, float(weight))
+
+
+def _read_scorer_arguments(kind: str, value: Any, where: str, registry: ScorerRegistry) -> dict[str, Any]:
+    """The arguments of a registered scorer; `true` means none."""
+    known = [name for name in registry.names() if name != "checks"]
+    if kind not in known:
+        close = nearest_name(kind, [*CHECK_KINDS, *known])
+        hint = f"did you mean {close!r}?" if close else f"there are {', '.join(CHECK_KINDS)}"
+        raise ValueError(f"{where}: unknown kind of check {kind!r}; {hint} (or a scorer's name)")
+    if value is True or value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: the arguments of the scorer {kind!r} must be an object, such as {{}}")
+    return value
+
+
+def _unless(is_valid: Callable[[Any], bool], problem: str) -> Callable[[Any], str | None]:
+    return lambda value: None if is_valid(value) else problem
+
+
+def _is_text_or_texts(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return bool(texts) and all(map(is_text, texts))
+
+
+def _is_function(value: Any) -> bool:
+    module, _, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    return bool(module and name)
+
+
+def _regex_problem(value: Any) -> str | None:
+    if not is_text(value):
+        return "must be a regular expression as text"
+    problem = check_pattern(value)
+    return f"{value!r} is not a valid regular expression: {problem}" if problem else None
+
+
+def _rubric_problem(value: Any) -> str | None:
+    if not isinstance(value, str | dict):
+        return "must be text (the criterion for the judge) or an object with 'question'"
+    try:
+        read_check_rubric(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _language_problem(value: Any) -> str | None:
+    if value in LANGUAGES:
+        return None
+    return f"{value!r} is not a supported language; use one of {', '.join(sorted(LANGUAGES))}"
+
+
+_LIMIT_PROBLEM = _unless(is_number_from_zero, "must be a number from 0 up")
+# Kind of check → a function that says what is wrong with the expected value.
+_CHECK_PROBLEMS: dict[str, Callable[[Any], str | None]] = {
+    "contains": _unless(_is_text_or_texts, "must be text or a list of texts"),
+    "equals": _unless(lambda value: value is not None, "must be what the reply should be, not null"),
+    "regex": _regex_problem,
+    "is_json": _unless(lambda value: isinstance(value, bool), "must be true or false"),
+    "json_schema": schema_problem,
+    "max_latency_ms": _LIMIT_PROBLEM,
+    "max_cost": _LIMIT_PROBLEM,
+    "max_words": _LIMIT_PROBLEM,
+    "language": _language_problem,
+    "python": _unless(_is_function, "must name a function, as in file.py:function"),
+    "rubric": _rubric_problem,
 }

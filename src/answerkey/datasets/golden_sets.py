@@ -7,20 +7,23 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import msgspec
 
 from answerkey.datasets.expectations import (
     EXPECTATION_SCHEMA,
     BareKind,
+    ListError,
     expectation_value,
     is_number_from_zero,
+    is_text,
     kind_in_words,
+    parse_checks,
     parse_expectation,
+    read_list,
 )
 from answerkey.errors import InputError, InputErrors, nearest_name
-from answerkey.model.judgement import read_check_rubric
 from answerkey.model.question import (
     CHECK_KINDS,
     GROUP_FIELDS,
@@ -35,7 +38,7 @@ from answerkey.model.question import (
 )
 from answerkey.model.reply import Json, JsonObject
 from answerkey.plugins import ScorerRegistry, scorers
-from answerkey.text.normalise import LANGUAGES, check_pattern, schema_problem
+from answerkey.text.normalise import check_pattern
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import says_no_tool
 from answerkey.transcripts.files import STANDARD_INPUT, shown_path
@@ -194,14 +197,6 @@ class RowError(ValueError):
         super().__init__("; ".join(problem.message for problem in problems))
 
 
-class _ListError(ValueError):
-    """Items of a list that cannot be read: (number from 1, message)."""
-
-    def __init__(self, items: list[tuple[int, str]]) -> None:
-        self.items = items
-        super().__init__("; ".join(message for _, message in items))
-
-
 def parse_question(
     row: Mapping[str, Any], *, line: int | None = None, registry: ScorerRegistry = scorers
 ) -> Question:
@@ -260,7 +255,7 @@ def _read_fields(
                 if attribute in values:
                     raise ValueError(f"has both {attribute!r} and {name!r}, which mean the same; keep one")
                 values[attribute] = field.read(value, f"'{name}'")
-        except _ListError as error:
+        except ListError as error:
             problems += [FieldProblem(message, (name, number)) for number, message in error.items]
         except ValueError as error:
             problems.append(FieldProblem(str(error), (name,)))
@@ -348,10 +343,6 @@ _NO_VALUES: dict[str, Any] = {}  # shared by the many questions without any
 _TEXT = {str}
 
 
-def _is_text(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and bool(value.strip())
-
-
 def _are_texts(value: Any) -> bool:
     """Whether it is a list of texts of which none is blank; most lists are, so it is looked at in one go."""
     return isinstance(value, list) and {*map(type, value)} <= _TEXT and all(map(str.strip, value))
@@ -373,7 +364,7 @@ def read_question_text(value: Any, where: str) -> str:
 
 def read_non_empty_text(value: Any, where: str) -> str:
     """Text that is not blank."""
-    if not _is_text(value):
+    if not is_text(value):
         raise ValueError(f"{where} must be non-empty text, not {kind_in_words(value)}")
     return str(value)
 
@@ -406,21 +397,6 @@ def read_weight(value: Any, where: str) -> float:
     return float(value)
 
 
-def _read_list(value: Any, where: str, read_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{where} must be a list, not {kind_in_words(value)}")
-    read: list[Any] = []
-    problems: list[tuple[int, str]] = []
-    for number, item in enumerate(value, start=1):
-        try:
-            read.append(read_item(item, f"{where} item {number}"))
-        except ValueError as error:
-            problems.append((number, str(error)))
-    if problems:
-        raise _ListError(problems)
-    return tuple(read)
-
-
 @lru_cache(maxsize=1000)
 def _shared(items: tuple[Any, ...]) -> tuple[Any, ...]:
     """Equal lists of many questions are in memory once."""
@@ -429,7 +405,7 @@ def _shared(items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def read_texts(value: Any, where: str) -> tuple[str, ...]:
     """A list of texts that are not blank."""
-    return _shared(_read_list(value, where, read_non_empty_text))
+    return _shared(read_list(value, where, read_non_empty_text))
 
 
 def read_turns(value: Any, where: str) -> list[Mapping[str, Any]]:
@@ -466,7 +442,7 @@ def read_expected_tools(value: Any, where: str) -> tuple[ExpectedTool, ...]:
         )
     if _are_texts(value):
         return _tools_by_name(tuple(value))
-    return _read_list(value, where, _read_tool)
+    return read_list(value, where, _read_tool)
 
 
 @lru_cache(maxsize=1000)
@@ -475,14 +451,14 @@ def _tools_by_name(names: tuple[str, ...]) -> tuple[ExpectedTool, ...]:
 
 
 def _read_tool(value: Any, where: str) -> ExpectedTool:
-    if _is_text(value):
+    if is_text(value):
         return ExpectedTool(value)
     if not isinstance(value, dict):
         raise ValueError(
             f"{where} must be a tool's name or an object with 'name', not {kind_in_words(value)}"
         )
     name, arguments = value.get("name"), value.get("arguments")
-    if not _is_text(name):
+    if not is_text(name):
         raise ValueError(f"{where} has no 'name'")
     if arguments is not None and not isinstance(arguments, dict):
         raise ValueError(f"{where}: 'arguments' must be an object, not {kind_in_words(arguments)}")
@@ -502,7 +478,7 @@ def read_expectations(value: Any, where: str) -> tuple[Expectation, ...]:
     """A list of expectations of the text."""
     if _are_texts(value):
         return _shared(tuple(value))
-    return _read_list(value, where, parse_expectation)
+    return read_list(value, where, parse_expectation)
 
 
 def _reader_of(bare: BareKind) -> Callable[[Any, str], tuple[Expectation, ...]]:
@@ -510,7 +486,7 @@ def _reader_of(bare: BareKind) -> Callable[[Any, str], tuple[Expectation, ...]]:
 
     def read(value: Any, where: str) -> tuple[Expectation, ...]:
         values = value if isinstance(value, list) else [value]
-        return _read_list(values, where, lambda item, item_path: parse_expectation(item, item_path, bare))
+        return read_list(values, where, lambda item, item_path: parse_expectation(item, item_path, bare))
 
     return read
 
@@ -532,111 +508,6 @@ def read_severity(value: Any, where: str) -> str:
     if value != "critical":
         raise ValueError(f'{where} can only be "critical"; leave it out for any other question')
     return str(value)
-
-
-# Checks.
-
-_CHECK_OPTIONS = frozenset({"weight", "name"})  # of every kind of check
-
-
-def parse_checks(value: Any, registry: ScorerRegistry = scorers) -> tuple[Check, ...]:
-    """Parse `checks`. Raises ValueError with the item, what is wrong and the remedy."""
-    if not isinstance(value, list):
-        raise ValueError('\'checks\' must be a list of checks such as {"contains": "please"}')
-    return _read_list(value, "'checks'", lambda item, where: _read_check(item, where, registry))
-
-
-def _read_check(value: Any, where: str, registry: ScorerRegistry) -> Check:
-    if isinstance(value, str):
-        value = {value: {}}
-    if not isinstance(value, dict):
-        raise ValueError(f'{where} must be an object such as {{"contains": "please"}}')
-    kinds = [key for key in value if key not in _CHECK_OPTIONS]
-    if len(kinds) != 1:
-        found = f"has {' and '.join(map(repr, kinds))}" if kinds else "does not say what to check"
-        raise ValueError(f"{where} {found}; give it exactly one kind, such as 'contains'")
-    kind = kinds[0]
-    expected = value[kind]
-    if kind in _CHECK_PROBLEMS:
-        problem = _CHECK_PROBLEMS[kind](expected)
-        if problem:
-            raise ValueError(f"{where}: {kind!r} {problem}")
-    else:
-        expected = _read_scorer_arguments(kind, expected, where, registry)
-    name, weight = value.get("name", kind), value.get("weight", 1.0)
-    if not _is_text(name):
-        raise ValueError(f"{where}: 'name' must be non-empty text")
-    if not is_number_from_zero(weight) or not weight:
-        raise ValueError(f"{where}: 'weight' must be a number above 0")
-    return Check(kind, expected, name, float(weight))
-
-
-def _read_scorer_arguments(kind: str, value: Any, where: str, registry: ScorerRegistry) -> dict[str, Any]:
-    """The arguments of a registered scorer; `true` means none."""
-    known = [name for name in registry.names() if name != "checks"]
-    if kind not in known:
-        close = nearest_name(kind, [*CHECK_KINDS, *known])
-        hint = f"did you mean {close!r}?" if close else f"there are {', '.join(CHECK_KINDS)}"
-        raise ValueError(f"{where}: unknown kind of check {kind!r}; {hint} (or a scorer's name)")
-    if value is True or value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ValueError(f"{where}: the arguments of the scorer {kind!r} must be an object, such as {{}}")
-    return value
-
-
-def _unless(is_valid: Callable[[Any], bool], problem: str) -> Callable[[Any], str | None]:
-    return lambda value: None if is_valid(value) else problem
-
-
-def _is_text_or_texts(value: Any) -> bool:
-    texts = value if isinstance(value, list) else [value]
-    return bool(texts) and all(map(_is_text, texts))
-
-
-def _is_function(value: Any) -> bool:
-    module, _, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    return bool(module and name)
-
-
-def _regex_problem(value: Any) -> str | None:
-    if not _is_text(value):
-        return "must be a regular expression as text"
-    problem = check_pattern(value)
-    return f"{value!r} is not a valid regular expression: {problem}" if problem else None
-
-
-def _rubric_problem(value: Any) -> str | None:
-    if not isinstance(value, str | dict):
-        return "must be text (the criterion for the judge) or an object with 'question'"
-    try:
-        read_check_rubric(value)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-def _language_problem(value: Any) -> str | None:
-    if value in LANGUAGES:
-        return None
-    return f"{value!r} is not a supported language; use one of {', '.join(sorted(LANGUAGES))}"
-
-
-_LIMIT_PROBLEM = _unless(is_number_from_zero, "must be a number from 0 up")
-# Kind of check → a function that says what is wrong with the expected value.
-_CHECK_PROBLEMS: dict[str, Callable[[Any], str | None]] = {
-    "contains": _unless(_is_text_or_texts, "must be text or a list of texts"),
-    "equals": _unless(lambda value: value is not None, "must be what the reply should be, not null"),
-    "regex": _regex_problem,
-    "is_json": _unless(lambda value: isinstance(value, bool), "must be true or false"),
-    "json_schema": schema_problem,
-    "max_latency_ms": _LIMIT_PROBLEM,
-    "max_cost": _LIMIT_PROBLEM,
-    "max_words": _LIMIT_PROBLEM,
-    "language": _language_problem,
-    "python": _unless(_is_function, "must name a function, as in file.py:function"),
-    "rubric": _rubric_problem,
-}
 
 
 # The table of fields, with the JSON Schema of each.
