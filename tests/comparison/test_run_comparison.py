@@ -66,7 +66,9 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     after["q0"], after["q1"] = 0.0, 1.0
     found = compare(make_run(before, name="a"), make_run(after, name="b"))
     assert found.verdict == "no clear difference"
-    assert "can only detect differences of 37.3 points or more" in found.reasons[0]
+    assert (
+        "can only detect differences of 37.3 points or more, by the width of its interval" in found.reasons[0]
+    )
     assert (
         "a problem that none of these 15 questions shows could still affect up to 18% of questions like these"
         in found.reasons[-1]

@@ -95,6 +95,12 @@ def test_a_failed_gate_and_its_reason_come_before_the_grade(
     assert "FAILED" not in passed
 
 
+def test_plan_says_why_its_figure_is_not_that_of_compare(decided: Any, command: Callable[..., Any]) -> None:
+    assert decided.code == 1
+    shown = command("plan", "base", "candidate").out
+    assert "`compare` has its own from the width of its interval" in " ".join(shown.split())
+
+
 def test_the_terminal_lists_what_got_worse_once_and_ends_with_the_gates(decided: Any) -> None:
     assert sum(line.startswith("  broken ") for line in decided.out.splitlines()) == 10
     end = decided.out.partition("Changed questions:")[2]

@@ -1,5 +1,8 @@
 """The reasons for lost points add up, and name what was missing."""
 
+import re
+from typing import Any
+
 from answerkey.model.reply import Failure
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard
@@ -62,3 +65,27 @@ def test_a_component_without_a_value_has_no_points_but_its_reason() -> None:
         "tool usage: could not be scored: boom",
         "missing keywords: x (−0.20)",
     ]
+
+
+def test_losses_as_shown_add_up_to_what_was_lost(command: Any, write_rows: Any) -> None:
+    golden = write_rows(
+        "golden.jsonl",
+        {
+            "id": "tea",
+            "turns": [
+                {"question": f"What is {number}?", "expected_keywords": ["a1", "b2"]} for number in (1, 2, 3)
+            ],
+        },
+    )
+    turn = [{"role": "user", "content": "What is 1?"}, {"role": "assistant", "content": "a1"}]
+    turns = [
+        {**message, "content": message["content"].replace("1?", f"{n}?")}
+        for n in (1, 2, 3)
+        for message in turn
+    ]
+    write_rows("log.jsonl", {"id": "tea", "messages": turns})
+    assert command("score", "log.jsonl", "--questions", golden, "--name", "mixed").code == 0
+    shown = command("show", "mixed").out
+    lost = [int(cents) for cents in re.findall(r"\(−0\.(\d\d)\)", shown)]
+    # 0.2 lost in three equal parts: rounded apart, they would be 0.07 each, and 0.21.
+    assert sorted(lost) == [6, 7, 7], shown

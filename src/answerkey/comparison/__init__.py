@@ -488,8 +488,9 @@ def _reasons(
             yield f"there are too few {kind} to detect a difference"
         else:
             yield (
-                f"this comparison can only detect differences of {100 * detectable:.1f} points or more; how many questions "
-                f"a smaller one needs: answerkey plan {base.id} {candidate.id} --difference {_smaller(detectable):g}"
+                f"this comparison can only detect differences of {100 * detectable:.1f} points or more, by the width of its "
+                "interval; how many questions a smaller one needs, by how the questions changed: "
+                f"answerkey plan {base.id} {candidate.id} --difference {_smaller(detectable):g}"
             )
         # With --confirm, the same command asks again.
         asked = candidate.options.confirm and candidate.options.baseline == base.id

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from answerkey.model.comparison import rounded_parts
 from answerkey.model.question import Question, describe_expectation
 from answerkey.model.reply import Link, Reply, Source, ToolCall
 from answerkey.model.scorecard import RowOrigin, Score, Scorecard, Trial, details, reason
@@ -15,6 +16,8 @@ from answerkey.text.normalise import for_terminal, one_line
 # An error's message can be a whole page.
 _MESSAGE_WIDTH = 160
 _LISTED = 12
+# Losses below this are shown with more digits.
+_SMALLEST_LOSS = 0.005
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -25,24 +28,45 @@ class Loss(msgspec.Struct, frozen=True):
     words: str
     # Points of the question's 1.0; None: the component, and so the reply, could not be scored.
     points: float | None
+    # The points rounded, so that those of all losses as shown add up.
+    rounded_points: float | None = None
+
+    @property
+    def cost(self) -> str:
+        """The points as (−0.08); empty if unknown."""
+        return points(self.points if self.rounded_points is None else self.rounded_points)
 
     def __str__(self) -> str:
-        return f"{self.words} {points(self.points)}".rstrip()
+        return f"{self.words} {self.cost}".rstrip()
 
 
 def losses_of(card: Scorecard) -> tuple[Loss, ...]:
     """All losses of a scorecard, largest first; of a conversation, turn by turn."""
     if not card.turns:
-        return tuple(sorted(_losses(card), key=_cost))
+        return _rounded(sorted(_losses(card), key=_cost))
     share = 1 / len(card.turns)
+    return _rounded(
+        [
+            Loss(
+                loss.component,
+                f"turn {number}: {loss.words}",
+                None if loss.points is None else loss.points * share,
+            )
+            for number, turn in enumerate(card.turns, start=1)
+            for loss in sorted(_losses(turn), key=_cost)
+        ]
+    )
+
+
+def _rounded(losses: Sequence[Loss]) -> tuple[Loss, ...]:
+    """Losses with the two digits that are shown, which add up to what was lost; those too small for that as they are."""
+    costs = [loss.points for loss in losses if loss.points is not None]
+    if not costs or min(costs) < _SMALLEST_LOSS:
+        return tuple(losses)
+    parts = iter(rounded_parts([10 * cost for cost in costs]))
     return tuple(
-        Loss(
-            loss.component,
-            f"turn {number}: {loss.words}",
-            None if loss.points is None else loss.points * share,
-        )
-        for number, turn in enumerate(card.turns, start=1)
-        for loss in sorted(_losses(turn), key=_cost)
+        loss if loss.points is None else msgspec.structs.replace(loss, rounded_points=next(parts) / 10)
+        for loss in losses
     )
 
 

@@ -63,7 +63,6 @@ from answerkey.report.wording import (
     name_words,
     passed_texts,
     percent,
-    points,
     range_text,
     score_percent,
     score_text,
@@ -249,7 +248,7 @@ def _worst(view: ReportView) -> Iterator[str]:
         if view.lists_replies and question.reply:
             yield f"  - “{_safe(question.reply, 160)}”"
         for loss in question.losses[:10]:
-            yield f"  - {_safe(loss.words, 300)} {points(loss.points)}".rstrip()
+            yield f"  - {_safe(loss.words, 300)} {loss.cost}".rstrip()
 
 
 # GitHub: a line that begins with `::` would be a command to the runner, and Markdown could hide or fake results.

@@ -36,7 +36,6 @@ from answerkey.report.wording import (
     name_words,
     passed_texts,
     percent,
-    points,
     range_text,
     rate_range_text,
     score_percent,
@@ -422,7 +421,7 @@ def question_lines(question: QuestionView, console: Console, *, with_reply: bool
     for loss in question.losses:
         line = Text(one_line(loss.words, 300))
         if loss.points is not None:
-            line.append(f" {points(loss.points)}", style=colour)
+            line.append(f" {loss.cost}", style=colour)
         table.add_row("", "", "", line)
     return table
 
@@ -464,7 +463,7 @@ def print_trial(result: Trial, console: Console, limits: Limits = _LIMITS) -> No
     detail = trial_detail(result, limits)
     emit(console, _head(result.question.id, result.question.category, detail))
     for loss in detail.losses:
-        console.print(f"  {loss.words} {points(loss.points)}".rstrip(), style="red", markup=False)
+        console.print(f"  {loss.words} {loss.cost}".rstrip(), style="red", markup=False)
     for number, turn in enumerate(detail.turns, start=1):
         console.print()
         prefix = f"turn {number}: " if len(detail.turns) > 1 else ""

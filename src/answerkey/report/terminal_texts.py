@@ -301,6 +301,8 @@ def _needed_lines(plan: "Plan") -> Iterator[str]:
                 f"Your questions detect {100 * scenario.detectable:.1f} points or more with {plan.goal.power:.0%} power, "
                 f"and {wanted} with {scenario.power:.0%} power."
             )
+    if plan.scenarios:
+        yield "These figures are from how the questions changed; `compare` has its own from the width of its interval."
     if any(row.high is not None for row in plan.needed):
         yield "In brackets: 95% range of this estimate, given the size of the pilot."
     if plan.same is not None:
