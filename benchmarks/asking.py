@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from varied import question
+from varied import question, reply
 
 HERE = Path(__file__).parent
 ANSWERKEY = str(Path(sys.executable).parent / "answerkey")
@@ -138,25 +138,32 @@ def compare(folder: Path, count: int, pause: float, rounds: int) -> None:
 
 
 def start_up(folder: Path, rounds: int) -> None:
-    """Print what `--help` and a run of one question cost, as multiples of `python -c pass`."""
+    """Print what short commands cost, as multiples of `python -c pass`, one after the other in each round."""
     bot, url = start_bot(0.0)
-    path = golden(folder, 1)
+    row = folder / "row.jsonl"
+    row.write_text(json.dumps({**question(0), **reply(question(0)["question"])}) + "\n")
+    run, store = ours(golden(folder, 1), url, folder, "--json", store="one.db"), str(folder / "twenty.db")
     commands = {
-        "--help": [ANSWERKEY, "--help"],
-        "run of one question": ours(path, url, folder, "--json", store="one.db"),
+        "--help": ["--help"],
+        "score of one row": ["score", str(row)],
+        "run of one question": run[1:],
+        "compare of two runs of 20 questions": ["compare", "base", "candidate", "--store", store],
     }
     try:
-        print(
-            f"\nStart-up, CPU as multiples of python -c pass, {rounds} rounds, load {os.getloadavg()[0]:.1f}\n"
-        )
-        for name, command in commands.items():
-            measured(*command)
-            ratios = [
-                measured(*command)[1] / measured(sys.executable, "-c", "pass")[1] for _ in range(rounds)
-            ]
-            print(f"{name}: {spread(ratios)}")
+        for name in ("base", "candidate"):
+            measured(*ours(golden(folder, 20), url, folder, "--name", name, store="twenty.db"))
+        ratios: dict[str, list[float]] = {name: [] for name in commands}
+        for number in range(rounds + 1):
+            for name, arguments in commands.items():
+                ratio = measured(ANSWERKEY, *arguments)[1] / measured(sys.executable, "-c", "pass")[1]
+                # The first round loads the files.
+                ratios[name] += [ratio] if number else []
     finally:
         bot.kill()
+    print(f"\nStart-up, CPU as multiples of python -c pass, {rounds} rounds, load {os.getloadavg()[0]:.1f}\n")
+    print("| command | times |\n|---|---|")
+    for name, found in ratios.items():
+        print(f"| `{name}` | {spread(found)} |")
 
 
 def main() -> None:
