@@ -408,7 +408,7 @@ def _folded(chunk_pattern: "re.Pattern[str]", identifier: str) -> str:
     return chunk_pattern.sub("", identifier) or identifier
 
 
-# Grades must fit trec_eval's table of grades (see datasets/trec.py).
+# Grades must fit trec_eval's table of grades (see datasets/evals_and_trec.py).
 _MOST_GRADE = 1000
 # The number of rankings whose scores are remembered.
 _MOST_KNOWN = 20_000

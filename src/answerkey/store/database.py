@@ -166,7 +166,7 @@ _DECLARED = (
         identity="run, scoring, position, trial",
         ordered=True,
     ),
-    # The process that owns a running run; see `ownership.py`.
+    # The process that owns a running run.
     _table(
         "leases",
         # The owner is a random id; `process` identifies the process on its machine.
