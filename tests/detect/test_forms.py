@@ -106,3 +106,40 @@ def test_each_form_with_a_mark_has_one() -> None:
     for form in (*TABLE.whole_with_mark, *TABLE.inside):
         for example in form.examples:
             assert mark.search(example), example
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The helmets are",
+        "The total is",
+        "Your parcel was",
+        "Thanks for waiting. The three documents you need are",
+        "It costs $420 and the",
+        "We have the",
+    ],
+)
+def test_a_short_reply_that_lacks_what_its_last_word_announces_breaks_off(reply: str) -> None:
+    found = detect_failure(reply)
+    assert found is not None
+    assert (found.kind, found.charged) == ("truncated", True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "They are",
+        "It was",
+        "Yes, the helmets are",
+        "No, only the red ones are",
+        "The blue ones are",
+        "That is where the shop is",
+        "Ask Ann who the new contact is",
+        "Here are the prices as the list was",
+        "The helmets are.",
+        "Log in",
+        "What for",
+    ],
+)
+def test_a_short_reply_that_may_be_whole_is_an_answer(reply: str) -> None:
+    assert detect_failure(reply) is None

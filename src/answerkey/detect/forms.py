@@ -29,7 +29,20 @@ _ENDS = tuple(".!?…。！？।؟؛:：)]}»”\"'`*_~>|")
 _LIST_NUMBER = lazy(r"\s*(?:\d{1,2}[.)]|[-*•+])\s*")
 _SMILEY = lazy(r"[:;=8xX]'?-?[(\[{]|[(\[{][:;=]")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "「": "」", "«": "»"}
-_FEWEST_WORDS = 6
+_FEWEST_WORDS = 3
+# What a clause lacks that ends in one of these verbs, unless it has a word by which it may be whole: "what they are", "no, the
+# red ones are", "as it was". Other languages end whole clauses in such verbs.
+_LINKING_VERBS = frozenset(("is", "are", "was", "were"))
+_WHOLE_CLAUSES = """
+who whom whose what where when which why how whether that than as if though although unless until while so such like there here
+whatever wherever whoever whichever however yes yeah yep no nope not only both neither either nor all none also each every too
+sure ok okay
+"""
+_SHORT_SUBJECTS = """
+i it they we you he she this that these those one ones mine yours ours theirs his hers rest others some many most
+"""
+_WHOLE_CLAUSE, _SHORT_SUBJECT = frozenset(_WHOLE_CLAUSES.split()), frozenset(_SHORT_SUBJECTS.split())
+_CLAUSE_END = lazy(r"[.!?;:\n]")
 
 
 class DetectedFailure(msgspec.Struct, frozen=True):
@@ -297,7 +310,19 @@ def _open_end(text: str) -> str | None:
         and not _function_words().isdisjoint("_".join(words[-count:]).lower() for count in (1, 2, 3))
     ):
         return "sentence ends in a function word"
-    return None
+    return "sentence lacks what its verb announces" if words and _lacks_complement(text) else None
+
+
+def _lacks_complement(text: str) -> bool:
+    """Whether the last clause ends in a verb that something must follow: "The helmets are"."""
+    clause = _CLAUSE_END.split(text)[-1]
+    words = [word.strip(",()\"'–-").lower() for word in clause.split()]
+    return (
+        len(words) >= _FEWEST_WORDS
+        and clause.split()[-1] in _LINKING_VERBS
+        and words[-2] not in _SHORT_SUBJECT
+        and _WHOLE_CLAUSE.isdisjoint(words)
+    )
 
 
 def _has_open_bracket(line: str) -> bool:
