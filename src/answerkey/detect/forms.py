@@ -31,11 +31,11 @@ _SMILEY = lazy(r"[:;=8xX]'?-?[(\[{]|[(\[{][:;=]")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "「": "」", "«": "»"}
 _FEWEST_WORDS = 3
 # What a clause lacks that ends in one of these verbs, unless it has a word by which it may be whole: "what they are", "no, the
-# red ones are", "as it was". Other languages end whole clauses in such verbs.
+# red ones are". Other languages end whole clauses in such verbs.
 _LINKING_VERBS = frozenset(("is", "are", "was", "were"))
 _WHOLE_CLAUSES = """
 who whom whose what where when which why how whether that than as if though although unless until while so such like there here
-whatever wherever whoever whichever however yes yeah yep no nope not only both neither either nor all none also each every too
+whatever wherever whichever however yes yeah yep no nope not only both neither either nor all none also each every too
 sure ok okay
 """
 _SHORT_SUBJECTS = """
