@@ -494,3 +494,48 @@ def test_a_field_that_seems_to_list_the_tools_is_named(
     assert "if tools lists the tools that a reply used, add --map tools_used=tools" in warnings
     mapped = command(*score, "--map", "tools_used=tools", "--json").document
     assert mapped["summary"]["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("commas.jsonl", '{"question": "Who?", "expected_keywords": ["a1"]},\n', [["a1"]]),
+        ("python.jsonl", "{'question': 'Who?', 'expected_keywords': ['a1']}\n", [["a1"]]),
+        ("by_id.json", '{"q1": {"question": "Who?", "expected_keywords": ["a1"]}}', [["a1"]]),
+        (
+            "german.csv",
+            "\ufeffFrage;Stichwörter\r\nWer?;Anna, Bo\r\nWo?;Oslo;\r\n;;\r\n",
+            [["Anna", "Bo"], ["Oslo"]],
+        ),
+        ("title.csv", "\n\nQuestions for our bot\n\nquestion,keywords\nWho?,Ann\n", [["Ann"]]),
+    ],
+)
+def test_golden_sets_as_people_write_them(
+    name: str, text: str, expected: list[list[str]], command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    assert keywords_in(command, name) == expected
+
+
+def test_another_sheet_with_questions_is_named(command: Command, tmp_path: Path) -> None:
+    head = ["Question", "Keywords"]
+    write_workbook(
+        tmp_path / "golden.xlsx", {"May": [head, ["Who?", "Ann"]], "June": [head, ["Where?", "Oslo"]]}
+    )
+    lint = command("lint", "golden.xlsx")
+    assert (
+        "not the sheet 'June' with the same columns, to be named as golden.xlsx#June" in lint.err + lint.out
+    )
+    assert keywords_in(command, "golden.xlsx#June") == [["Oslo"]]
+
+
+def test_cells_that_programs_leave_and_lists_that_are_texts_are_named(
+    command: Command, tmp_path: Path, write_rows: Write
+) -> None:
+    (tmp_path / "golden.csv").write_text(
+        "question;expected_keywords;answerable\nWho?;nan;WAHR\nWhere?;Oslo;nein\n"
+    )
+    found = command("lint", "golden.csv", "--json").document["findings"]
+    assert [finding["line"] for finding in found if finding["code"] == "placeholder"] == [2]
+    write_rows("golden.jsonl", {"question": "Who?", "expected_keywords": "Ann"})
+    assert 'write ["Ann"]' in command("lint", "golden.jsonl").out

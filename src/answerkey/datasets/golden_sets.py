@@ -491,7 +491,11 @@ def _reader_of(bare: BareKind) -> Callable[[Any, str], tuple[Expectation, ...]]:
     return read
 
 
-_TRUTH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+# Also as German, French and Spanish tables have them.
+_TRUTH_WORDS = {
+    **dict.fromkeys(("true", "yes", "y", "1", "wahr", "ja", "vrai", "oui", "verdadero", "sí"), True),
+    **dict.fromkeys(("false", "no", "n", "0", "falsch", "nein", "faux", "non", "falso"), False),
+}
 
 
 def read_answerable(value: Any, where: str) -> bool:

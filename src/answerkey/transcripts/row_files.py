@@ -586,7 +586,7 @@ def _objects_in_a_row(text: str) -> list[tuple[int, Json]] | None:
         found.append((line, limit_depth(value)))
         line += text.count("\n", space.end(), end)
         at = end
-    return found if len(found) > 1 else None
+    return found or None
 
 
 _BETWEEN_OBJECTS = lazy(r"[\s,]*")
@@ -623,6 +623,11 @@ _AFTER_KEY = re.compile(rb'"\s*:')
 def _refuse_repeated_keys(line: bytes, row: JsonObject) -> None:
     # A line with as many keys as the decoded row, which has each once, repeats none.
     if len(_AFTER_KEY.findall(line)) == _count_keys(row):
+        return
+    try:
+        decode_strict_json(line)
+    except ValueError:
+        # It was read although it is only nearly JSON.
         return
     repeated = outline_json(line.decode()).repeated
     if repeated:

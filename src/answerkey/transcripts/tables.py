@@ -99,6 +99,8 @@ _SPLIT_EXPECTATIONS_AT = {
     **_SPLIT_AT,
     "commas": lazy(rf"(?<!\d),|,(?!\d{{3}}(?!\d))(?!{_DECIMALS})"),
 }
+# What programs write in an empty cell.
+_PLACEHOLDERS = frozenset(("nan", "n/a", "#n/a", "na", "none", "null", "nil", "-", "–", "—"))
 _YEAR = lazy(r"(?:1[0-9]|20)[0-9][0-9]")
 # "Smith, John" and "Portland, OR": perhaps one value.
 _LIKE_ONE_VALUE = lazy(r"([A-Z][\w'’.-]+), ?([A-Z][\w'’.-]*)(?: [A-Z]\.)?")
@@ -221,6 +223,13 @@ def _is_day(text: str, year: str) -> bool:
 def _ambiguous(row: JsonObject, field: str, separator: str, line: int | None) -> Iterator[ReadNote]:
     """A name that was read as two keywords, or a list that was read as one since other cells have another separator."""
     cell = row.get(field)
+    if isinstance(cell, str) and cell.strip().casefold() in _PLACEHOLDERS:
+        yield ReadNote(
+            code="placeholder",
+            line=line,
+            message=f"the cell “{cell.strip()}” was read as a keyword",
+            remedy="leave the cell empty if nothing is expected",
+        )
     if not isinstance(cell, str) or "," not in cell:
         return
     cell = cell.strip()
@@ -442,6 +451,9 @@ def read_delimited(
             return
         if cells is not None and not any(cell.strip() for cell in cells):
             continue
+        if cells is not None and len(cells) > len(names) and not any(map(str.strip, cells[len(names) :])):
+            # A separator at the end of a line.
+            cells = cells[: len(names)]
         if cells is not None and len(cells) != len(names):
             problem = InputError(
                 f"{len(cells)} cells where the header has {len(names)} ({', '.join(filter(None, names))}), "

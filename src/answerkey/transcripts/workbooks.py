@@ -50,12 +50,15 @@ def read_workbook(
     try:
         with zipfile.ZipFile(stream) as archive:
             workbook = _Workbook(archive)
-            chosen, first = _choose_sheet(workbook, header, path, sheet)
+            chosen, first, alike = _choose_sheet(workbook, header, path, sheet)
     except (zipfile.BadZipFile, ElementTree.ParseError, KeyError, IndexError, ValueError) as error:
         raise InputError(
             f"not a readable Excel workbook ({error}); save it again as .xlsx", path=path
         ) from None
     guesses = [f"the sheet {chosen.name!r} of a workbook"]
+    if alike:
+        others = ", ".join(map(repr, alike))
+        guesses.append(f"not the sheet {others} with the same columns, to be named as {path.name}#{alike[0]}")
     if first:
         guesses.append(f"the header in row {chosen.rows[first].number}")
     reader = _SheetReader(chosen, first, path, bad)
@@ -64,8 +67,8 @@ def read_workbook(
 
 def _choose_sheet(
     workbook: "_Workbook", header: HeaderNames, path: Path, requested: str | None
-) -> tuple["_Sheet", int]:
-    """A sheet and the index of its header row."""
+) -> tuple["_Sheet", int, list[str]]:
+    """A sheet, the index of its header row, and the names of others whose header fits as well."""
     names = list(workbook.sheets)
     if requested is not None:
         match = next((name for name in names if name.casefold() == requested.casefold()), None)
@@ -75,21 +78,23 @@ def _choose_sheet(
     elif len(names) > 1:
         names = [name for name in names if name not in workbook.hidden] or names
     sheets = [workbook.sheet(name) for name in names]
-    best: tuple[int, _Sheet, int] | None = None
+    ranked: list[tuple[int, _Sheet, int]] = []
     for sheet in sheets:
         rows = [list(row.cells.values()) for row in sheet.rows]
         found = header.find(rows)
-        if found is not None and (best is None or header.rank(rows[found]) > best[0]):
-            best = header.rank(rows[found]), sheet, found
-    if best is not None:
-        return best[1:]
+        if found is not None:
+            ranked.append((header.rank(rows[found]), sheet, found))
+    if ranked:
+        most = max(rank for rank, _, _ in ranked)
+        (_, best, found), *others = [one for one in ranked if one[0] == most]
+        return best, found, [sheet.name for _, sheet, _ in others]
     if len(sheets) > 1 and header.is_required:
         raise InputError(
             f"no sheet has a column 'question' (sheets: {', '.join(names)}); "
             f"name the sheet as {path.name}#SHEET, or the column with --map question=COLUMN",
             path=path,
         )
-    return sheets[0], 0
+    return sheets[0], 0, []
 
 
 class _Cell(NamedTuple):
