@@ -414,8 +414,7 @@ def is_text(value: Any) -> TypeGuard[str]:
 def read_list(value: Any, where: str, read_item: Callable[[Any, str], Any]) -> tuple[Any, ...]:
     """Read each item of a list; raises ListError with every item that cannot be read."""
     if not isinstance(value, list):
-        is_text = isinstance(value, str) and bool(value.strip())
-        remedy = f"; write {msgspec.json.encode([value]).decode()}" if is_text else ""
+        remedy = f"; write {msgspec.json.encode([value]).decode()}" if is_text(value) else ""
         raise ValueError(f"{where} must be a list, not {kind_in_words(value)}{remedy}")
     read: list[Any] = []
     problems: list[tuple[int, str]] = []
