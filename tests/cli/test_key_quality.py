@@ -125,7 +125,7 @@ def test_critical_questions_come_first_in_every_report(answerkey: Any, project: 
     assert f"CRITICAL  {banner}" in done.stdout
     listed = done.stdout.split("Questions that lost points")[1]
     assert listed.index("CRITICAL deposit") < listed.index("agent")
-    assert banner in (project / "r.md").read_text().splitlines()[2]
+    assert banner in (project / "r.md").read_text().splitlines()[0]
     page = (project / "r.html").read_text()
     assert f"{banner}." in page
     assert page.index("What is the deposit") < page.index("Who is the agent")

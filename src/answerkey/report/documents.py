@@ -89,6 +89,8 @@ def markdown_report(run: Run) -> str:
     """The report of a run as Markdown; failed gates and why points were lost come first, then a comparison."""
     view = build_view(run, worst=_WORST)
     first = [*gate_lines(view.failed_gates), *(f"- {_safe(line, 400)}" for line in view.reasons)]
+    if first:
+        first = [*_critical(view.summary), *first]
     verdict = "".join(f"{line}\n" for line in [*first, *([""] if first else [])])
     if run.comparison is not None:
         sheet = comparison_sheet(run.comparison, causes=not view.reasons)
@@ -108,7 +110,8 @@ def _lines(view: ReportView) -> Iterator[str]:
     weak = f" — {words}" if words.startswith("but ") else ""
     yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}{weak}"
     yield ""
-    yield from _critical(summary)
+    if not view.failed_gates:
+        yield from _critical(summary)
     yield _safe(" ".join((*story_sentences(view), *view.key)), 2000)
     if view.later_causes:
         yield ""

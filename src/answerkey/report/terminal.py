@@ -76,6 +76,7 @@ def _parts(view: ReportView, console: Console) -> Iterator[Renderable]:
     yield Text("")
     if view.failed_gates:
         # In the log of a failed job, the reason is seen first.
+        yield from _critical(view)
         yield from failed_gate_lines(view.failed_gates)
         yield from _causes(view.reasons)
         yield Text("")
@@ -110,6 +111,11 @@ def _parts(view: ReportView, console: Console) -> Iterator[Renderable]:
             yield _indented(words)
     yield from _metrics(view)
     yield from _worst(view, console)
+
+
+def _critical(view: ReportView) -> Iterator[Renderable]:
+    if critical := critical_line(view.summary):
+        yield Text(f"  CRITICAL  {critical}", style="bold white on red")
 
 
 def failed_gate_lines(gates: Sequence[GateResult]) -> Iterator[Renderable]:
@@ -159,8 +165,8 @@ def _headline(view: ReportView) -> Iterator[Renderable]:
     if summary.is_weak_key:
         # On a line of its own, so that it is not wrapped.
         yield Text(f"       {letter} — {words}", style="bold yellow")
-    if critical := critical_line(summary):
-        yield Text(f"  CRITICAL  {critical}", style="bold white on red")
+    if not view.failed_gates:
+        yield from _critical(view)
     for passed in passed_texts(summary):
         yield Text(f"       {passed}")
     line = Text("       ")
