@@ -39,6 +39,8 @@ def test_a_cause_leads_to_its_questions_everywhere(client):
     }
     lost = -sum(cause["points"] for cause in causes.values())
     assert lost == pytest.approx(1 - run["summary"]["score"], abs=1e-6)
+    shown = -sum(cause["rounded_points"] for cause in causes.values())
+    assert shown == pytest.approx(round(lost, 3))
     key = causes["query_database was not called for questions about tax"]["key"]
     filtered = client.get(f"/api/runs/bad?cause={key}&sort=position").json
     assert [row["id"] for row in filtered["rows"]] == ["q1", "q4", "q7"]

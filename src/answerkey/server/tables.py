@@ -133,8 +133,9 @@ class CauseItem(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     words: str
     questions: int
-    # Points of the whole score; negative if they were lost.
+    # Points of the whole score; negative if they were lost. Rounded, those of all causes add up.
     points: float
+    rounded_points: float
 
 
 def _cause_key(group: Group) -> str:
@@ -142,7 +143,7 @@ def _cause_key(group: Group) -> str:
 
 
 def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]:
-    """The largest causes of lost points, rounded as everywhere."""
+    """The largest causes of lost points."""
     lost = [group for group in groups if group.points < 0]
     parts = rounded_parts([-group.points for group in lost])
     return tuple(
@@ -150,7 +151,8 @@ def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]
             key=_cause_key(group),
             words=one_line(group.words, 200),
             questions=len(group.ids),
-            points=-part / 100,
+            points=group.points / 100,
+            rounded_points=-part / 100,
         )
         for group, part in zip(lost[:most], parts, strict=False)
     )
