@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -388,6 +387,8 @@ def error_line(error: BaseException) -> str:
 
 
 def _versions() -> tuple[str, str]:
+    from importlib.metadata import version  # slow to load
+
     return version("answerkey"), ".".join(platform.python_version_tuple()[:2])
 
 

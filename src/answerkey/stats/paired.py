@@ -30,7 +30,6 @@ the judge's rate by its sensitivity and specificity, which may come from an earl
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from statistics import correlation
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -407,6 +406,8 @@ def correlate(first: Sequence[float], second: Sequence[float]) -> Correlation | 
     # The spread of a constant series may differ from zero by rounding.
     if any(max(series) - min(series) <= 1e-9 for series in (first, second)):
         return None
+    from statistics import correlation  # slow to load
+
     r = correlation(first, second)
     if abs(r) > 1 - 1e-12:
         r = math.copysign(1.0, r)

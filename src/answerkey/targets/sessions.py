@@ -11,13 +11,12 @@ servers that lack a field. It also takes 1.1 CPU s to import, more than a run of
 import asyncio
 import contextlib
 import errno
-import json
 import shlex
 import ssl
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -26,7 +25,6 @@ from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
 from answerkey.model.reply import Failure, Json, JsonObject, Reply
 from answerkey.protocols import RetryableError
 from answerkey.providers import ToolSpec
-from answerkey.targets.command_target import Child, start_child
 from answerkey.targets.http_client import (
     Endpoint,
     HttpClient,
@@ -44,11 +42,15 @@ from answerkey.transcripts.json_values import (
     as_dicts,
     as_str,
     decode_json,
+    encode_json,
     read_number,
     spoken_text,
     too_large,
 )
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader
+
+if TYPE_CHECKING:
+    from answerkey.targets.command_target import Child
 
 _LONGEST_REPLY = 1024 * 1024
 _PREFLIGHT_S = 10.0
@@ -555,6 +557,8 @@ class _Pipes:
 
     async def start(self) -> None:
         await self.close()
+        from answerkey.targets.command_target import start_child  # few chatbots are programs
+
         self._child = child = await start_child(
             self._command, env=self._env, folder=self._folder, longest_line=_LONGEST_MESSAGE
         )
@@ -573,7 +577,7 @@ class _Pipes:
         if self._child is None:
             raise McpError("it is not running")
         try:
-            self._child.stdin.write(json.dumps(message).encode() + b"\n")
+            self._child.stdin.write(encode_json(message) + b"\n")
             await self._child.stdin.drain()
         except (ConnectionError, RuntimeError) as error:
             raise McpError("it has ended") from error
@@ -592,7 +596,7 @@ class _Pipes:
         finally:
             self._waiting.pop(number, None)
 
-    async def _read(self, child: Child) -> None:
+    async def _read(self, child: "Child") -> None:
         why = "it has ended"
         try:
             while line := await child.stdout.readline():
@@ -679,7 +683,7 @@ class _Http:
             headers["MCP-Protocol-Version"] = self.version
         if self._session is not None:
             headers["Mcp-Session-Id"] = self._session
-        body = None if message is None else json.dumps(message).encode()
+        body = None if message is None else encode_json(message)
         return await self._client.request(
             method, self._endpoint, headers=headers, body=body, most_bytes=_LONGEST_MESSAGE
         )
