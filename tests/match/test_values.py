@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from answerkey.match.keywords import find_keywords
+from answerkey.model.question import NumberExpectation
+
 Scored = Callable[..., list[bool]]
 HOW_MANY = "How many seats are there?"
 
@@ -140,3 +143,53 @@ def test_values_in_words(met: Scored) -> None:
         ({"number": 3250}, "32 euros 50"),
     ]
     assert differing(wrong, met(wrong, "What is it?"), False) == []
+
+
+COURSE, FIRING = "How much is the wheel throwing course?", "What do you charge to fire a shelf in the kiln?"
+START, OPENING = "When does the autumn wheel course start?", "What time do you open on Sundays?"
+PRICE, DAY, TIME = {"number": 145}, {"date": "2026-10-06"}, {"date": "11:00"}
+# What smart holds of a value that is in the reply: whether it is the answer.
+ANSWERS = [
+    (COURSE, PRICE, "The wheel throwing course is €145.", True),
+    (COURSE, PRICE, "It costs 145 euros per person, materials included.", True),
+    (COURSE, PRICE, "One hundred and forty-five euros.", True),
+    (COURSE, PRICE, "The handbuilding course is €145; the wheel course costs €175.", False),
+    (COURSE, PRICE, "It is not €145 any more; please ask at reception for the new price.", False),
+    (COURSE, PRICE, "Would you like to know the price of the wheel course for €145 or the glazing workshop?", False),
+    (COURSE, {"range": [140, 150]}, "The wheel throwing course is €145.", True),
+    (COURSE, {"range": [140, 150]}, "The handbuilding course is €145; the wheel course costs €175.", False),
+    (COURSE, {"any": ["a hundred", PRICE]}, "The handbuilding course is €145; the wheel course costs €175.", False),
+    (FIRING, {"number": 32.5}, "Wir berechnen 32,50 € pro Etage.", True),
+    (START, DAY, "It starts on Tuesday, 6 October 2026.", True),
+    (START, DAY, "06.10.2026", True),
+    (START, DAY, "the sixth of October", True),
+    (START, DAY, "It was moved from 6 October to 13 October 2026.", False),
+    (OPENING, TIME, "We open at 11 am on Sundays.", True),
+    (OPENING, TIME, "11:00 to 17:00", True),
+    (OPENING, TIME, "At eleven.", True),
+    (OPENING, TIME, "On Saturdays at 11:00; we are closed on Sundays.", False),
+    ("How many seats were booked?", {"number": 0}, "There were none.", True),
+    ("", PRICE, "The wheel throwing course is €145.", True),
+]  # fmt: skip
+
+
+def test_smart_asks_of_a_value_whether_it_is_the_answer(met: Scored) -> None:
+    for question in dict.fromkeys(row[0] for row in ANSWERS):
+        rows = [row for row in ANSWERS if row[0] == question]
+        pairs = [(expected, reply) for _, expected, reply, _ in rows]
+        for (_, expected, reply, right), found in zip(rows, met(pairs, question, "smart"), strict=True):
+            assert (expected, reply, found) == (expected, reply, right)
+        # The other modes find it wherever it is said.
+        assert all(met(pairs, question, "standard"))
+
+
+def test_a_value_that_is_rejected_says_why() -> None:
+    text = "Would you like to know the price of the wheel course for €145 or the glazing workshop?"
+    (match,) = find_keywords([NumberExpectation(145)], text, "smart", question=COURSE)
+    assert match.why.startswith("asked back")
+    (other,) = find_keywords([NumberExpectation(145)], "It is €150.", "smart", question=COURSE)
+    assert other.why == "no number within the tolerance occurs in the reply"
+    (found,) = find_keywords(
+        [NumberExpectation(145)], "The wheel throwing course is €145.", "smart", question=COURSE
+    )
+    assert (found.text, found.rule) == ("145", "smart:value")

@@ -30,6 +30,9 @@ _NOWHERE = -1.0
 
 def polarity(words: list[str]) -> float:
     """1 for a keyword that says yes, -1 for one that says no, else 0."""
+    if len(words) > 1 and all(word.isdigit() for word in words):
+        # The 0 of 11:00 says nothing.
+        return 0.0
     if any(word in WORDS["negates"] or word in WORDS["denies"] for word in words):
         return -1.0
     return float(any(word in WORDS["affirms"] for word in words))

@@ -23,6 +23,7 @@ from answerkey.match.phrasing import (
     FOLDER,
     Abbreviations,
     Phrasing,
+    QuestionWords,
     Term,
     Value,
     prepare_phrasings,
@@ -30,8 +31,13 @@ from answerkey.match.phrasing import (
 )
 from answerkey.match.reading import Reply
 from answerkey.match.slots import Slots, polarity
-from answerkey.model.question import Expectation, expected_options, expected_text
-from answerkey.text.dates import Date, find_dates, find_short_dates, is_same_date
+from answerkey.match.values import ValueExpectation
+from answerkey.model.question import (
+    Expectation,
+    expected_options,
+    expected_text,
+)
+from answerkey.text.dates import Date, is_same_date, stated_dates
 from answerkey.text.normalise import Threshold, folded_words, stem
 from answerkey.text.numbers import find_quantities
 from answerkey.text.patterns import Trees
@@ -76,7 +82,7 @@ _MOST_WAYS, _MOST_PLACES_SMART = 100, 4
 # How alike a misspelt, shortened or lengthened word is at least; the model decides how much that counts.
 _SIMILAR = 0.85
 # Read once for all keywords of a reply.
-_dates = lru_cache(maxsize=2)(lambda text: [*find_dates(text), *find_short_dates(text)])
+_dates = lru_cache(maxsize=2)(lambda text: list(stated_dates(text)))
 _quantities = lru_cache(maxsize=2)(find_quantities)
 # What speaks against a keyword, by feature.
 _OBJECTIONS = {
@@ -112,7 +118,7 @@ Candidate = tuple[Values, Phrasing, int, str]
 
 
 class SmartKeyword:
-    """One keyword prepared for all replies to one question: texts by meaning, numbers and patterns as in `standard`."""
+    """One keyword prepared for all replies to one question: texts by meaning, numbers and dates by value, patterns unchanged."""
 
     def __init__(
         self,
@@ -123,7 +129,9 @@ class SmartKeyword:
         abbreviations: Abbreviations = (),
     ) -> None:
         options = expected_options(keyword)
-        self._others = [one for one in options if expected_text(one) is None]
+        # A model that decides in place of this one is asked about texts only.
+        self._values = [one for one in options if isinstance(one, ValueExpectation) and probability is None]
+        self._unread = [one for one in options if expected_text(one) is None and one not in self._values]
         texts = [text.strip() for text in map(expected_text, options) if text and text.strip()]
         self._texts, self._question, self._probability = texts[:_MOST_WAYS], question, probability
         ways = [
@@ -141,18 +149,20 @@ class SmartKeyword:
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
-        match = self._by_model(reply) if self._texts else EMPTY
-        for other in self._others:
+        match = self._by_model(reply) if self._texts or self._values else EMPTY
+        for other in self._unread:
             if match.found:
                 break
-            match = reply.source.look(other, True)
+            match = reply.source.look(other, True, question=self._question)
         return match
 
     def _by_model(self, reply: Reply) -> Match:
         best, highest = None, -math.inf
         for candidate in self.candidates(reply):
             log_odds = score(candidate[0])
-            if is_whole(candidate) and candidate[0][_SAID] >= LEAST_SAID and not objection(candidate):
+            # Without a question only what has a name speaks against a value.
+            likely = candidate[0][_SAID] >= LEAST_SAID or (candidate[3] == "value" and not self._question)
+            if is_whole(candidate) and likely and not objection(candidate):
                 log_odds = max(log_odds, UNOPPOSED)
             if log_odds > highest:
                 best, highest = candidate, log_odds
@@ -165,11 +175,15 @@ class SmartKeyword:
             odd = self._odd.search(reply.text) if self._odd else None
             if odd:
                 return Match(True, "smart:literal", *odd.span(), odd[0], "it is in the reply unchanged")
+            if best is None and not self._texts:
+                # Why no value was found, or "none" for 0.
+                return reply.source.look(self._values[-1], True, question=self._question)
             return Match(False, "none", why=_why_not(best, highest))
         if best is None or best[3] == "tone":
             return Match(True, "smart:model", why="by its meaning as a whole")
         _, phrasing, position, way = best
-        start, end = reply.span(position, position + (phrasing.size - 1 if way == "phrase" else 0))
+        size = phrasing.size if way in ("phrase", "value") else 1
+        start, end = reply.span(position, position + size - 1)
         return Match(True, f"smart:{way}", start, end, reply.text[start:end], _because(best, highest))
 
     def candidates(self, reply: Reply) -> Iterator[Candidate]:
@@ -190,6 +204,26 @@ class SmartKeyword:
             if not positions and polarity(phrasing.phrase.split()):
                 nothing = (0.0, 0.0, 0.0, 0.0, reply.length, self._choices, *reply.nowhere)
                 yield (*nothing, *slots.features(phrasing, None, 0)), phrasing, 0, "tone"
+        for value in self._values:
+            spans = reply.source.values.find(value, self._question)
+            there = (1.0, float(min(3, len(spans))), 0.0, 0.0, reply.length, self._choices)
+            for start, end in spans[:_MOST_PLACES_SMART]:
+                written = _as_written(reply.text[start:end], reply.question_words)
+                # "None" for 0 is no value with a place.
+                if written is not None:
+                    # The words around a number begin behind its first one, as for numbers in texts.
+                    size = written.size if isinstance(written.terms[0].value, Date) else 1
+                    position = reply.word_at(start)
+                    around = reply.around(position, size)
+                    others = slots.features(written, position, size)
+                    yield (*there, *around, *others), written, position, "value"
+
+
+@lru_cache(maxsize=1024)
+def _as_written(text: str, question_words: QuestionWords) -> Phrasing | None:
+    """A value as the reply writes it; None if it has neither digits nor the name of a number."""
+    phrasing = Phrasing(text, question_words)
+    return phrasing if phrasing.has_value or next(stated_dates(text), None) else None
 
 
 # What is prepared for a question serves all of its replies; more would fill the memory with a large golden set.
@@ -233,7 +267,7 @@ def _why_not(best: Candidate | None, log_odds: float) -> str:
 
 def is_whole(candidate: Candidate) -> bool:
     """Whether all of it is in the reply word for word or by value."""
-    return candidate[0][0] >= 1 and candidate[3] in ("phrase", "number", "word")
+    return candidate[0][0] >= 1 and candidate[3] in ("phrase", "number", "value", "word")
 
 
 def objection(candidate: Candidate) -> str:
