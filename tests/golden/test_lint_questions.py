@@ -313,3 +313,31 @@ def test_a_code_of_most_questions_is_reported_once() -> None:
     assert "could-be-computed" not in codes_of(
         *rows, {"question": "Sum?", "expected_keywords": [{"sql": "SELECT 1"}]}
     )
+
+
+@pytest.mark.parametrize(
+    ("keyword", "typed"),
+    [
+        ("21.11.2026", '{"date": "2026-11-21"}'),
+        ("6 October", '{"date": "6 October"}'),
+        ("11:00", '{"date": "11:00"}'),
+        ("03/04/2026", '{"date": "03/04/2026"}'),
+    ],
+)
+def test_a_date_as_a_text_is_named_with_the_form_that_meets_every_way_to_write_it(
+    keyword: str, typed: str
+) -> None:
+    (finding,) = [
+        one
+        for one in lint({"question": "When?", "expected_keywords": [keyword]})
+        if one.code == "date-as-text"
+    ]
+    assert finding.severity == "info"
+    assert finding.remedy == f"write {typed}, which is met by every usual form"
+
+
+@pytest.mark.parametrize(
+    "keyword", ["2026", "1/2", "1.10", "Montrose", ["6 October", "Oct 6"], {"date": "6 October"}]
+)
+def test_other_keywords_are_not_dates_as_texts(keyword: object) -> None:
+    assert "date-as-text" not in codes({"question": "When?", "expected_keywords": [keyword]})

@@ -169,7 +169,6 @@ ANSWERS = [
     (OPENING, TIME, "At eleven.", True),
     (OPENING, TIME, "On Saturdays at 11:00; we are closed on Sundays.", False),
     ("How many seats were booked?", {"number": 0}, "There were none.", True),
-    ("", PRICE, "The wheel throwing course is €145.", True),
 ]  # fmt: skip
 
 
@@ -181,6 +180,11 @@ def test_smart_asks_of_a_value_whether_it_is_the_answer(met: Scored) -> None:
             assert (expected, reply, found) == (expected, reply, right)
         # The other modes find it wherever it is said.
         assert all(met(pairs, question, "standard"))
+
+
+def test_without_a_question_a_value_is_rejected_only_for_a_named_reason() -> None:
+    (match,) = find_keywords([NumberExpectation(-3100)], "a net result of -$3,100", "smart")
+    assert match.found
 
 
 def test_a_value_that_is_rejected_says_why() -> None:

@@ -28,6 +28,7 @@ from answerkey.model.question import (
     is_essential,
     question_id,
 )
+from answerkey.text.dates import parse_date
 from answerkey.text.normalise import count, count_of, one_line
 from answerkey.text.numbers import parse_number
 
@@ -155,6 +156,7 @@ _NUMBER = re.compile(r"\d[\d,]*")
 _MIN_DIGITS = 3  # of shorter numbers, `short-number` says it
 _SHORT_VALUE = re.compile(r"\d%|\d:\d\d")  # also found in 15% and 15:45
 _PRICE = re.compile(r"\d{1,3}\.\d+")
+_DAY_AND_MONTH = re.compile(r"\d{1,2}[/.]\d{1,2}\.?")  # also a fraction or a version
 _NUMERIC_DATE = re.compile(r"(\d{1,2})[/.](\d{1,2})(?:[/.](?:\d{4}|\d\d))?")
 # Names of notes that people give to what they expect.
 _EXPECTING_NAME = re.compile(
@@ -437,6 +439,23 @@ def _ambiguous_dates(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values
                 yield {"keyword": _quoted(text)}
 
 
+def _dates_as_text(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
+    for keyword in turn.expected_keywords:
+        # Who lists alternatives has thought of other forms.
+        text = (expected_text(keyword) or "").strip()
+        is_other = _DAY_AND_MONTH.fullmatch(text) or parse_number(text) is not None
+        stated = None if is_other else parse_date(text)
+        if stated is not None:
+            date = stated.date
+            typed = text
+            if date is not None and date.year and date.month and date.day and not date.ambiguous:
+                typed = f"{date.year}-{date.month:02}-{date.day:02}"
+            others = (
+                "as 6 October, Oct 6 and 06/10 are one day" if date else "as 11 am and 11:00 are one time"
+            )
+            yield {"keyword": _quoted(text), "typed": f'{{"date": "{typed}"}}', "others": others}
+
+
 def _no_expectations(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
     if turn.expects_nothing:
         unscored = [name for name in ("relevant_documents", "checks") if getattr(turn, name)]
@@ -700,6 +719,9 @@ TURN_RULES = (
     TurnRule("ambiguous-date", "info", _ambiguous_dates,
         "the date {keyword} is met with either number as the month",
         "write it as 2025-04-03 if only one of them is right"),
+    TurnRule("date-as-text", "info", _dates_as_text,
+        "the keyword {keyword} is a text, found only as it is typed here and not in another form, {others}",
+        "write {typed}, which is met by every usual form"),
     TurnRule("passes-without-answer", "info", _passes_without_answer,
         "a reply that calls the right tools passes without {figures}: the other keywords are enough",
         "mark the value that matters as essential: \"must\": true"),

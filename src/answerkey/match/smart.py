@@ -209,7 +209,7 @@ class SmartKeyword:
             there = (1.0, float(min(3, len(spans))), 0.0, 0.0, reply.length, self._choices)
             for start, end in spans[:_MOST_PLACES_SMART]:
                 written = _as_written(reply.text[start:end], reply.question_words)
-                # "None" for 0 is no value with a place.
+                # The place of "none" for 0 says nothing.
                 if written is not None:
                     # The words around a number begin behind its first one, as for numbers in texts.
                     size = written.size if isinstance(written.terms[0].value, Date) else 1
