@@ -2,8 +2,7 @@
 
 import pytest
 
-from answerkey.detect.detector import detect_failure
-from answerkey.detect.forms import Form, compile_form, form_table
+from answerkey.detect.detector import Form, compile_form, detect_failure, form_table
 
 TABLE = form_table()
 ROWS = [

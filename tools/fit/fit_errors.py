@@ -28,8 +28,16 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from answerkey.detect import detector
-from answerkey.detect.detector import MOST_OTHERS, detect_failure, plain_text, read_message, scan
-from answerkey.detect.forms import body_fields, certain_form, is_blank
+from answerkey.detect.detector import (
+    MOST_OTHERS,
+    body_fields,
+    certain_form,
+    detect_failure,
+    is_blank,
+    plain_text,
+    read_message,
+    scan,
+)
 from answerkey.detect.model import Model, Weights, by_beginning, clip, runs_of, shapes_of
 
 ROOT = Path(__file__).resolve().parents[2]

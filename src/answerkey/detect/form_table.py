@@ -4,7 +4,7 @@ A form is an RE2 pattern. Case is ignored, ’ is read as ', and marks and emoji
 Add a form only if you would be sure of it in any chatbot; what is merely likely is left to the fitted model.
 """
 
-from answerkey.detect.forms import Bodies, Form, FormTable
+from answerkey.detect.detector import Bodies, Form, FormTable
 
 FORM_TABLE = FormTable(
     # The whole reply is one of these. `unless`: not if this occurs in the reply. `probability`: suspected, not charged.

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from answerkey.detect.detector import DetectedFailure, detect_failure
-from answerkey.detect.forms import shortened
+from answerkey.detect.detector import DetectedFailure, detect_failure, shortened
 from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords, is_number
 from answerkey.model.options import DEFAULT_ERRORS, ErrorSettings, ToolMode, error_pattern
 from answerkey.model.question import (
