@@ -212,7 +212,7 @@ def test_questions_without_a_score_in_the_baseline_fail_gates_on_the_comparison(
     lacking = replace(COMPARISON, unpaired=(Unpaired("q1", "not scored"),))
     compared, score = evaluate("no regression", "score >= 0.5", comparison=lacking)
     assert not compared.passed
-    assert compared.reason.startswith("1 questions have no score in the baseline")
+    assert compared.reason.startswith("1 question has no score in the baseline")
     assert score.passed
 
 

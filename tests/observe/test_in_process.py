@@ -65,7 +65,7 @@ async def test_a_span_that_has_not_ended_makes_it_partial_and_an_exception_keeps
     (reply,) = await asked(answer, 1)
     assert reply.failure is not None
     assert [call.name for call in reply.tool_calls] == ["lookup"]
-    assert reply.evidence.unread == ("1 spans have not ended",)
+    assert reply.evidence.unread == ("1 span has not ended",)
     assert not reply.evidence.tools_observed
 
 

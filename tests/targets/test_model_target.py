@@ -374,7 +374,7 @@ def test_a_run_warns_of_replies_that_were_cut_off(write_rows: Any, command: Any)
         return await answerkey.evaluate_async(questions, target)
 
     done = Model(cut).use(run)
-    assert any("1 of 1 replies were cut off at the model's token limit" in line for line in done.warnings)
+    assert any("1 of 1 reply was cut off at the model's token limit" in line for line in done.warnings)
     assert done.summary.finishes == {"length": 1}
     shown = command("show", done.id, "--question", "q").out
     assert "was truncated at its token limit" in shown

@@ -176,7 +176,8 @@ def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "
         )
     if cut := summary.finishes.get("length"):
         lines.append(
-            f"{cut} of {summary.replies} replies {'was' if cut == 1 else 'were'} cut off at the model's token limit; "
+            f"{cut} of {count(summary.replies, 'reply', 'replies')} {'was' if cut == 1 else 'were'} cut off at the "
+            "model's token limit; "
             "raise it, e.g. parameters = { max_tokens = … } of the target"
         )
     for words, number in summary.unscored.items():
