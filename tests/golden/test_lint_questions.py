@@ -337,7 +337,8 @@ def test_a_date_as_a_text_is_named_with_the_form_that_meets_every_way_to_write_i
 
 
 @pytest.mark.parametrize(
-    "keyword", ["2026", "1/2", "1.10", "Montrose", ["6 October", "Oct 6"], {"date": "6 October"}]
+    "keyword",
+    ["2026", "1/2", "1.10", "September 14, 2022", "Montrose", ["6 October", "Oct 6"], {"date": "6 October"}],
 )
 def test_other_keywords_are_not_dates_as_texts(keyword: object) -> None:
     assert "date-as-text" not in codes({"question": "When?", "expected_keywords": [keyword]})

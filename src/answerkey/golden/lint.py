@@ -444,7 +444,9 @@ def _dates_as_text(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:
         # Who lists alternatives has thought of other forms.
         text = (expected_text(keyword) or "").strip()
         is_other = _DAY_AND_MONTH.fullmatch(text) or parse_number(text) is not None
-        stated = None if is_other else parse_date(text)
+        # "September 14, 2022" is what an English chatbot mostly writes.
+        is_usual = text[:1].isalpha()
+        stated = None if is_other or is_usual else parse_date(text)
         if stated is not None:
             date = stated.date
             typed = text
