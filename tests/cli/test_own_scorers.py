@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,3 +217,15 @@ def test_what_a_library_writes_to_stdout_goes_to_stderr(
     assert ended.document[key]
     assert "raylet" in ended.err
     assert "child" in ended.err
+
+
+def test_what_a_scorer_leaves_open_is_written_when_the_command_ends(tmp_path: Path) -> None:
+    (tmp_path / "answerkey.toml").write_text('[scorers.noting]\npython = "noting.py:noting"\n')
+    (tmp_path / "noting.py").write_text(
+        'notes = open("notes.txt", "w")\ndef noting(question, reply):\n    notes.write(reply.text)\n    return 1.0\n'
+    )
+    row = {"id": "a", "question": "What is it?", "expected_keywords": ["42"], "answer": "It is 42."}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row))
+    command = [sys.executable, "-m", "answerkey", "score", "log.jsonl"]
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    assert "It is 42." in (tmp_path / "notes.txt").read_text()
