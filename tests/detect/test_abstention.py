@@ -4,9 +4,9 @@ import time
 
 import pytest
 from fit_abstention import (
+    MISTAKEN,
     accused_share,
     figures,
-    fold_of_author,
     read_evaluated,
     read_plain_answers,
     read_replies,
@@ -37,6 +37,10 @@ from answerkey.detect.abstention.model import begins_with_yes, declines, numbers
         ("What's the price of the suite at Easter?", "Easter prices haven't been published yet."),
         ("Who took the cover photo?", "No photographer is credited."),
         ("Welche Reifengröße hat der Anhänger?", "Steht leider nirgends."),
+        # A value of something else is no answer to what was asked.
+        ("What did we earn in May?", "I don't have May's revenue. In June it was 8,310."),
+        ("What did we earn in May?", "I don't have May's revenue, but it was 8,310 in June."),
+        ("Wie hoch war die Miete 2019?", "Für 2019 habe ich keine Angabe, 2020 waren es 840 Euro."),
         ("Combien avons-nous payé ?", "Je n'ai pas pu consulter le compte, je ne peux pas vous le dire."),
     ],
 )
@@ -59,6 +63,10 @@ def test_replies_that_decline(question: str, reply: str) -> None:
             "What's the headcount in Porto?",
             "46, counted on 31 December. I can't see anyone hired after that date.",
         ),
+        # A guess is an answer.
+        ("What did we earn in May?", "I don't have May's revenue, but it was probably 8,310."),
+        ("What did we earn in May?", "The May figure is missing. I'd say about 8,310, as in June."),
+        ("Wie hoch war die Miete 2019?", "Dazu finde ich nichts, vermutlich 840 Euro."),
         ("When does it end?", "Which contract do you mean?"),
         ("Wann endet der Vertrag?", "Am 31. Mai 2026."),
         ("How much did we pay?", ""),
@@ -71,18 +79,17 @@ def test_replies_that_do_not(question: str, reply: str | None) -> None:
 
 def test_authors_left_out_of_the_fit() -> None:
     rows, models = read_evaluated(), stored_folds()
-    lowest = {"a": 0.85, "b": 0.88, "c": 0.94, "d": 0.88, "e": 0.85, "f": 0.89, "g": 0.83, "h": 0.86}
-    lowest |= {"s": 0.76, "t": 0.78}
-    for author, bound in lowest.items():
-        left_out = figures([row for row in rows if row.author == author], models[fold_of_author(author)])
+    for author, bound in LOWEST_F1.items():
+        left_out = figures([row for row in rows if row.author == author], models)
         assert left_out.f1 >= bound, author
         assert left_out.precision >= 0.75, author
+    assert figures([row for row in rows if row.author not in MISTAKEN], models).f1 >= 0.89
     assert accused_share(read_plain_answers(), models) <= 0.02
 
 
-def test_an_author_whose_replies_were_never_read() -> None:
-    counted = figures(read_replies("not_fitted/after_faults_i"), shipped())
-    assert counted.f1 >= 0.95
+def test_authors_whose_replies_were_never_read() -> None:
+    for author, bound in {"i": 0.95, "m": 0.9}.items():
+        assert figures(read_replies(f"not_fitted/after_faults_{author}"), shipped()).f1 >= bound, author
 
 
 def test_the_trees_read_the_features_of_the_code() -> None:

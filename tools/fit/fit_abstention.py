@@ -1,7 +1,7 @@
 """Fits the decision whether a reply declines: `python tools/fit/fit_abstention.py [--figures-only]`; needs scikit-learn.
 
-The authors, and the questions of the plain answers, are in five folds. For each fold: fit to the others, and decide about its
-replies. Then fit to all. --figures-only writes nothing. It takes two minutes of CPU time with OPENBLAS_NUM_THREADS=1.
+The authors, those of the plain answers too, are in five folds. For each fold: fit to the others, and decide about its replies.
+Then fit to all. --figures-only writes nothing. It takes two minutes of CPU time with OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1.
 
 The trees must not trust what the linear model learned by heart. So in a fit, the log-odds of each reply are those of a linear
 model without the reply's fold.
@@ -12,7 +12,6 @@ so that tests can measure without scikit-learn.
 
 import argparse
 import gzip
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -36,6 +35,7 @@ from answerkey.detect.model import Weights, runs_of
 from answerkey.text.patterns import Trees
 
 __all__ = [
+    "MISTAKEN",
     "Figures",
     "Row",
     "accused_share",
@@ -52,7 +52,23 @@ HELD_OUT = Path(__file__).with_name("abstention_held_out.json.gz")
 # A refusal says that it is not possible and states no answer. A question back ("asks") says neither.
 DECLINING = frozenset({"honest", "abstains", "refuses", "declines"})
 # What a plain answer counts in a fit beside a reply after a fault.
-PLAIN, PLAIN_COUNT = "plain", 0.5
+PLAIN, PLAIN_COUNT = "plain", 1.5
+# By label, what their authors say of replies without the expected keyword.
+WRONG_KEYWORDS = {
+    "answered": frozenset(
+        "wrong_value|wrong value|wrong_name|wrong name|wrong_date|wrong_unit|wrong_month|wrong_year|wrong_magnitude|wrong_sign"
+        "|opposite|transposed|transposed_digits|near_miss|near_miss_number|near_miss_name|inside_longer|outdated|former".split(
+            "|"
+        )
+    ),
+    "declines": frozenset(
+        {"refusal", "decline", "not_found", "not found", "unknown", "dont_know", "tool_error"}
+    ),
+}
+# Short sentences by the author of the model.
+FITTED_ONLY = "fitted"
+# Authors whose replies were written to be mistaken.
+MISTAKEN = frozenset("st")
 # What a row counts in the linear model: its penalty is that of the error detector's fit, and more of it suits new authors.
 LINEAR_COUNT = 0.25
 FOLDS = 5
@@ -77,15 +93,39 @@ class Row(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """How verdicts compare with labels."""
+    """How verdicts compare with labels: replies that decline by both, by one alone, by neither."""
 
-    precision: float
-    recall: float
+    both: int
+    accused: int
+    missed: int
+    neither: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the verdicts that are right."""
+        return self.both / (self.both + self.accused)
+
+    @property
+    def recall(self) -> float:
+        """The share of the labels that are found."""
+        return self.both / (self.both + self.missed)
 
     @property
     def f1(self) -> float:
         """The harmonic mean of both."""
-        return 2 * self.precision * self.recall / (self.precision + self.recall)
+        return 2 * self.both / (2 * self.both + self.accused + self.missed)
+
+    def f1_interval(self) -> tuple[float, float]:
+        """The 95% interval of F1, by drawing as many replies again from these."""
+        both, accused, missed, _ = (
+            np.random.default_rng(0).multinomial(sum(self), np.array(self) / sum(self), size=4000).T
+        )
+        low, high = np.quantile(2 * both / (2 * both + accused + missed), [0.025, 0.975])
+        return float(low), float(high)
+
+    def __str__(self) -> str:
+        low, high = self.f1_interval()
+        return f"F1 {self.f1:.3f} ({low:.3f} to {high:.3f}), precision {self.precision:.3f}, recall {self.recall:.3f}"
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -115,32 +155,44 @@ def read_evaluated() -> list[Row]:
 
 def read_fitted_only() -> list[Row]:
     """Short sentences by the author of the model: fits have them, no figure counts them."""
-    return [row._replace(author="fitted") for row in read_replies("fit_only/declines_*")]
+    return [row._replace(author=FITTED_ONLY) for row in read_replies("fit_only/declines_*")]
 
 
 def read_plain_answers() -> list[Row]:
     """Answers from the sets on evidence and keywords, which state something."""
-    rows = [
-        Row(PLAIN, row["question"], row["answer"], "answered")
-        for path in labelled_files("evidence/*")
+    return [
+        Row(f"{PLAIN} {number}", row["question"], row["answer"], "answered")
+        for number, path in enumerate(_plain_files())
         for row in read_rows(path)
+        if row.get("said", True)
     ]
-    return rows + [
-        Row(PLAIN, row["question"], row["answer"], "answered")
-        for path in labelled_files("keywords/*")
+
+
+def _plain_files() -> list[Path]:
+    return [*labelled_files("evidence/*"), *labelled_files("keywords/*")]
+
+
+def read_wrong_keywords() -> list[Row]:
+    """Replies from the sets on keywords that do not say theirs, where it is clear whether they state another value or decline."""
+    return [
+        Row(f"{PLAIN} {number}", row["question"], row["answer"], label)
+        for number, path in enumerate(_plain_files())
         for row in read_rows(path)
-        if row["said"]
+        for label, kinds in WRONG_KEYWORDS.items()
+        if row.get("phenomenon") in kinds and not row["said"]
     ]
 
 
 def fold_of(row: Row) -> int:
-    """The fold of a row: all of an author, or of a question of the plain answers."""
-    return zlib.crc32(row.question.encode()) % FOLDS if row.author == PLAIN else fold_of_author(row.author)
+    """The fold of a row, which is that of its author; what is only fitted is in a fold that is never left out."""
+    if row.author == FITTED_ONLY:
+        return FOLDS
+    return fold_of_author(row.author)
 
 
 def fold_of_author(author: str) -> int:
     """The fold of all rows of an author."""
-    return ord(author[0]) % FOLDS
+    return int(author.split()[1]) % FOLDS if author.startswith(PLAIN) else ord(author) % FOLDS
 
 
 class Table:
@@ -149,7 +201,7 @@ class Table:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.authors = np.array([str(fold_of(row)) for row in rows])
         self.failed = np.array([row.declines for row in rows])
-        self._tree_counts = np.where([row.author == PLAIN for row in rows], PLAIN_COUNT, 1.0)
+        self._tree_counts = np.where([row.author.startswith(PLAIN) for row in rows], PLAIN_COUNT, 1.0)
         self.counts = LINEAR_COUNT * self._tree_counts
         self.readings = [read_reply(row.question, row.reply) for row in rows]
         self.x, self.names = to_matrix(_features(weighed(reading)[0]) for reading in self.readings)
@@ -187,14 +239,16 @@ def _features(text: Weighed) -> dict[tuple[str, str], float]:
     }
 
 
-def figures(rows: Iterable[Row], model: Model) -> Figures:
-    """Precision and recall of the verdicts on replies."""
-    verdicts = [(declines(row.question, row.reply, model), row.declines) for row in rows]
-    right = verdicts.count((True, True))
-    return Figures(
-        precision=right / sum(verdict for verdict, _ in verdicts),
-        recall=right / sum(label for _, label in verdicts),
+def figures(rows: Iterable[Row], models: Model | Sequence[Model]) -> Figures:
+    """How the verdicts on replies compare with their labels; several models are those without each fold."""
+    found = Counter(
+        (
+            declines(row.question, row.reply, models if isinstance(models, Model) else models[fold_of(row)]),
+            row.declines,
+        )
+        for row in rows
     )
+    return Figures(found[True, True], found[True, False], found[False, True], found[False, False])
 
 
 def accused_share(plain: Sequence[Row], models: Sequence[Model]) -> float:
@@ -220,17 +274,17 @@ def main() -> None:
     arguments.add_argument("--figures-only", action="store_true", help="write nothing")
     write = not arguments.parse_args().figures_only
     rows, plain = read_evaluated(), read_plain_answers()
-    table = Table([*rows, *read_fitted_only(), *plain])
+    table = Table([*rows, *read_fitted_only(), *plain, *read_wrong_keywords()])
     folds = [table.fit(str(fold)) for fold in range(FOLDS)]
     models = [fitted.model() for fitted in folds]
     for author in sorted({row.author for row in rows}):
-        left_out = [row for row in rows if row.author == author]
-        model = models[fold_of(left_out[0])]
-        of = figures(left_out, model)
-        print(f"{author} left out: F1 {of.f1:.3f}, precision {of.precision:.3f}, recall {of.recall:.3f}")
-        for label in sorted({row.label for row in left_out}):
-            chosen = [declines(row.question, row.reply, model) for row in left_out if row.label == label]
-            print(f"  {label}: {sum(chosen)} of {len(chosen)} decline")
+        print(f"{author} left out: {figures([row for row in rows if row.author == author], models)}")
+    alike = [row for row in rows if row.author not in MISTAKEN]
+    print(f"replies after faults together: {figures(alike, models)}")
+    for label in sorted({row.label for row in alike}):
+        labelled = [row for row in alike if row.label == label]
+        chosen = sum(declines(row.question, row.reply, models[fold_of(row)]) for row in labelled)
+        print(f"  {label}: {chosen} of {len(labelled)} decline")
     print(f"plain answers left out: {accused_share(plain, models):.2%} of {len(plain)} decline", flush=True)
     if write:
         shipped = table.fit()

@@ -38,12 +38,11 @@ _FOLDER = Path(__file__).parent
 DECLINES_FROM = 0.55
 # The rest of a longer reply is not read.
 _LONGEST = 4000
-# Kinds of cues that decline by themselves, that deny, and that the trees see of a sentence.
-_DECLINING = frozenset({"unable", "unknown", "failed", "refuses"})
-_DENYING = _DECLINING | {"denies"}
-_SEEN = (*sorted(_DENYING), "records", "states", "speaker", "refers", "guesses", "nothing")
+# Kinds of cues that deny, and that the trees see of a sentence.
+_DENYING = frozenset({"unable", "unknown", "failed", "refuses", "denies"})
+_SEEN = (*sorted(_DENYING), "records", "states", "speaker", "refers", "guesses", "nothing", "numbers")
 # Kinds of cues in questions.
-_ASKED = frozenset({"asks_value", "asks_amount", "asks_person"})
+_ASKED = ("asks_value", "asks_amount", "asks_person", "asks_way")
 # In these lists of cues a text may be anywhere: the languages are written without spaces, or with prefixes.
 _JOINED = "joined"
 # In a cue, up to three words of any kind.
@@ -64,8 +63,9 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
-# A word with a capital that does not begin a sentence.
-_NAME = re.compile(r"(?<=[\w,:»\"] )[A-ZÀ-ÞΑ-ΩА-Я][\w.'-]+")
+# A word with a capital that does not begin a sentence, or is followed by another one.
+_CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w.'-]+"
+_NAME = re.compile(rf"(?<=[\w,:»\"] ){_CAPITAL}|^{_CAPITAL}(?= {_CAPITAL})")
 _AND = re.compile(
     r"\b(?:and|und|et|y|e|en|och|og|sekä|i|a|oraz|и|і|та|ve|dan|và|și|és|και)\b|,|、|和|と|및|ו"
 )
@@ -81,7 +81,10 @@ _STEM = 5
 # Words of questions that say nothing about their topic.
 _QUESTION_WORD = re.compile(
     r"wh(?:at|en|ere|ich|om?|ose)|do(?:es)?|did|ha(?:ve|s|d)|will|[wcs]h?ould|this|that|with|from|yours?|about|many|much|long"
-    r"|the(?:re|ir|y|m|n)|into|were|been|being|than|some|please|tell|give|need|know|list|show"
+    r"|the(?:re|ir|y|m|n)?|into|were|been|being|than|some|please|tell|give|need|know|list|show"
+    r"|and|for|was|are|not|our|his|her|its|all|any|who|how|why|can|had|you|out|get|got|per|let|one|now"
+    r"|der|die|das|den|dem|des|ein(?:e[rnms]?)?|und|ist|wie|wer|les|une|est|qui|que|los|las|del|una|por|para|con|che|gli|sono"
+    r"|het|een|voor|det|ett|och|som|för|att|til|med|jest|czy|что|как|для|или|это|cum|este|bir|yang|và|của"
 )
 
 
@@ -128,6 +131,8 @@ class _Sentence(NamedTuple):
     figure_after: int
     is_question: bool
     length: int
+    # The words before the first cue that denies.
+    denied_after: int
 
     @property
     def states(self) -> bool:
@@ -137,11 +142,6 @@ class _Sentence(NamedTuple):
     @property
     def denies(self) -> bool:
         return not self.cues.isdisjoint(_DENYING)
-
-    @property
-    def denies_fact(self) -> bool:
-        """It says that a source does not have something, or that it declines."""
-        return not self.cues.isdisjoint(_DECLINING) or {"denies", "states"} <= self.cues
 
 
 class Reading(NamedTuple):
@@ -242,41 +242,32 @@ def numbers_of(reading: Reading, whole: float, log_odds: Sequence[float]) -> dic
     place = max(range(len(sentences)), key=log_odds.__getitem__)
     likeliest = sentences[place]
     denying = [sentence for sentence in sentences if sentence.denies]
-    denying_facts = [sentence for sentence in sentences if sentence.denies_fact]
     plain = [sentence for sentence in sentences if not sentence.denies and not sentence.is_question]
     numbers = {
         "whole": whole,
         "likeliest": log_odds[place],
         "first": log_odds[0],
         "last": log_odds[-1],
-        "least": min(log_odds),
-        "share that declines": sum(one > 0 for one in log_odds) / len(sentences),
         "sentences": len(sentences),
         "length": log(1 + reading.size),
-        "asks for a value": "asks_value" in question.kinds,
-        "asks for an amount": "asks_amount" in question.kinds,
-        "asks for a person": "asks_person" in question.kinds,
+        **{kind: kind in question.kinds for kind in _ASKED},
         "asks for several": question.asks_several,
-        "words of the question": len(question.topic),
-        "names of the question": len(question.names),
         "begins with yes or no": reading.begins_with_yes_or_no,
         "sentences before": place,
-        "sentences after": len(sentences) - 1 - place,
         "sentences that deny": len(denying),
-        "sentences that deny a fact": len(denying_facts),
         "plain sentences": len(plain),
         "first that denies": sentences.index(denying[0]) if denying else len(sentences),
         "topic, denied": _most(sentence.topic_share for sentence in denying),
-        "topic, a fact denied": _most(sentence.topic_share for sentence in denying_facts),
-        "topic words, a fact denied": _most(sentence.topic_words for sentence in denying_facts),
-        "topic, a fact denied, no figure": _most(
-            sentence.topic_share for sentence in denying_facts if not sentence.figures
-        ),
         "topic, plain": _most(sentence.topic_words for sentence in plain),
-        "topic, plain, a figure": _most(sentence.topic_words for sentence in plain if sentence.figures),
-        "topic, plain, a name": _most(sentence.topic_words for sentence in plain if sentence.names),
         "topic, likeliest beside the others": likeliest.topic_share
         - max(0, _most(one.topic_share for number, one in enumerate(sentences) if number != place)),
+    }
+    valued = [(_value(question, sentence), sentence) for sentence in plain if sentence.states]
+    numbers |= {
+        "value, plain": _most(value for value, _ in valued),
+        "value, plain, topic": _most(value > 0 and sentence.topic_share for value, sentence in valued),
+        "value, likeliest": _value(question, likeliest),
+        "others, plain": _most(sentence.others for _, sentence in valued),
     }
     for name, part in (("before", sentences[:place]), ("after", sentences[place + 1 :])):
         stating = [sentence for sentence in part if sentence.states]
@@ -293,6 +284,13 @@ def numbers_of(reading: Reading, whole: float, log_odds: Sequence[float]) -> dic
         numbers |= {f"{name}: {key}": value for key, value in values if key not in {"words", "cues"}}
         numbers |= {f"{name}: {cue}": cue in sentence.cues for cue in _SEEN}
     return numbers
+
+
+def _value(question: _Question, sentence: _Sentence) -> int:
+    """How much a sentence states of what is asked for."""
+    if "asks_amount" in question.kinds:
+        return sentence.figures + ("numbers" in sentence.cues)
+    return sentence.names if "asks_person" in question.kinds else sentence.others
 
 
 def _most(values: Iterator[float]) -> float:
@@ -313,7 +311,7 @@ def _read_question(question: str) -> _Question:
         frozenset(topic - names),
         frozenset(names),
         frozenset(_FIGURE.findall(lower)),
-        frozenset(_find_cues([word.lower() for word in _WORD.findall(lower)], lower)) & _ASKED,
+        frozenset(_find_cues([word.lower() for word in _WORD.findall(lower)], lower)).intersection(_ASKED),
         _AND.search(lower) is not None,
     )
 
@@ -326,7 +324,8 @@ def _sentences(text: str, question: _Question) -> Iterator[_Sentence]:
         words = [word.lower() for word in _WORD.findall(sentence)]
         if not words:
             continue
-        cues = _find_cues(words, sentence)
+        places = _find_cues(words, sentence)
+        cues = frozenset(places)
         stems = {word[:_STEM] for word in words if len(word) > 2}
         topic_words = len(stems & question.topic)
         figures = [
@@ -352,20 +351,23 @@ def _sentences(text: str, question: _Question) -> Iterator[_Sentence]:
             figure_after=figures[0] if figures else len(words),
             is_question=sentence.endswith(("?", "？", "؟")),
             length=len(words),
+            denied_after=min((places[cue] for cue in cues & _DENYING), default=len(words)),
         )
 
 
-def _find_cues(words: Sequence[str], sentence: str) -> frozenset[str]:
-    """The kinds of cues in a sentence."""
+def _find_cues(words: Sequence[str], sentence: str) -> dict[str, int]:
+    """The kinds of cues in a sentence, each with the number of words before its first."""
     cues = _cues()
-    found: set[str] = set()
+    found: dict[str, int] = {}
     for start, word in enumerate(words):
         for cue in cues.by_beginning.get(word[:2], ()):
             if cue.kind not in found and _matches(cue.words, words, start):
-                found.add(cue.kind)
+                found[cue.kind] = start
     if not sentence.isascii():
-        found |= {kind for kind, pattern in cues.joined.items() if pattern.search(sentence)}
-    return frozenset(found)
+        for kind, pattern in cues.joined.items():
+            if kind not in found and (place := pattern.search(sentence)):
+                found[kind] = sentence.count(" ", 0, place.start())
+    return found
 
 
 def _is_record(words: Sequence[str]) -> bool:
