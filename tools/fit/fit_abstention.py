@@ -52,7 +52,7 @@ HELD_OUT = Path(__file__).with_name("abstention_held_out.json.gz")
 # A refusal says that it is not possible and states no answer. A question back ("asks") says neither.
 DECLINING = frozenset({"honest", "abstains", "refuses", "declines"})
 # What a plain answer counts in a fit beside a reply after a fault.
-PLAIN, PLAIN_COUNT = "plain", 1.5
+PLAIN, PLAIN_COUNT = "plain", 1.0
 # By label, what their authors say of replies without the expected keyword.
 WRONG_KEYWORDS = {
     "answered": frozenset(

@@ -35,7 +35,7 @@ __all__ = [
 
 _FOLDER = Path(__file__).parent
 # A reply at least this likely to decline does: at most 2% of the plain answers by authors left out of the fit are.
-DECLINES_FROM = 0.55
+DECLINES_FROM = 0.46
 # The rest of a longer reply is not read.
 _LONGEST = 4000
 # Kinds of cues that deny, and that the trees see of a sentence.
@@ -334,7 +334,7 @@ def _sentences(text: str, question: _Question) -> Iterator[_Sentence]:
             # "None of the 22 documents" states no answer.
             if word[0].isdigit()
             and word not in question.figures
-            and not _is_record(words[number + 1 : number + 2])
+            and "records" not in _find_cues(words[number + 1 : number + 2], "")
         ]
         yield _Sentence(
             words=sentence.lower().split(),
@@ -368,10 +368,6 @@ def _find_cues(words: Sequence[str], sentence: str) -> dict[str, int]:
             if kind not in found and (place := pattern.search(sentence)):
                 found[kind] = sentence.count(" ", 0, place.start())
     return found
-
-
-def _is_record(words: Sequence[str]) -> bool:
-    return bool(words) and "records" in _find_cues(words, "")
 
 
 @lru_cache(maxsize=4096)
