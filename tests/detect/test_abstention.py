@@ -77,6 +77,11 @@ def test_replies_that_do_not(question: str, reply: str | None) -> None:
     assert not declines(question, reply)
 
 
+# What holds, in steps of one hundredth.
+LOWEST_F1 = {"a": 0.87, "b": 0.9, "c": 0.96, "d": 0.87, "e": 0.87, "f": 0.89, "g": 0.87, "h": 0.88}
+LOWEST_F1 |= {"k": 0.88, "l": 0.92, "s": 0.78, "t": 0.81}
+
+
 def test_authors_left_out_of_the_fit() -> None:
     rows, models = read_evaluated(), stored_folds()
     for author, bound in LOWEST_F1.items():
@@ -88,7 +93,7 @@ def test_authors_left_out_of_the_fit() -> None:
 
 
 def test_authors_whose_replies_were_never_read() -> None:
-    for author, bound in {"i": 0.95, "m": 0.9}.items():
+    for author, bound in {"i": 0.96, "m": 0.9}.items():
         assert figures(read_replies(f"not_fitted/after_faults_{author}"), shipped()).f1 >= bound, author
 
 
