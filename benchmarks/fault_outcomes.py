@@ -1,7 +1,7 @@
 """How outcomes after a fault compare with labels, each author decided about by an abstention model that was not fitted to them.
 
 `python benchmarks/fault_outcomes.py [FILE]`; with a file of other labelled replies, the shipped model decides. The rules of
-`runs/fault_results.py` have thresholds, which were chosen with authors a to h in view, and no fitted weights. The labelled
+`runs/fault_results.py` have thresholds, which were chosen with authors a to l in view, and no fitted weights. The labelled
 rows do not name the kind of fault: a result of which a part failed counts as truncated, one with figures as a wrong record, any
 other one as an error. A row without a true answer is an unanswerable question.
 """

@@ -44,8 +44,8 @@ from answerkey.text.numbers import parse_number
 _LOOP, _LOOP_WITH_FAILURE = 5, 3
 # Kinds whose result has nothing of the answer.
 _WITHOUT_DATA = frozenset({"error", "timeout", "empty", "garbage", "rate_limit"})
-# A reply at least this likely to decline does: if it states a figure, if not, if any answer would have one, and if there is none.
-_DECLINES, _MAY_DECLINE, _MAY_DECLINE_WITHOUT_FIGURE, _MAY_DECLINE_UNANSWERABLE = 0.8, 0.5, 0.3, 0.4
+# A reply at least this likely to decline does: if it states a figure, if not, and if there is no answer.
+_DECLINES, _MAY_DECLINE, _MAY_DECLINE_UNANSWERABLE = 0.8, 0.7, 0.4
 # A sentence alone says that a part is missing if it is at least this likely to decline.
 _PART_DECLINES = 0.25
 # Smaller whole numbers count what was found or is needed.
@@ -244,7 +244,7 @@ class _Decision:
             return _MAY_DECLINE_UNANSWERABLE
         if self._planted_links:
             return _DECLINES
-        return _MAY_DECLINE_WITHOUT_FIGURE if self._misses_figures else _MAY_DECLINE
+        return _MAY_DECLINE
 
     @property
     def _misses_figures(self) -> bool:
