@@ -209,6 +209,19 @@ def test_an_answerable_question_that_is_declined(command: Any, write_rows: Any) 
     assert [gate["passed"] for gate in outcome.document["gates"]] == [True, False]
 
 
+def test_an_error_message_is_an_error_and_declines_nothing(command: Any, write_rows: Any) -> None:
+    golden = write_rows(
+        "golden.jsonl",
+        {"id": "rent", "question": "What was the rent in May?", "expected_keywords": ["1420"]},
+        {"id": "motto", "question": "What is the motto?", "answerable": False},
+    )
+    replies = write_rows(
+        "replies.jsonl", {"id": "rent", "answer": "Something went wrong. Please try again later."}
+    )
+    [result] = command("score", replies, "--questions", golden, "--json").document["results"]
+    assert (result["error"], result["metrics"]["over_refused"]) == ("error_text", 0.0)
+
+
 def test_answerable_questions_alone_are_not_measured(command: Any, write_rows: Any) -> None:
     row = {"question": "What was the rent in May?", "answer": "I don't know.", "tools_used": []}
     metrics = command("score", write_rows("replies.jsonl", row), "--json").document["summary"]["metrics"]

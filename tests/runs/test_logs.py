@@ -286,6 +286,13 @@ def test_bad_rows_of_a_table_go_to_the_side_file(command: Any, folder: Path) -> 
     assert (outcome.code, "log.csv:3: error unreadable 6 cells" in outcome.out) == (2, True)
 
 
+def test_an_empty_cell_is_an_empty_reply_as_in_json(command: Any, folder: Path) -> None:
+    Path("golden.jsonl").write_text('{"id": "a", "question": "Who?", "expected_keywords": ["Ann"]}\n')
+    Path("log.csv").write_text("id,reply,note\na,,x\na,Ann,y\n")
+    found = command("score", "log.csv", "--questions", "golden.jsonl", "--json").document
+    assert [result["error"] for result in found["results"]] == ["empty", None]
+
+
 @pytest.mark.parametrize("held", ["%s", '{"replies": %s}'], ids=["list", "under a key"])
 def test_bad_items_of_a_list_go_to_the_side_file(command: Any, folder: Path, held: str) -> None:
     fine = [{"id": str(n), "question": "Who?", "answer": "Ann"} for n in range(3)]

@@ -490,7 +490,13 @@ class Abstention(BaseScorer):
             and not question.expects_nothing_of_text
             and self._quality.score(question, reply).value == 1.0
         )
-        return (Score("over_refused", float(declined and not is_right)),)
+        return (Score("over_refused", float(declined and not is_right and not _is_error(reply.text))),)
+
+
+def _is_error(text: str | None) -> bool:
+    """Whether a reply is an error message, which is charged as an error and declines nothing."""
+    found = detected_in(text)
+    return found is not None and found.charged
 
 
 # Component 3: did the question complete without an error, as the target saw it or as the reply's text shows it?

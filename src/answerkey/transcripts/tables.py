@@ -15,7 +15,13 @@ from answerkey.text.dates import parse_date
 from answerkey.text.numbers import parse_number
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import says_no_tool, says_nothing_of_tools
-from answerkey.transcripts.json_values import decode_cell, decode_strict_json, read_duration, read_number
+from answerkey.transcripts.json_values import (
+    TEXT_NAMES,
+    decode_cell,
+    decode_strict_json,
+    read_duration,
+    read_number,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -147,6 +153,7 @@ def read_columns(
             if row.keys().isdisjoint({"tools_used", "tool_calls", "messages", "replies"}):
                 row["tools_used"] = "none"
     if purpose == "replies":
+        _say_empty_replies([row for _, row in renamed])
         unread = [cell for _, row in renamed if (cell := _read_figures(row)) is not None]
         if unread:
             guesses.append(
@@ -280,6 +287,16 @@ def _read_latency(cell: str) -> float | None:
     digits = digits.replace(",", ".") if _TENTHS.fullmatch(digits) else parse_number(digits) or digits
     number = read_number(digits)
     return read_duration(number * 1000 if number is not None and in_seconds else number)
+
+
+def _say_empty_replies(rows: Sequence[JsonObject]) -> None:
+    """A table leaves out empty cells, but an empty cell of the replies is an empty reply."""
+    column = next((name for name in TEXT_NAMES if any(row.get(name) for row in rows)), None)
+    if column is None:
+        return
+    for row in rows:
+        if row.keys().isdisjoint({*TEXT_NAMES, "error", "messages", "replies"}):
+            row[column] = ""
 
 
 def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None = None) -> JsonObject:
