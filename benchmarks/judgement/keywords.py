@@ -17,12 +17,15 @@ import numpy as np
 from fit_smart import Row
 
 from answerkey.match.keywords import find_keywords
+from answerkey.match.smart import SmartKeyword
 from answerkey.model.question import Alternatives
 from answerkey.text.normalise import folded_text, folded_words
 
 __all__ = ["table"]
 
 NOT_FITTED = {"ordinary replies": "keywords_ordinary_*"}
+# Authors of replies in the proportions of life; the others wrote hard cases.
+ORDINARY = frozenset("mopqrw")
 
 _OLD = """
 import json, sys
@@ -60,6 +63,50 @@ def _smart(row: Row) -> bool:
     return find_keywords([Alternatives(tuple(row.options))], row.answer, "smart", question=row.question)[
         0
     ].found
+
+
+def _kind(row: Row) -> str:
+    """Where the keyword is in the reply."""
+    if _substring(row):
+        return "there literally"
+    keyword = SmartKeyword(Alternatives(tuple(row.options)), row.question)
+    if keyword.has_value:
+        return "a value in another form" if row.said else "a value that is not there"
+    return "in other words" if row.said else "words that are not there"
+
+
+def _by_kind(rows: list[Row], right: np.ndarray) -> None:
+    kinds = np.array([_kind(row) for row in rows])
+    said = np.array([row.said for row in rows])
+    ordinary = np.array([row.source in ORDINARY for row in rows])
+    print(f"{'the keyword is':<28}{'said':<6}{'rows':>6}{'right':>8}{'ordinary':>10}{'right':>8}")
+    for kind in dict.fromkeys(kinds):
+        for verdict in (True, False):
+            some = (kinds == kind) & (said == verdict)
+            if some.any():
+                print(
+                    f"{kind:<28}{'yes' if verdict else 'no':<6}{some.sum():>6}{right[some].mean():>8.3f}"
+                    f"{(some & ordinary).sum():>10}{right[some & ordinary].mean():>8.3f}"
+                )
+    rest = kinds != "in other words"
+    for title, some in (("all", rest), ("ordinary", rest & ordinary)):
+        print(f"without what is said in other words only, {title}: {right[some].mean():.3f} of {some.sum()}")
+    print(f"ordinary authors: {right[ordinary].mean():.3f} of {ordinary.sum()}")
+
+
+def _by_author(rows: list[Row], right: np.ndarray) -> None:
+    print(
+        f"{'author':<8}{'rows':>6}{'right':>8}   rejected and accepted wrongly where the keyword is there literally"
+    )
+    for author in dict.fromkeys(row.source for row in rows):
+        own = [(row, bool(ok)) for row, ok in zip(rows, right, strict=True) if row.source == author]
+        there = [(row.said, ok) for row, ok in own if _substring(row)]
+        wrong = {said: sum(one == said and not ok for one, ok in there) for said in (True, False)}
+        count = {said: sum(one == said for one, _ in there) for said in (True, False)}
+        print(
+            f"{author:<8}{len(own):>6}{sum(ok for _, ok in own) / len(own):>8.3f}"
+            f"   {wrong[True]} of {count[True]}, {wrong[False]} of {count[False]}"
+        )
 
 
 BASELINES: dict[str, Callable[[Row], bool]] = {
@@ -130,3 +177,7 @@ def table(arguments: argparse.Namespace) -> None:
             verdicts["smart, older version"] = _old_verdicts(rows, old)
             print("(an older version that was itself fitted to these rows is in sample here)")
         _show(title, rows, {**verdicts, "smart, held out": found})
+        if rows is business:
+            right = found == np.array([row.said for row in rows])
+            _by_kind(rows, right)
+            _by_author(rows, right)

@@ -30,6 +30,8 @@ def says(keyword: str, reply: str, question: str = "", threshold: str = "even") 
         ("When does the contract end?", "30 June 2025", "The contract with CleanSphere ends 30.06.2025."),
         ("What form do freelancers need?", "W-9", "Freelancers based in the US must send us a completed W9."),
         ("Who sang it?", "Beyoncé", "It was sung by Beyonce."),
+        ("Who wrote Hamlet?", "Shakespeare", "It was written by Shakespaere."),
+        ("Who is the technician?", "Brandt", "**Technician:** P. Brandt"),
         ("Who approves invoices?", "chief financial officer", "All invoices are approved by the CFO."),
     ],
 )
@@ -42,6 +44,7 @@ def test_the_same_in_another_form_is_found(question: str, keyword: str, reply: s
     [
         ("When was he born?", "September 15, 1996", "He was born on October 15, 1996."),
         ("Who wrote Heart of Gold?", "Neil Young", "Neil Sedaka"),
+        ("Who is the technician?", "Brandt", "Our technician is Piet Brandsma."),
         ("What is the deadline?", "April 15, 2024", "The amended return must be filed by April 15, 2025."),
         ("What is the area?", "CO", "Your rental income is $1,200."),
         ("What is the server's address?", "10.20.4.17", "The backup server is reachable at 10.20.4.172."),
@@ -188,13 +191,13 @@ def test_held_out_agreement_on_business_replies() -> None:
     folds = fit_smart.stored_folds()
     rows = fit_smart.business_rows()
     right = [fit_smart.is_found(folds[row.source], row) == row.said for row in rows]
-    assert sum(right) / len(right) >= 0.83
+    assert sum(right) / len(right) >= 0.85
 
 
 def test_agreement_on_authors_that_nothing_was_fitted_to() -> None:
     rows = fit_smart.business_rows("not_fitted/keywords_ordinary_*")
     right = [says(row.options[0], row.answer, row.question) == row.said for row in rows]
-    assert sum(right) / len(right) >= 0.84
+    assert sum(right) / len(right) >= 0.86
 
 
 @pytest.mark.parametrize(
@@ -223,6 +226,9 @@ def test_agreement_on_authors_that_nothing_was_fitted_to() -> None:
         ("v4.2", "It came with version 4.2."),
         ("1Z 999 AA1 01 2345 6784", "It is 1Z999AA10123456784."),
         ("+44 117 496 0230", "You can ring 0117 4960230."),
+        ("0117 496 0230", "You can ring +44 (0)117 4960230."),
+        ("9.2.1", "It runs PayPro v9.2.1."),
+        ("90 days", "It covers the first ninety days."),
         ("10 business days", "It takes ten working days."),
         ("twice a year", "It is serviced every six months."),
     ],
@@ -238,6 +244,8 @@ def test_values_and_abbreviations_are_the_same_in_other_forms(keyword: str, repl
         ("14:30", "Die Spedition kommt um halb vier."),
         ("5 Jahre", "Sie haben sechs Jahre Garantie."),
         ("2 days", "The payment is due today."),
+        ("9.2.1", "It runs v9.2.10."),
+        ("0117 496 0230", "You can ring +44 117 496 0231."),
     ],
 )
 def test_other_values_in_other_forms_are_not(keyword: str, reply: str) -> None:
@@ -281,6 +289,30 @@ def test_the_tone_of_a_reply_says_yes_or_no(keyword: str, reply: str, found: boo
             False,
         ),
         ("Who has unit 5?", "Maria Lopez", "Unit 4 is rented by Maria Lopez, unit 5 by John Webb.", False),
+        (
+            "When was order 61 delivered?",
+            "14 February",
+            "Order 61 was placed on 14 February and delivered on 19 February.",
+            False,
+        ),
+        (
+            "When was order 61 delivered?",
+            "19 February",
+            "Order 61 was placed on 14 February and delivered on 19 February.",
+            True,
+        ),
+        (
+            "When is invoice 881 due?",
+            "2 May",
+            "Invoice 881 was issued on 2 May and is due on 1 June.",
+            False,
+        ),
+        (
+            "How many customers came in June?",
+            "1,340",
+            "In May 1,340 customers came, in June 1,210.",
+            False,
+        ),
     ],
 )
 def test_of_several_values_the_one_that_is_asked_for_counts(

@@ -12,6 +12,7 @@ A row counts by its best candidate, so the fit and the choice of the best candid
 
 import argparse
 import gzip
+import os
 import random
 import zlib
 from functools import lru_cache
@@ -30,22 +31,21 @@ from answerkey.match.phrasing import prepare_question
 from answerkey.match.reading import ContextModel, Reply, in_steps
 from answerkey.match.smart import (
     DIRECTIONS,
-    LEAST_SAID,
-    UNOPPOSED,
     KeywordTrees,
     SmartKeyword,
-    is_whole,
+    accept_unopposed,
     limit_other_name,
-    objection,
 )
 from answerkey.model.question import Alternatives
 
 ROOT = Path(__file__).resolve().parents[2]
+# So small fits lose more by threads that wait for each other than they win; scikit-learn reads this when first imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 STORED_FOLDS = Path(__file__).with_name("smart_held_out.json.gz")
 AUTHORS = "".join(map(author_of, labelled_files("keywords/*")))
 FOLDS = 5
-# What a trivia row counts beside a business row: there are more of them, and they are easier.
-TRIVIA_WEIGHT = 0.3
+# What a row counts beside a business row, by its source: trivia rows are more and easier, short sentences are all of one kind.
+WEIGHTS = {"trivia": 0.1, "short sentences": 0.3}
 ROUNDS = 2
 # What a trivia row counts for the words around a keyword: the plain answers are so many that they would teach little else.
 TRIVIA_WORDS = 0.1
@@ -55,7 +55,7 @@ RECALL, SAID = list(DIRECTIONS).index("recall"), list(DIRECTIONS).index("said")
 # The score of a row of which nothing is in the reply.
 NOWHERE = -9.0
 TREES = {
-    "max_iter": 150, "max_leaf_nodes": 15, "learning_rate": 0.07, "max_features": 0.4,
+    "max_iter": 220, "max_leaf_nodes": 15, "learning_rate": 0.07, "max_features": 0.4,
     "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64,
 }  # fmt: skip
 
@@ -75,14 +75,13 @@ class Row:
         reply = Reply(ReplyText(answer), prepare_question(question))
         found = list(keyword.candidates(reply))
         self.features = np.array([one[0] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
+        self.candidates = found
         # None for what only the whole reply may say.
         self.observations = [
             None if way == "tone" else reply.observations(place, wanted.size if way == "phrase" else 1)
             for _, wanted, place, way in found
         ]
         self.known = [None if names is None else number_observations(names) for names in self.observations]
-        # Whether only the words around it can speak against a candidate that is there as a whole.
-        self.unopposed = [is_whole(one) and not objection(one) for one in found]
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -134,7 +133,7 @@ def fit(rows: list[Row]) -> Model:
     rows = [row for row in (*rows, *surroundings_rows()) if len(row.features)]
     context, values = _fit_surroundings(rows)
     said = np.array([row.said for row in rows])
-    weights = np.array([TRIVIA_WEIGHT if row.source == "trivia" else 1.0 for row in rows])
+    weights = np.array([WEIGHTS.get(row.source, 1.0) for row in rows])
     chosen = [its[np.lexsort((its[:, SAID], its[:, RECALL]))[-1]] for its in values]
     ends = np.cumsum([len(its) for its in values])[:-1]
     model: Any = None
@@ -186,11 +185,13 @@ def _folds(rows: list[Row]) -> list[int]:
 def verdict_score(model: Model, row: Row) -> float:
     """The log-odds of the best candidate."""
     best = NOWHERE
-    for values, names, unopposed in zip(row.features.tolist(), row.observations, row.unopposed, strict=True):
+    for (_, *place), values, names in zip(
+        row.candidates, row.features.tolist(), row.observations, strict=True
+    ):
         values[SAID] = 0.0 if names is None else model.context.log_odds(names)
-        best = max(best, limit_other_name(tuple(values), model.trees.score(tuple(values))))
-        if unopposed and values[SAID] >= LEAST_SAID:
-            best = max(best, UNOPPOSED)
+        read = tuple(values)
+        log_odds = limit_other_name(read, model.trees.score(read))
+        best = max(best, accept_unopposed((read, *place), log_odds))
     return best
 
 

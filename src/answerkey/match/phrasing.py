@@ -82,6 +82,8 @@ class Term(NamedTuple):
     # How informative it is, from 0.1 for a word of the question to 2 for a date.
     weight: float
     value: Value | None = None
+    # Whether it has a capital.
+    is_name: bool = False
 
 
 class QuestionWords:
@@ -112,8 +114,9 @@ class Phrasing:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
     def __init__(self, text: str, question_words: QuestionWords, abbreviations: Abbreviations = ()) -> None:
-        self.text = text
+        self.text, self.lowered = text, text.lower()
         words = folded_words(text)
+        self.stems = frozenset(map(stem, words))
         self.phrase, self.size = f" {' '.join(words)} ", len(words)
         terms = _read_terms(text, question_words)
         # What is informative; if nothing is, all of it.
@@ -159,10 +162,15 @@ def _read_terms(text: str, question_words: QuestionWords) -> list[Term]:
     for one in found:
         if all(one[1] <= start or end <= one[0] for start, end, _ in taken):
             taken.append(one)
+    capitals = [chunk for chunk in text.split() if chunk.lstrip(_MARKS)[:1].isupper()]
+    names = frozenset(folded_words(" ".join(capitals)))
     terms: list[Term] = []
     at = 0
     for start, end, value in (*sorted(taken, key=lambda one: one[0]), (len(text), len(text), None)):
-        terms += [Term(word, _weight(word, question_words)) for word in folded_words(text[at:start])]
+        terms += [
+            Term(word, _weight(word, question_words), None, word in names)
+            for word in folded_words(text[at:start])
+        ]
         if value is not None:
             known = folded_text(text[start:end]) in question_words.folded
             terms.append(Term("", 2.0 if isinstance(value, Date) else 0.2 if known else 1.5, value))
@@ -184,6 +192,12 @@ def _code_pattern(code: str) -> re.Pattern[str]:
         optional, parts = rf"(?<![A-Za-z][-/_])(?:{parts[0]}{_GAP})?", parts[1:]
     elif parts[0] in ("v", "V"):
         optional, parts = "v?", parts[1:]
+    elif all(map(str.isdigit, parts)) and "." in code:
+        optional = "v?"
+    elif parts[0].isdigit() and parts[0][0] == "0" and sum(map(len, parts)) >= 9:
+        # With the country's code a number has no 0: "+44 113 496 0182".
+        optional, parts = rf"(?:\+[0-9]{{1,3}}{_GAP}\(?0?\)?|0){_GAP}", [parts[0][1:], *parts[1:]]
+        parts = [one for one in parts if one]
     body = _GAP.join(_GAP.join(part) if part.isdigit() and len(part) > 4 else part for part in parts)
     return re.compile(rf"(?<![^\W_]){optional}{body}(?![^\W_]|[.-][0-9])", re.IGNORECASE)
 

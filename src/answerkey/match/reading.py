@@ -113,6 +113,8 @@ _TITLES = frozenset(
         "sra",
     )
 )
+# "P. Brandt": an initial ends no sentence.
+_INITIAL = re.compile(r"[(*]*[A-Z]\.")
 _LIST_NUMBER = re.compile(r"[0-9]{1,3} !")
 _NO_MARKS = str.maketrans("", "", "\0?!")
 # Further places of a word are not looked at.
@@ -123,7 +125,8 @@ def _mark(chunk: str) -> str:
     """A chunk between spaces folded; behind it "?" and NUL if it ends a question, "!" and NUL if it ends another sentence, NUL
     if it ends a line; "," on the side where it is parted from the rest of its sentence.
     """
-    last = "" if chunk.lstrip("(").lower() in _TITLES else chunk.rstrip(_CLOSING)[-1:]
+    is_short = chunk.lstrip("(").lower() in _TITLES or _INITIAL.fullmatch(chunk) is not None
+    last = "" if is_short else chunk.rstrip(_CLOSING)[-1:]
     ends = "\0" if last == "\0" else "?\0" if last in _ASKS else "!\0" if last in _ENDS else ""
     parted = chunk[-1] in _PARTS or chunk == "-"
     return "," * (chunk[0] in _OPENS) + folded_chunk(chunk) + (ends or "," * parted)

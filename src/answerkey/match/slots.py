@@ -7,6 +7,7 @@ answers it. The trees of `smart` read these features beside those of the keyword
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, pairwise
 
+from answerkey.match.clauses import MARKS, SPECIFIC, Clauses
 from answerkey.match.phrasing import WORDS, Phrasing
 from answerkey.match.reading import Reply
 from answerkey.text.normalise import FUNCTION_WORDS, folded_chunk, stem
@@ -16,12 +17,8 @@ _MOST_RIVALS, _MOST_POSITIONS = 12, 4
 # Distance in words that a break of a sentence adds, its end, and "and".
 _BREAK, _SENTENCE_END, _LINK = 4, 12, 2
 _AND = frozenset(("and", "&", "+"))
-# What a name or figure of the question weighs beside its other words.
-_SPECIFIC = 3.0
 # A denial further away, and a contrast further behind, do not count.
 _FAR, _SOON = 20, 40
-# What is before a word with a capital.
-_MARKS = '"(*[“‘|-'
 
 VALUE, NAME, WORD = 0.0, 1.0, 2.0
 # Nothing of a word that says yes or no is there, only the sense of the whole reply.
@@ -50,7 +47,8 @@ class Slots:
         for chunk in reply.text.split():
             if chunk in _AND:
                 self._joined.add(len(self._capitals))
-            self._capitals += [chunk.lstrip(_MARKS)[:1].isupper()] * folded_chunk(chunk).count(" ")
+            self._capitals += [chunk.lstrip(MARKS)[:1].isupper()] * folded_chunk(chunk).count(" ")
+        self._clauses = Clauses(reply, self._capitals)
         self._all_words = frozenset(words)
         self._starts = frozenset(reply.starts)
         self._values = [
@@ -69,7 +67,7 @@ class Slots:
         self._asked: list[tuple[int, float, bool]] = []
         for one in sorted(self._question.telling | specific):
             positions = reply.positions(f" {one} ", stemmed=True)[:_MOST_POSITIONS]
-            weight = _SPECIFIC if one in specific else 1.0
+            weight = SPECIFIC if one in specific else 1.0
             self._asked += [(place, weight / len(positions), one in specific) for place in positions]
         # The distance of two words is that of these: breaks and ends of sentences between them count.
         breaks, ends = frozenset(reply.breaks), self._starts
@@ -89,7 +87,7 @@ class Slots:
         return word not in self._question.named and word not in FUNCTION_WORDS
 
     def features(self, phrasing: Phrasing, position: int | None, size: int) -> tuple[float, ...]:
-        """From `question_kind` to `rival_touches`, of a hit of `size` words, or of what is nowhere."""
+        """From `question_kind` to `topic`, of a hit of `size` words, or of what is nowhere."""
         keyword_words, question = phrasing.phrase.split(), self._question
         tone = polarity(keyword_words)
         kind = VALUE if phrasing.has_value else NAME if phrasing.text[:1].isupper() else WORD
@@ -99,7 +97,8 @@ class Slots:
         asked = (question.kind, kind, float(min(6, len(keyword_words))), known)
         tones = (tone * self._tone, tone, question.yes_or_no)
         if position is None:
-            return (*asked, *tones, _NOWHERE, *[0.0] * 21)
+            nowhere = self._clauses.features(phrasing, None, 0)
+            return (*asked, *tones, _NOWHERE, *[0.0] * 21, *nowhere)
         end = min(len(self._reply.words), position + max(1, size))
         positions = self._values if kind == VALUE else self._names if kind == NAME else []
         listed = self._listed(position, end)
@@ -108,6 +107,7 @@ class Slots:
             *tones,
             *self._around(position, end, listed[0], frozenset(keyword_words)),
             *self._beside(position, end, positions, listed, frozenset(keyword_words)),
+            *self._clauses.features(phrasing, position, size),
         )
 
     def _listed(self, position: int, end: int) -> tuple[int, int]:
@@ -205,7 +205,8 @@ class Slots:
         before, light = position - 1, WORDS["light"]
         count = 0.0
         if position > 0 and position not in self._parted and before not in self._starts:
-            count += float(self._is_name(before) and words[before] not in light)
+            is_part = words[before] not in light and len(words[before]) > 1
+            count += float(is_part and self._is_name(before))
         if end < len(words) and end not in self._parted:
             count += float(self._is_name(end))
         return count

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
-from rapidfuzz.distance import JaroWinkler
+from rapidfuzz.distance import OSA, JaroWinkler
 from rapidfuzz.process import extractOne
 
 from answerkey.match.keywords import EMPTY, Match, Probability, ReplyText
@@ -70,17 +70,21 @@ def score(values: Values) -> float:
 
 def limit_other_name(values: Values, log_odds: float) -> float:
     """Less than half of a name beside another one is another's name, however likely the model finds it."""
-    return min(log_odds, -UNOPPOSED) if values[_OTHER_NAME] and values[0] < 0.5 else log_odds
+    return min(log_odds, -_JUST) if values[_OTHER_NAME] and values[0] < 0.5 else log_odds
 
 
-# What is there as a whole counts as said, just above the threshold `even`, if nothing that has a name speaks against it and
-# the log-odds by the words around it are not below this.
-UNOPPOSED, LEAST_SAID = 0.01, 0.0
+# Just beyond the threshold `even`.
+_JUST = 0.01
+# What is there as a whole counts as said if nothing that has a name speaks against it, the log-odds by the words around it are
+# not below the first, and those of the trees above the second.
+_LEAST_SAID, _LEAST_SCORE = 0.0, -1.5
 
 # A golden set's alternatives beyond this many are not looked at, nor further places of an amount.
 _MOST_WAYS, _MOST_PLACES_SMART = 100, 4
 # How alike a misspelt, shortened or lengthened word is at least; the model decides how much that counts.
 _SIMILAR = 0.85
+# How many letters of a misspelt name are wrong, missing, added or swapped at most.
+_SLIPS = 1
 # Read once for all keywords of a reply.
 _dates = lru_cache(maxsize=2)(lambda text: list(stated_dates(text)))
 _quantities = lru_cache(maxsize=2)(find_quantities)
@@ -107,6 +111,12 @@ _REASONS = [
         ("beside_name", 0.0, 0.0, "part of another name"),
         ("specific_elsewhere", -1.0, 0.0, "of another entity"),
         ("clause_lacks", 0.0, 0.0, "of another entity"),
+        ("later_says", 0.0, 0.0, "of another entity"),
+        ("earlier_says", 0.0, 0.0, "of another entity"),
+        ("small_letter", 0.0, 0.0, "another word"),
+        ("unit_asked", 0.0, 1.0, "of something else"),
+        ("conditional", 0.0, 0.0, "conditional"),
+        ("compared", 0.0, 0.0, "a limit or a comparison"),
         ("contrast_before", 0.0, 0.0, "contrasted"),
         ("contrast_behind", 0.0, 0.0, "contrasted"),
     )
@@ -147,6 +157,11 @@ class SmartKeyword:
         thresholds = shipped_model().thresholds
         self._threshold, self._surest = thresholds[threshold], max(thresholds.values())
 
+    @property
+    def has_value(self) -> bool:
+        """Whether a way to say it has an amount, a date or a code."""
+        return any(way.has_value for way in self._phrasings)
+
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
         match = self._by_model(reply) if self._texts or self._values else EMPTY
@@ -159,11 +174,7 @@ class SmartKeyword:
     def _by_model(self, reply: Reply) -> Match:
         best, highest = None, -math.inf
         for candidate in self.candidates(reply):
-            log_odds = score(candidate[0])
-            # Without a question only what has a name speaks against a value.
-            likely = candidate[0][_SAID] >= LEAST_SAID or (candidate[3] == "value" and not self._question)
-            if is_whole(candidate) and likely and not objection(candidate):
-                log_odds = max(log_odds, UNOPPOSED)
+            log_odds = accept_unopposed(candidate, score(candidate[0]), bool(self._question))
             if log_odds > highest:
                 best, highest = candidate, log_odds
                 if log_odds > self._surest:
@@ -261,16 +272,25 @@ def _why_not(best: Candidate | None, log_odds: float) -> str:
     if best[3] == "tone":
         return "neither it nor its meaning is in the reply"
     # Where no cue has a name, the words around it made the model doubt it.
-    reason = f"{objection(best) or 'in doubt'}: " if is_whole(best) else ""
+    reason = f"{_objection(best) or 'in doubt'}: " if _is_whole(best) else ""
     return reason + _because(best, log_odds)
 
 
-def is_whole(candidate: Candidate) -> bool:
+def _is_whole(candidate: Candidate) -> bool:
     """Whether all of it is in the reply word for word or by value."""
     return candidate[0][0] >= 1 and candidate[3] in ("phrase", "number", "value", "word")
 
 
-def objection(candidate: Candidate) -> str:
+def accept_unopposed(candidate: Candidate, log_odds: float, is_asked: bool = True) -> float:
+    """At least just above the threshold if all of it is there and nothing speaks against it."""
+    if log_odds >= _JUST or not _is_whole(candidate) or _objection(candidate):
+        return log_odds
+    # Without a question only what has a name speaks against a value.
+    is_likely = log_odds > _LEAST_SCORE and candidate[0][_SAID] >= _LEAST_SAID
+    return _JUST if is_likely or (candidate[3] == "value" and not is_asked) else log_odds
+
+
+def _objection(candidate: Candidate) -> str:
     """Why the reply may not say what it contains, or nothing."""
     values = candidate[0]
     for index, low, high, reason in _REASONS:
@@ -371,5 +391,8 @@ def _recognise(term: Term, reply: Reply) -> _Presence:
     alike = re.findall(rf" ({re.escape(word[0])}[^ ]+)", joined)
     best = extractOne(word, alike, scorer=JaroWinkler.normalized_similarity, score_cutoff=_SIMILAR)
     if best is None or stem(best[0]) in question_words or best[0] in EXCLUSIVE.get(word, "").split():
+        return _ABSENT
+    # A name that differs in more than a slip is another name: Brandsma is not Brandt.
+    if term.is_name and OSA.distance(word, best[0], score_cutoff=_SLIPS) > _SLIPS:
         return _ABSENT
     return _Presence(best[1], "misspelt", reply.positions(f" {best[0]} "))

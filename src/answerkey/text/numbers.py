@@ -287,9 +287,13 @@ def _spelled_value(run: str) -> int | None:
 def spelled_numbers(text: str) -> Iterator[tuple[int, int, int]]:
     """Every number written in words, as (value, start, end)."""
     for run in _RUN.finditer(text):
-        value = _spelled_value(run[0].lower())
+        start, words = run.start(), run[0].lower()
+        if words.startswith("first "):
+            # "The first ninety days" are 90.
+            start, words = start + 6, words[6:]
+        value = _spelled_value(words)
         if value is not None:
-            yield value, *run.span()
+            yield value, start, run.end()
 
 
 def spoken_prices(text: str) -> Iterator[tuple[float, int, int]]:
