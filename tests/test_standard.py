@@ -219,7 +219,7 @@ def test_an_error_message_is_an_error_and_declines_nothing(command: Any, write_r
         "replies.jsonl", {"id": "rent", "answer": "Something went wrong. Please try again later."}
     )
     [result] = command("score", replies, "--questions", golden, "--json").document["results"]
-    assert (result["error"], result["metrics"]["over_refused"]) == ("error_text", 0.0)
+    assert (result["error"]["kind"], result["metrics"]["over_refused"]) == ("error_text", 0.0)
 
 
 def test_answerable_questions_alone_are_not_measured(command: Any, write_rows: Any) -> None:

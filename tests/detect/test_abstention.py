@@ -124,3 +124,43 @@ def test_a_long_reply_costs_no_more_than_its_length() -> None:
 )
 def test_words_for_yes(text: str, yes: bool) -> None:
     assert begins_with_yes(text) == yes
+
+
+PLAIN_DECLINES = (
+    """
+I don't know.|Don't know|No idea.|dunno|idk|Not sure.|I'm not sure about that.|Can't say|I can't tell you that.|Unknown.|N/A
+Nothing found.|Nothing found about that.|Not found|No results|No results found.|No records found.|No record found|0 results
+Search returned 0 results.|No rows returned.|No matches|Nothing on record.|Nothing is on record about that.|None on file
+There is nothing on record about franchise licences.|There is nothing on file about franchising.|No information available.
+There is no information on franchise licences.|I have nothing on that.|I couldn't find anything.|Sorry, I couldn't find that.
+It isn't specified.|That's not documented anywhere.|Not in our files.|Nope, don't have it|None that I know of.
+You'd have to ask Moira about that.|Please contact the office.|Keine Ahnung.|Keine Treffer|Dazu habe ich keine Angaben.
+Weiß ich leider nicht.|Nicht dokumentiert.|Aucun résultat.|Je ne sais pas.|Non renseigné|No lo sé.|No hay información sobre eso.
+Sin resultados|Non lo so.|Nessun risultato|Não sei.|Nenhum resultado encontrado.|Geen idee|Nie wiem.|Brak danych|Не знаю.
+Нет данных|Bilmiyorum.|わかりません。|不知道。|알 수 없습니다.|لا أعرف
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How much is a franchise licence?", "Who was our first customer?", "What did we sell in 2011?"],
+)
+def test_plain_declines_decline_under_any_question(question: str) -> None:
+    assert [reply for reply in PLAIN_DECLINES if not declines(question, reply)] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Whom should I ask about parking?", "You would have to ask Moira."),
+        ("How many results were there?", "There were 12 results."),
+        ("Is there a pool?", "There is no pool."),
+        ("What is not known about the fire?", "The cause is not known, the damage is $4,000."),
+        ("Are there open invoices?", "No, there are no open invoices."),
+    ],
+)
+def test_plain_answers_with_the_same_words_do_not_decline(question: str, reply: str) -> None:
+    assert not declines(question, reply)

@@ -290,7 +290,7 @@ def test_an_empty_cell_is_an_empty_reply_as_in_json(command: Any, folder: Path) 
     Path("golden.jsonl").write_text('{"id": "a", "question": "Who?", "expected_keywords": ["Ann"]}\n')
     Path("log.csv").write_text("id,reply,note\na,,x\na,Ann,y\n")
     found = command("score", "log.csv", "--questions", "golden.jsonl", "--json").document
-    assert [result["error"] for result in found["results"]] == ["empty", None]
+    assert [result["error"] and result["error"]["kind"] for result in found["results"]] == ["empty", None]
 
 
 @pytest.mark.parametrize("held", ["%s", '{"replies": %s}'], ids=["list", "under a key"])

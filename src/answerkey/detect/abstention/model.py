@@ -3,7 +3,7 @@
 A linear model weighs the words and cues (`cues.toml`: kinds of words by which replies decline) of the reply, and of each of its
 sentences alone. Boosted trees decide by its log-odds and by what the sentence that is likeliest to decline, the first one and
 the last one have: cues, words of the question, figures and names that the question does not have.
-`tools/fit/fit_abstention.py` fits both.
+`tools/fit/fit_abstention.py` fits both. A list (`whole_replies.toml`) decides the shortest replies.
 """
 
 import gzip
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from math import exp, log
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -54,14 +54,11 @@ _CONTRAST = re.compile(
 )
 _SENTENCE = re.compile(r"[^\n.!?。！？;]*(?:\.(?=[^\s.])[^\n.!?。！？;]*)*[.!?。！？;\n]*")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
-# Whole replies that decline, too short for the model.
-_BARE = re.compile(
-    r"\W*(?:n/[ak]|tb[acd]|unknown|not (?:available|known|on (?:file|record))"
-    r"|(?:sorry\W+)?(?:(?:there is|there's|i have|we have) )?no (?:idea|data|info|information)"
-    r"(?: (?:available|found|on (?:that|this|it|file)|about (?:that|this|it)))?(?:\W+sorry)?"
-    r"|there(?: is|'s) no record of (?:that|this|it))\W*",
-    re.IGNORECASE,
-)
+# Longer replies are not in `whole_replies.toml`, and one to six words of such a reply.
+_LONGEST_WHOLE = 120
+_WORDS = r"[^\s\d,;:.!?]+( [^\s\d,;:.!?]+){0,5}"
+# To such a question "please ask Ann" is an answer.
+_ASKS_WHOM_TO_ASK = re.compile(r"\b(?:ask|contact|call|reach)\b", re.IGNORECASE)
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
 # A word with a capital that does not begin a sentence, or is followed by another one.
 _CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w.'-]+"
@@ -200,7 +197,11 @@ def declines(question: str, reply: str | None, model: Model | None = None) -> bo
 
 def probability(question: str, reply: str, model: Model | None = None) -> float:
     """How likely a reply declines."""
-    if _BARE.fullmatch(reply):
+    if (
+        len(reply) <= _LONGEST_WHOLE
+        and _whole_replies().fullmatch(reply)
+        and not _ASKS_WHOM_TO_ASK.search(question)
+    ):
         return 1.0
     reading = read_reply(question, reply)
     return (model or shipped()).probability(reading) if reading.sentences else 0.0
@@ -394,9 +395,22 @@ def _straight(text: str) -> str:
     return text.replace("’", "'").replace("\u00a0", " ")
 
 
+def _word_lists(name: str) -> dict[str, Any]:
+    return tomllib.loads((_FOLDER / name).read_text("utf-8"))
+
+
+@cache
+def _whole_replies() -> re.Pattern[str]:
+    phrases = [phrase for phrases in _word_lists("whole_replies.toml").values() for phrase in phrases]
+    either = "|".join(phrases).replace("~", _WORDS).replace("(", "(?:")
+    # Some apologise before or after.
+    sorry = r"(?:sorry|unfortunately|i'm afraid|leider|désolé|lo siento)"
+    return re.compile(rf"\W*(?:{sorry}\W+)?(?:{either})(?:\W+{sorry})?\W*", re.IGNORECASE)
+
+
 @cache
 def _cues() -> _Cues:
-    table = tomllib.loads((_FOLDER / "cues.toml").read_text("utf-8"))
+    table: dict[str, dict[str, list[str]]] = _word_lists("cues.toml")
     by_beginning: dict[str, list[_Cue]] = {}
     joined: dict[str, re.Pattern[str]] = {}
     for kind, lists in table.items():
