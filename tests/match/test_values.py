@@ -103,6 +103,27 @@ def test_a_year_a_share_and_a_number_of_hours_stay_numbers(met: Scored) -> None:
     assert differing(years, met(years, "What is it?"), False) == []
 
 
+LABELS = (
+    "Question 12: unanswered|Terminal 12, 2nd floor|bus line 12|Take the bus 12.|Room 12|See page 12.|Table 12 is free."
+    "|auf der Seite 12|Gleis 12|Voir chapitre 12|línea 12|Opening hours are 9 to 12.|We are open daily from 9 to 12."
+)
+COUNTS = (
+    "12|We run 12.|In each building 12 shops|On our platform 12 shops are listed.|In the building 12 shops|Shops: 12"
+    "|We track 12 shops|Our vans seat 12|per floor 12|Terminal: 12 shops|We're open in 12 places"
+    "|We are open 9 to 12 and have 12 shops.|In jedem Gebäude 12 Läden"
+)
+
+
+def test_how_many_is_not_answered_by_what_is_numbered_or_by_opening_hours(met: Scored) -> None:
+    for replies, expected in ((LABELS, False), (COUNTS, True)):
+        rows = [({"number": 12}, reply) for reply in replies.split("|")]
+        assert differing(rows, met(rows, "How many shops do you have?"), expected) == []
+    assert met([({"number": 12}, "One takes 12, a table 12.")], "How many does a table take?") == [True]
+    assert met([({"number": 12}, "Terminal 12")], "Where does it leave?") == [True]
+    hours = [({"number": 12}, "Opening hours are 9 to 12.")]
+    assert met(hours, "How many hours are you open, and when?") == [True]
+
+
 TIMES = [
     ("11:00", "11 am|11am|11 a.m.|11h|11 Uhr|11 o'clock|11:00|Eleven o'clock in the morning.|At eleven.|Eleven.|11|We open at 11."
      "|From 11 to 17.|Sundays from eleven to five|at 11 on Sundays", "11 pm|We open at 11 pm.|11:30|23:00|at 11 at night"

@@ -45,11 +45,40 @@ _ASKS_FOR_CODE = lazy(
     re.IGNORECASE,
 )
 # What is numbered, where the question asks for a count or an amount.
+_LABELS = """
+aisle apartment appendix article bay block box building bus channel chapter figure flight floor gate lane level line page
+paragraph platform port question room row seat section shelf step suite table terminal track unit version zone
+abbildung abschnitt absatz bahnsteig buslinie ebene etage frage gebäude gleis halle kapitel linie raum regal reihe schritt
+seite tabelle wohnung zimmer
+appartement bâtiment chambre chapitre étage étape ligne niveau porte quai rangée salle siège tableau voie
+andén apartamento autobús capítulo edificio fila figura habitación línea nivel página paso piso planta pregunta puerta sala
+sección tabla versión vía
+"""
 _LABEL = lazy(
-    r"\b(?:room|version|page|chapter|section|article|step|gate|platform|floor|level|apartment|paragraph|appendix"
-    r"|suite|flight) \d+|^\W*No\. \d+ (?=of\b)",
+    r"(?:(?P<before>[^\W\d_]+) )?\b(?P<label>"
+    + "|".join(sorted(set(_LABELS.split()), key=len, reverse=True))
+    + r") \d+\b(?P<counted> [^\W\d_])?|^\W*No\. \d+ (?=of\b)",
     re.IGNORECASE,
 )
+# "In every box 12", "in the building 12 shops", "the vans seat 12": a count, although the word before it may be a label.
+_BEFORE_ALL, _BEFORE_COUNTED, _BEFORE_VERB, _VERBS = map(
+    str.split,
+    (
+        "a an any each every one per our your this that their its my pro je jede jeder jedem jeden unsere unserer unserem"
+        " chaque par notre cada por nuestro nuestra",
+        "the der die das dem den le la les el los las",
+        "i we you they who that which can could will would may might must should to also currently now are is was were",
+        "block box building bus line page row seat section step table track",
+    ),
+)
+# "Opening hours are 9 to 12": hours that say neither am nor o'clock.
+_OPENING_HOURS = lazy(
+    r"\b(?:hours|open(?:ing times?)?|öffnungszeiten|geöffnet|heures d['’]ouverture|ouverte?s?|horario|abiert[oa])\b"
+    r"(?: daily| every day)?(?:,|:| are| is| from| between| von| sind| ist| de| es| sont)*"
+    r"\s\d{1,2} ?(?:to|-|\u2013|and|till?|until|bis|à|a) ?\d{1,2}\b(?!\s?[^\W_])",
+    re.IGNORECASE,
+)
+_ASKS_FOR_HOURS = lazy(r"\b(?:hours?|open|stunden?|geöffnet|heures?|horas?|times?)\b", re.IGNORECASE)
 _ASKS_HOW_MANY = lazy(r"\b(?:how (?:many|much)|wie ?viele?|combien|cuánt[oa]s|quant[ei])\b", re.IGNORECASE)
 _ASKS_FOR_SHARE = lazy(r"%|percent|per cent|\bshare\b|\brate\b|proportion|fraction", re.IGNORECASE)
 # The marker of a line, or of an item in a line: "1) wheel … 10) glaze".
@@ -113,8 +142,10 @@ class StatedValues:
 
     def _counts(self, question: str) -> list[Quantity]:
         """The amounts that may answer how many or how much."""
-        labels = [label.span() for label in _LABEL.finditer(self._text)]
-        amounts = [amount for amount in self._not_codes if not _is_within(amount, labels)]
+        others = [label.span() for label in _LABEL.finditer(self._text) if _is_label(label, question)]
+        if not _ASKS_FOR_HOURS.search(question):
+            others += [hours.span() for hours in _OPENING_HOURS.finditer(self._text)]
+        amounts = [amount for amount in self._not_codes if not _is_within(amount, others)]
         if _ASKS_FOR_SHARE.search(question):
             return amounts
         return [amount for amount in amounts if amount.dimension != "%"]
@@ -172,6 +203,20 @@ def _is_ordinal(text: str, amount: Quantity) -> bool:
     """Whether an amount is a rank or a day: 4th, fourth."""
     at = amount.end - 1 if text[amount.end - 1].isdigit() else amount.start
     return _ORDINAL.match(text, at) is not None
+
+
+def _is_label(found: re.Match[str], question: str) -> bool:
+    """Whether a word before a number is what has this number."""
+    if found["label"] is None:
+        return True
+    label, before = found["label"].lower(), (found["before"] or "").lower()
+    if before in _BEFORE_ALL or (before in _BEFORE_COUNTED and found["counted"]):
+        return False
+    if label in _VERBS and (before in _BEFORE_VERB or (label == "seat" and before.endswith("s"))):
+        return False
+    # "How many rooms": "room 12" is none of them; but "How many do you seat?" is answered by "seat 12".
+    asked = re.search(rf"\b{label}(?:e?s|e?n)?\b", question, re.IGNORECASE)
+    return asked is None or _ASKS_HOW_MANY.fullmatch(question[: asked.start()].strip()) is not None
 
 
 def _is_within(amount: Quantity, spans: list[Span]) -> bool:
