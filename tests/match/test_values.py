@@ -124,6 +124,26 @@ def test_how_many_is_not_answered_by_what_is_numbered_or_by_opening_hours(met: S
     assert met(hours, "How many hours are you open, and when?") == [True]
 
 
+NO_COUNT = (
+    "12 %|Opening hours are 9:00 to 12:00.|Opening hours are 9 to 12.|page 12|On 5/12/2024.|555-12-77|It closes at 12 pm."
+    "|Terminal 12, 2nd floor|INV-12|Call 020 1255 012."
+)
+
+
+def test_smart_reads_a_text_that_is_a_number_as_a_typed_one(met: Scored) -> None:
+    for expected in ("12", {"any": ["12", "a dozen"]}, {"number": 12}):
+        rows = [(expected, reply) for reply in NO_COUNT.split("|")]
+        assert differing(rows, met(rows, "How many shops do you have?", "smart"), False) == []
+    rows = [("12", reply) for reply in NO_COUNT.split("|")]
+    # There it is a text.
+    assert all(met(rows, "How many shops do you have?", "standard"))
+    replies = ("12", "We have 12 shops.", "Twelve shops", "It has 12 shops, see page 3.")
+    right = [("12", reply) for reply in replies]
+    assert differing(right, met(right, "How many shops do you have?", "smart"), True) == []
+    assert met([("12", "It is on page 12.")], "Which page is it on?", "smart") == [True]
+    assert met([("12", "On 12 October.")], "On what day in October is it?", "smart") == [True]
+
+
 TIMES = [
     ("11:00", "11 am|11am|11 a.m.|11h|11 Uhr|11 o'clock|11:00|Eleven o'clock in the morning.|At eleven.|Eleven.|11|We open at 11."
      "|From 11 to 17.|Sundays from eleven to five|at 11 on Sundays", "11 pm|We open at 11 pm.|11:30|23:00|at 11 at night"

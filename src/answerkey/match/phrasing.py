@@ -38,6 +38,8 @@ _ABBREVIATIONS = read_abbreviations(
 # A word to those that it is never a misspelling of: "employer" and "employee", "Tuesday" and "Thursday".
 EXCLUSIVE = {word: line for line in _READ["lists"]["exclusive"].splitlines() for word in line.split()}
 
+# Digits as of a code, and ranks.
+_NO_AMOUNT = re.compile(r"^\W*0\d|(?:\d(?:st|nd|rd|th)|(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
 _PARENTHESES = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 # What follows is another way to say it ("Gurkha or Nepalese", "(accept Duke of Cambridge)").
 _ALTERNATIVE = re.compile(r"\s*[,;(]?\s*\b(?:or|accept|also known as|aka)\b:?\s*|\s+/\s+", re.IGNORECASE)
@@ -128,6 +130,8 @@ class Phrasing:
         # Whether it is an amount that is more than its digits.
         figure = self.terms[0].value if len(self.terms) == 1 else None
         self.signed = isinstance(figure, Quantity) and (figure.dimension != "" or figure.numbers[0] < 0)
+        # Whether it is a number without a unit.
+        self.is_number = isinstance(figure, Quantity) and not self.signed and not _NO_AMOUNT.search(text)
         # "po" for purchase order, "W9" for W-9, "dot" for Department of Transportation; and the other way round.
         self.short = _short_forms(words, question_words) + [
             self.phrase.replace(one, other)

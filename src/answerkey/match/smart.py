@@ -31,7 +31,7 @@ from answerkey.match.phrasing import (
 )
 from answerkey.match.reading import Reply
 from answerkey.match.slots import Slots, polarity
-from answerkey.match.values import ValueExpectation
+from answerkey.match.values import ValueExpectation, asks_for_amount
 from answerkey.model.question import (
     Expectation,
     expected_options,
@@ -207,6 +207,10 @@ class SmartKeyword:
         slots = _slots(reply)
         for phrasing in self._phrasings:
             positions, way, values = _align(phrasing, reply)
+            if positions and phrasing.is_number and asks_for_amount(self._question):
+                # A number that is part of something else does not count, as for a typed number.
+                is_other = reply.source.values.is_other
+                positions = [at for at in positions if not is_other(reply.span(at, at), self._question)]
             size = phrasing.size if way == "phrase" else 1
             for position in positions:
                 around = reply.around(position, size)

@@ -44,6 +44,13 @@ _ASKS_FOR_CODE = lazy(
     r"|invoices?|address|zip|postcode|suite|unit|apartment|room|version|cases?|issues?|model|iban|serial|licen[cs]e)\b|nummer|#",
     re.IGNORECASE,
 )
+# What a time, a day or a rank answers.
+_ASKS_FOR_PLACE_IN_ORDER = lazy(
+    r"\b(?:when|time|dates?|days?|months?|year|birthday|clock|hours?|open|close|start|end|place|rank|position|grade|quarter|floor|stage"
+    r"|wann|uhr|uhrzeit|datum|tage?|monat|jahr|platz|rang|stock|quand|heures?|jours?|mois|année|étage|cuándo|horas?|fecha|días?"
+    r"|mes|año|piso|quando|ora|giorno|mese|anno|data|dia|ano|wanneer|laat|dag|maand|jaar|när|kiedy)\b",
+    re.IGNORECASE,
+)
 # What is numbered, where the question asks for a count or an amount.
 _LABELS = """
 aisle apartment appendix article bay block box building bus channel chapter figure flight floor gate lane level line page
@@ -123,14 +130,13 @@ class StatedValues:
 
     def _between(self, low: float, high: float, target: float, percent: bool, question: str) -> list[Span]:
         """The amounts between two values, the one that is nearest to a third first."""
-        if not percent and _ASKS_HOW_MANY.search(question):
-            amounts = self._counts(question)
-        else:
-            amounts = self._amounts if _ASKS_FOR_CODE.search(question) else self._not_codes
+        is_count = not percent and _ASKS_HOW_MANY.search(question) is not None
+        others = self._others_than(question, is_count)
         fitting = [
             (min(distances), amount.start, amount.end)
-            for amount in amounts
-            if (
+            for amount in map(self._as_hours, self._quantities)
+            if not _overlaps((amount.start, amount.end), others)
+            and (
                 distances := [
                     abs(value - target)
                     for value in (amount.percentages() if percent else amount.readings())
@@ -140,15 +146,26 @@ class StatedValues:
         ]
         return [(start, end) for _, start, end in sorted(fitting)]
 
-    def _counts(self, question: str) -> list[Quantity]:
-        """The amounts that may answer how many or how much."""
-        others = [label.span() for label in _LABEL.finditer(self._text) if _is_label(label, question)]
+    def is_other(self, span: Span, question: str) -> bool:
+        """Whether all numbers at a place are part of something else, which cannot answer a question for an amount."""
+        others = self._others_than(question, _ASKS_HOW_MANY.search(question) is not None)
+        if not _overlaps(span, others):
+            return False
+        there = [(amount.start, amount.end) for amount in self._quantities]
+        return all(_overlaps(one, others) for one in there if _overlaps(one, [span]))
+
+    def _others_than(self, question: str, is_count: bool) -> list[Span]:
+        if not self._quantities:
+            return []
+        if not is_count:
+            return self._other + ([] if _ASKS_FOR_CODE.search(question) else self._codes)
+        others = self._other + self._codes
+        others += [label.span() for label in _LABEL.finditer(self._text) if _is_label(label, question)]
         if not _ASKS_FOR_HOURS.search(question):
             others += [hours.span() for hours in _OPENING_HOURS.finditer(self._text)]
-        amounts = [amount for amount in self._not_codes if not _is_within(amount, others)]
-        if _ASKS_FOR_SHARE.search(question):
-            return amounts
-        return [amount for amount in amounts if amount.dimension != "%"]
+        if not _ASKS_FOR_SHARE.search(question):
+            others += [(amount.start, amount.end) for amount in self._quantities if amount.dimension == "%"]
+        return others
 
     @cached_property
     def _quantities(self) -> list[Quantity]:
@@ -170,25 +187,21 @@ class StatedValues:
         return years
 
     @cached_property
-    def _amounts(self) -> list[Quantity]:
-        """The amounts of the text. 4th is not 4: write an expected rank or day as a text or date."""
-        if not self._quantities:
-            return []
+    def _other(self) -> list[Span]:
+        """What does not count, whatever is asked. 4th is not 4: write an expected rank or day as a text or date."""
         others = [(date.start, date.end) for date in self._days]
         others += [other.span() for other in _NO_NUMBER.finditer(self._text)]
         others += _list_markers(self._text)
-        return [
-            amount
+        others += [
+            (amount.start, amount.end)
             for amount in map(self._as_hours, self._quantities)
-            if amount.dimension != "clock"
-            and not _is_ordinal(self._text, amount)
-            and not _is_within(amount, others)
+            if amount.dimension == "clock" or _is_ordinal(self._text, amount)
         ]
+        return others
 
     @cached_property
-    def _not_codes(self) -> list[Quantity]:
-        codes = [code.span() for code in _CODE.finditer(self._text)] if self._amounts else []
-        return [amount for amount in self._amounts if not _is_within(amount, codes)]
+    def _codes(self) -> list[Span]:
+        return [code.span() for code in _CODE.finditer(self._text)]
 
     def _as_hours(self, amount: Quantity) -> Quantity:
         """ "24 h" as a duration; "at 24 h" is a time of day."""
@@ -197,6 +210,14 @@ class StatedValues:
             return amount
         number = float(hours[1])
         return Quantity((number,), (3600 * number,), "time", amount.start, amount.end)
+
+
+def asks_for_amount(question: str) -> bool:
+    """Whether a number answers a question as an amount does, and not as a time, a day, a rank or a code."""
+    others = (_ASKS_FOR_CODE, _ASKS_FOR_PLACE_IN_ORDER)
+    return _ASKS_HOW_MANY.search(question) is not None or (
+        question != "" and not any(one.search(question) for one in others)
+    )
 
 
 def _is_ordinal(text: str, amount: Quantity) -> bool:
@@ -219,8 +240,9 @@ def _is_label(found: re.Match[str], question: str) -> bool:
     return asked is None or _ASKS_HOW_MANY.fullmatch(question[: asked.start()].strip()) is not None
 
 
-def _is_within(amount: Quantity, spans: list[Span]) -> bool:
-    return any(start < amount.end and amount.start < end for start, end in spans)
+def _overlaps(span: Span, others: list[Span]) -> bool:
+    """Whether a span has a character in common with another one."""
+    return any(start < span[1] and span[0] < end for start, end in others)
 
 
 def _is_certain(text: str, date: Date) -> bool:
