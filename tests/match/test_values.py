@@ -186,6 +186,66 @@ def test_values_in_words(met: Scored) -> None:
     assert differing(wrong, met(wrong, "What is it?"), False) == []
 
 
+NUMERALS = [
+    (12, "Wir haben zwölf Filialen.|Zwölf|Es sind zwölf.|Nous avons douze magasins.|Douze.|Tenemos doce tiendas.|Hay doce."
+     "|Abbiamo dodici negozi.|We hebben twaalf winkels.|Temos doze lojas.|Wir sind in zwölf Städten.",
+     "Wir öffnen um zwölf.|zwölf Uhr|Seite zwölf|zwölf Prozent|zweiunddreißig"),
+    (11, "Nous avons onze magasins.|Tenemos once tiendas.|Wir haben elf Filialen.|Temos onze lojas.",
+     "I went there once.|They have once been open.|Wij hebben onze winkels gesloten.|the elf"),
+    (4, "vier Öfen|Wir haben vier Öfen.|quatre fours", "vierzig Öfen|vierundzwanzig"),
+    (1, "one", "Wir haben ein Problem.|une boutique|una tienda grande"),
+    (21, "Wir haben einundzwanzig Filialen.|Tenemos veintiuno.|Nous en avons vingt et un.", "vingt|treinta y uno"),
+    (35, "fünfunddreißig Filialen|treinta y cinco tiendas|trente-cinq magasins|trentacinque negozi|trinta e cinco", "trente"),
+    (5, "cinq", "fünfunddreißig|treinta y cinco|trente-cinq|trentacinque"),
+    (9, "Nous avons neuf magasins.", "un vélo neuf"),
+    (2, "due negozi, sono due", "The rent is due.|It ran on DOS."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "right", "wrong"), NUMERALS)
+def test_whole_numbers_in_words_of_other_languages(met: Scored, number: int, right: str, wrong: str) -> None:
+    for mode in ("standard", "smart"):
+        for replies, expected in ((right, True), (wrong, False)):
+            rows = [({"number": number}, reply) for reply in replies.split("|")]
+            assert differing(rows, met(rows, "How many shops do you have?", mode), expected) == []
+
+
+OTHER_TIMES = [
+    ("18:00", "18.00|18.00 Uhr|1800 hours|by six in the evening|bis sechs Uhr abends|um sechs|à six heures du soir"
+     "|a las seis de la tarde|alle sei|om zes uur|às seis da tarde",
+     "bis sechs Uhr morgens|six in the morning|à six heures du matin|1900 hours|17.00|um sechzehn Uhr"),
+    ("13:00", "um eins|um ein Uhr|a la una|13.00|13.00 Uhr|alle una", "um elf|13.50 Uhr|Wir haben eins.|una tienda"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("time", "right", "wrong"), OTHER_TIMES)
+def test_a_time_in_words_of_other_languages_and_with_a_point(
+    met: Scored, time: str, right: str, wrong: str
+) -> None:
+    for replies, expected in ((right, True), (wrong, False)):
+        rows = [({"date": time}, reply) for reply in replies.split("|")]
+        assert differing(rows, met(rows, "When do you close?"), expected) == []
+
+
+def test_smart_takes_pm_and_uhr_for_a_part_of_the_time(met: Scored) -> None:
+    replies = (
+        "6 pm|It closes at 6 pm.|We close at 6 p.m. on weekdays.|18 Uhr|1800 hours|bis sechs Uhr abends|18:00"
+    )
+    rows = [({"date": "18:00"}, reply) for reply in replies.split("|")]
+    assert differing(rows, met(rows, "When do you close?", "smart"), True) == []
+
+
+def test_cents_in_words(met: Scored) -> None:
+    right = [
+        ({"number": 5.9}, "Five dollars ninety."),
+        ({"number": 5.9}, "It is five euros ninety per parcel."),
+    ]
+    assert differing(right, met(right, "How much is delivery?"), True) == []
+    wrong = [({"number": 5.9}, "Five dollars, ninety"), ({"number": 5}, "Five dollars ninety.")]
+    wrong.append(({"number": 5.9}, "Five dollars ninety people paid."))
+    assert differing(wrong, met(wrong, "How much is delivery?"), False) == []
+
+
 COURSE, FIRING = "How much is the wheel throwing course?", "What do you charge to fire a shelf in the kiln?"
 START, OPENING = "When does the autumn wheel course start?", "What time do you open on Sundays?"
 PRICE, DAY, TIME = {"number": 145}, {"date": "2026-10-06"}, {"date": "11:00"}

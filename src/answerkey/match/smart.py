@@ -33,6 +33,7 @@ from answerkey.match.reading import Reply
 from answerkey.match.slots import Slots, polarity
 from answerkey.match.values import ValueExpectation, asks_for_amount
 from answerkey.model.question import (
+    DateExpectation,
     Expectation,
     expected_options,
     expected_text,
@@ -40,6 +41,7 @@ from answerkey.model.question import (
 from answerkey.text.dates import Date, is_same_date, stated_dates
 from answerkey.text.normalise import Threshold, folded_words, stem
 from answerkey.text.numbers import find_quantities
+from answerkey.text.numerals import numeral_value
 from answerkey.text.patterns import Trees
 
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
@@ -226,8 +228,10 @@ class SmartKeyword:
                 written = _as_written(reply.text[start:end], reply.question_words)
                 # The place of "none" for 0 says nothing.
                 if written is not None:
-                    # The words around a number begin behind its first one, as for numbers in texts.
-                    size = written.size if isinstance(written.terms[0].value, Date) else 1
+                    # The words around a number begin behind its first one, as for numbers in texts; "pm" is part of a time.
+                    is_named = isinstance(value, DateExpectation) and any(map(str.isalpha, written.text))
+                    is_date = isinstance(written.terms[0].value, Date)
+                    size = written.size if is_date or is_named else 1
                     position = reply.word_at(start)
                     around = reply.around(position, size)
                     others = slots.features(written, position, size)
@@ -237,7 +241,8 @@ class SmartKeyword:
 @lru_cache(maxsize=1024)
 def _as_written(text: str, question_words: QuestionWords) -> Phrasing | None:
     """A value as the reply writes it; None if it has neither digits nor the name of a number."""
-    phrasing = Phrasing(text, question_words)
+    numeral = numeral_value(text)
+    phrasing = Phrasing(text if numeral is None else str(numeral), question_words)
     return phrasing if phrasing.has_value or next(stated_dates(text), None) else None
 
 

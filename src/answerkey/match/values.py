@@ -13,6 +13,7 @@ from answerkey.model.question import DateExpectation, NumberExpectation, RangeEx
 from answerkey.text.dates import Date, find_dates, parse_date
 from answerkey.text.normalise import FUNCTION_WORDS
 from answerkey.text.numbers import CURRENCY_SIGNS, Quantity, find_quantities, spoken_prices
+from answerkey.text.numerals import find_numerals
 from answerkey.text.patterns import lazy
 
 ValueExpectation = NumberExpectation | RangeExpectation | DateExpectation
@@ -61,6 +62,7 @@ appartement bâtiment chambre chapitre étage étape ligne niveau porte quai ran
 andén apartamento autobús capítulo edificio fila figura habitación línea nivel página paso piso planta pregunta puerta sala
 sección tabla versión vía
 """
+_LABEL_ENDS = [[label] for label in _LABELS.split()]
 _LABEL = lazy(
     r"(?:(?P<before>[^\W\d_]+) )?\b(?P<label>"
     + "|".join(sorted(set(_LABELS.split()), key=len, reverse=True))
@@ -124,6 +126,8 @@ class StatedValues:
         if not found and number % 1 and not expected.percent:
             prices = spoken_prices(self._text)
             return [(start, end) for value, start, end in prices if abs(value - number) <= slack]
+        if not found and not expected.percent and 0 <= number < 100 and number % 1 == 0:
+            found = self._in_other_languages(int(number), question)
         if not found and number == 0:
             return [none.span() for none in _NONE.finditer(self._text)]
         return found
@@ -145,6 +149,17 @@ class StatedValues:
             )
         ]
         return [(start, end) for _, start, end in sorted(fitting)]
+
+    def _in_other_languages(self, number: int, question: str) -> list[Span]:
+        """A whole number in words of another language than English."""
+        is_count = _ASKS_HOW_MANY.search(question) is not None
+        return [
+            (start, end)
+            for value, start, end in find_numerals(self._text)
+            if value == number
+            and not (is_count and self._text[:start].lower().split()[-1:] in _LABEL_ENDS)
+            and not any(start < one.end and one.start < end for one in self._quantities)
+        ]
 
     def is_other(self, span: Span, question: str) -> bool:
         """Whether all numbers at a place are part of something else, which cannot answer a question for an amount."""

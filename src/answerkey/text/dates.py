@@ -11,6 +11,7 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.text.numbers import NUMBER_VALUES, Quantity, find_times
+from answerkey.text.numerals import find_hour_words
 from answerkey.text.patterns import lazy
 
 _MONTHS = {
@@ -164,7 +165,8 @@ class WantedDate(msgspec.Struct, frozen=True):
             if not found:
                 return []
         if self.time is not None:
-            times = chain(find_times(text), find_dotted_times(text), find_bare_hours(text))
+            finders = (find_times, find_dotted_times, find_bare_hours, find_worded_hours)
+            times = chain.from_iterable(find(text) for find in finders)
             found = [(one.start, one.end) for one in times if self.time.equals(one)]
         return found
 
@@ -268,6 +270,39 @@ def find_bare_hours(text: str) -> Iterator[Quantity]:
         hours = (hour, (hour + 12) % 24) if 1 <= hour <= 12 else (hour % 24,)
         minutes = tuple(60.0 * one for one in hours)
         yield Quantity(minutes, minutes, "clock", *match.span("h"))
+
+
+# "six in the evening".
+_HOUR_OF_DAY = lazy(
+    rf"\b(?P<h>{'|'.join(_HOUR_NAMES)})(?: o['’]clock)? (?P<day>in the (?:morning|afternoon|evening)|at night)\b",
+    re.IGNORECASE,
+)
+# "18.00" as the whole reply, and "1800 hours".
+_TIME_ALONE = lazy(
+    r"^\W*(?P<h>[01]?[0-9]|2[0-3])\.(?P<m>[0-5][0-9])\W*$"
+    r"|(?<![0-9.,])(?P<h2>[01][0-9]|2[0-3])\.?(?P<m2>[0-5][0-9]) ?(?:hours|hrs|hours?|h|uhr|uur)\b",
+    re.IGNORECASE,
+)
+
+
+def find_worded_hours(text: str) -> Iterator[Quantity]:
+    """Times of day in other forms: "six in the evening", "bis sechs Uhr abends", "1800 hours", "18.00" alone."""
+    found: list[tuple[tuple[int, ...], int, int]] = [
+        (tuple(60 * hour for hour in hours), start, end) for hours, start, end in find_hour_words(text)
+    ]
+    for match in _HOUR_OF_DAY.finditer(text):
+        hour = NUMBER_VALUES[match["h"].lower()] % 12
+        day = match["day"].lower()
+        is_later = hour >= 6 and hour < 12 if day == "at night" else "morning" not in day
+        found.append(((60 * (hour + 12 * is_later),), *match.span()))
+    for match in _TIME_ALONE.finditer(text):
+        hour, minute = int(match["h"] or match["h2"]), int(match["m"] or match["m2"])
+        is_open = match["h"] is not None and 1 <= hour <= 12 and match["h"][0] != "0"
+        minutes = (60 * hour + minute,)
+        found.append((minutes + ((60 * ((hour + 12) % 24) + minute),) * is_open, *match.span()))
+    for times, start, end in found:
+        values = tuple(map(float, times))
+        yield Quantity(values, values, "clock", start, end)
 
 
 def find_short_dates(text: str) -> Iterator[Date]:

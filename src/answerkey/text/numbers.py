@@ -447,7 +447,7 @@ _AMBIGUOUS = lazy(r"[0-9]{1,3}\.[0-9]{3}")
 _DECIMAL_COMMA = lazy(rf"([0-9.{_SPACES}'’]*[0-9]),([0-9]{{1,2}})")
 _TOO_LONG = 24
 # Cents at the end of a clause.
-_TWO_DIGITS = lazy(r"[0-9]{2}(?=[.!?,;:)*]*(?:\s*$|\s*\n|[.!?,;:)*] |\s(?:per|each|for|a|an|pro|par|por)\b))")
+_AT_CLAUSE_END = lazy(r"[.!?,;:)*]*(?:\s*$|\s*\n|[.!?,;:)*] |\s(?:per|each|for|a|an|pro|par|por)\b)")
 
 
 class Quantity(msgspec.Struct, frozen=True, gc=False):
@@ -571,11 +571,14 @@ def _continues_price(text: str, money: Quantity, cents: Quantity) -> bool:
     between = text[money.end : cents.start]
     if cents.dimension == "cent":
         return between in (" ", " and ", ", ", " und ", " et ")
-    # Two digits behind the name of the currency; "18 euros 90 pieces" is two amounts.
+    # Two digits, or "ninety", behind the name of the currency; "18 euros 90 pieces" is two amounts.
     named = text[money.end - 1 : money.end].isalpha()
-    return (
-        named and between == " " and not cents.dimension and _TWO_DIGITS.match(text, cents.start) is not None
+    written = text[cents.start : cents.end]
+    is_two_digits = (
+        cents.numbers[0] >= 10 if written[0].isalpha() else len(written) == 2 and written.isdecimal()
     )
+    is_in_place = named and between == " " and not cents.dimension and is_two_digits
+    return is_in_place and _AT_CLAUSE_END.match(text, cents.end) is not None
 
 
 def _before_units(text: str) -> Iterator[Quantity]:
