@@ -130,7 +130,7 @@ def has_certain_form(text: str) -> bool:
     if is_blank(stripped):
         return True
     found = scan(stripped)
-    form = None if found is None else certain_form(stripped, found.whole, found.has_mark)
+    form = None if found is None else certain_form(stripped, found)
     return form is not None and form.charged
 
 

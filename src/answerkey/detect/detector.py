@@ -13,7 +13,7 @@ else. An answer about an error has other words, explains, or states a value.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,43 +21,60 @@ from typing import Any, NamedTuple
 import msgspec
 import re2
 
+from answerkey.detect.form_table import (
+    EXPLAINS,
+    FAILURE_TOKEN,
+    FORM_TABLE,
+    MOJIBAKE,
+    NOTHING,
+    OTHER_TOKEN,
+    UNDECODED,
+    Form,
+    compile_form,
+    compile_set,
+)
 from answerkey.detect.model import Model, clip, shipped_model
 from answerkey.text.normalise import Remembered
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import decode_json
 
-# A longer reply is not one line of a system, or a letter with a leaked placeholder, or a JSON body.
-_LONGEST_LINE, _LONGEST_LETTER, _LONGEST_BODY = 2000, 1500, 200_000
-# Spaces, invisible characters and punctuation.
-_NOTHING = lazy(
-    "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff.…·\\-–—_*#`\"'~|>?!,;:()<=+/\\\\]*"
-)
-_UNDECODED = lazy("[\ufffd\x00-\x08\x0e-\x1a]")
-_MOJIBAKE = lazy(
-    "[ÐÑ][^\\sA-Za-zÀ-ÿ]|[ÐÑ][°±²³´µ¶·¸¹º»¼½¾¿]|Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}"
-)
+__all__ = ["LEAST_LIKELY", "MOST_OTHERS", "SUSPECTED_FROM", "DetectedFailure", "detect_failure", "plain_text"]
+
+# A longer reply is not one line of a system, or a JSON body.
+_LONGEST_LINE, _LONGEST_BODY = 2000, 200_000
 # Marks and spaces around a reply; the last two characters join emoji.
-_MARKS = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*"
+_AROUND = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*"
 # How a reply ends that does not break off, and what does.
 _ENDS = tuple(".!?…。！？।؟؛:：)]}»”\"'`*_~>|")
 _LIST_NUMBER = lazy(r"\s*(?:\d{1,2}[.)]|[-*•+])\s*")
 _SMILEY = lazy(r"[:;=8xX]'?-?[(\[{]|[(\[{][:;=]")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "「": "」", "«": "»"}
 _FEWEST_WORDS = 3
-# What a clause lacks that ends in one of these verbs, unless it has a word by which it may be whole: "what they are", "no, the
-# red ones are". Other languages end whole clauses in such verbs.
-_LINKING_VERBS = frozenset(("is", "are", "was", "were"))
-_WHOLE_CLAUSES = """
-who whom whose what where when which why how whether that than as if though although unless until while so such like there here
-whatever wherever whichever however yes yeah yep no nope not only both neither either nor all none also each every too
-sure ok okay
-"""
-_SHORT_SUBJECTS = """
-i it they we you he she this that these those one ones mine yours ours theirs his hers rest others some many most
-"""
-_WHOLE_CLAUSE, _SHORT_SUBJECT = frozenset(_WHOLE_CLAUSES.split()), frozenset(_SHORT_SUBJECTS.split())
 _CLAUSE_END = lazy(r"[.!?;:\n]")
+# A longer reply is not an error message.
+_LONGEST = 600
+# Languages written without spaces: what follows each other there is looked up in parts.
+_DENSE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+# Of such writing, the letters of which about three make a word.
+_DENSE_LETTER = lazy("[\u3400-\u9fff\u30a0-\u30ff\uac00-\ud7af\u0e01-\u0e2e]")
+_LETTERS = "\\w\u0591-\u05c7\u064b-\u065f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff"
+_WORD = lazy(rf"[^\W\d_](?:[{_LETTERS}'ʼ\u200c\u200d-]*[{_LETTERS}])?")
+_SENTENCE_END = lazy(r"[.!?…।؟]+(?=\s|$)|[。！？\n]+|[;:—–](?=\s)|(?<=[\u0e00-\u0e7f]) |$")
+_LONGEST_PART = 12
+# Identifiers are unknown words at a glance.
+_MOST_UNKNOWN = 5
+_COMPANIONS = frozenset({"sorry", "again", "help"})
+# Meanings one of which every sentence that reports a failure has.
+_FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
+SUSPECTED_FROM = 0.5
+# An error message below this probability is not charged if words of it are unknown.
+LEAST_LIKELY = 0.3
+# Below this, it is not one.
+_PLAIN_BELOW = 0.002
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+# Most sentences that neither report nor accompany a failure in a reply that the model charges.
+MOST_OTHERS = 1
+_SURROGATE = lazy("[\ud800-\udfff]")
 
 
 class DetectedFailure(msgspec.Struct, frozen=True):
@@ -78,123 +95,13 @@ class DetectedFailure(msgspec.Struct, frozen=True):
     charged: bool = True
 
 
-class Form(msgspec.Struct, frozen=True):
-    """A form that some replies have which are errors."""
-
-    form: str
-    examples: tuple[str, ...]
-    kind: str = "error_text"
-    # A reply in which this occurs is not of the form.
-    unless: str = ""
-    # Whether capitals matter.
-    case: bool = False
-    # Below 1: suspected only.
-    probability: float = 1.0
-
-    def at(self, text: str, start: int, end: int) -> DetectedFailure:
-        """The failure that this form shows in a part of a reply."""
-        sure = self.probability == 1
-        message = shortened(text[start:end])
-        return DetectedFailure(self.kind, message, start, end, ("form",), self.probability, sure)
-
-
-class Bodies(msgspec.Struct, frozen=True):
-    """JSON bodies that report an error or should have stayed inside the chatbot, by their keys."""
-
-    error_keys: frozenset[str]
-    beside_error: frozenset[str]
-    status_keys: tuple[str, ...]
-    failed_states: frozenset[str]
-    failing_message: str
-    raw_calls: tuple[frozenset[str], ...]
-    error_examples: tuple[str, ...]
-    call_examples: tuple[str, ...]
-
-    def reports_error(self, fields: dict[str, Any]) -> bool:
-        """Whether a body does nothing but report an error."""
-        keys = fields.keys()
-        if not keys <= self.error_keys | self.beside_error:
-            return False
-        message = fields.get("message", fields.get("detail", "")) if len(fields) == 1 else ""
-        states = [str(fields.get(key)).lower() for key in self.status_keys]
-        return (
-            any(fields[key] and not isinstance(fields[key], int) for key in keys & self.error_keys)
-            or fields.get("success", True) is False
-            or fields.get("ok", True) is False
-            or fields.get("is_error") is True
-            or any(state in self.failed_states or _is_http_error(state) for state in states)
-            or compile_form(self.failing_message).search(str(message)) is not None
-        )
-
-    def is_raw_call(self, fields: dict[str, Any]) -> bool:
-        """Whether a body is a message or a tool call of the chatbot's own machinery."""
-        keys = fields.keys()
-        return any(call <= keys for call in self.raw_calls) and keys.isdisjoint({"answer", "response"})
-
-
-class FormTable(msgspec.Struct, frozen=True):
-    """All of `form_table.py`."""
-
-    whole: tuple[Form, ...]
-    whole_with_mark: tuple[Form, ...]
-    whole_unless: str
-    inside: tuple[Form, ...]
-    inside_unless: str
-    inside_marks: str
-    bodies: Bodies
-
-
-def form_table() -> FormTable:
-    """The table, imported when the first reply is read."""
-    from answerkey.detect.form_table import FORM_TABLE
-
-    return FORM_TABLE
-
-
-@cache
-def compile_form(pattern: str, case: bool = False) -> Any:
-    """A compiled RE2 pattern."""
-    return re2.compile(pattern, _options(case))
-
-
-def compile_set(
-    new_set: Callable[[Any], Any], patterns: Iterable[str]
-) -> Callable[[bytes], list[int] | None]:
-    """A function that gives the numbers of the patterns that a text in UTF-8 has, found in one pass."""
-    found = new_set(_options(case=False))
-    for pattern in patterns:
-        found.Add(pattern)
-    found.Compile()
-    match: Callable[[bytes], list[int] | None] = found.Match
-    return match
-
-
-def _options(case: bool) -> Any:
-    options = re2.Options()
-    options.case_sensitive, options.log_errors = case, False
-    # Groups are never read; without them RE2 needs one pass.
-    options.never_capture, options.max_mem = True, 64 << 20
-    return options
-
-
 def _whole_patterns() -> list[str]:
-    return [f"(?-i:{form.form})" if form.case else f"(?:{form.form})" for form in form_table().whole]
-
-
-def some_whole_form() -> str:
-    """An RE2 pattern of replies that have the shape of some whole form."""
-    return rf"\A{_MARKS}(?:{'|'.join(_whole_patterns())}){_MARKS}\z"
+    return [f"(?-i:{form.form})" if form.case else f"(?:{form.form})" for form in FORM_TABLE.whole]
 
 
 @cache
 def _match_whole() -> Callable[[bytes], list[int] | None]:
-    return compile_set(re2.Set.FullMatchSet, [f"{_MARKS}{form}{_MARKS}" for form in _whole_patterns()])
-
-
-def whole_forms(encoded: bytes) -> tuple[int, ...]:
-    """The numbers of the whole forms that a reply in UTF-8, without spaces around it, has the shape of."""
-    # The marks around each form take three quarters of the time of compiling all of them, and most replies have no form.
-    return tuple(sorted(_match_whole()(encoded) or ())) if len(encoded) <= 4 * _LONGEST_LINE else ()
+    return compile_set(re2.Set.FullMatchSet, [f"{_AROUND}{form}{_AROUND}" for form in _whole_patterns()])
 
 
 def shortened(text: str, longest: int = 120) -> str:
@@ -205,27 +112,24 @@ def shortened(text: str, longest: int = 120) -> str:
 
 def is_blank(stripped: str) -> bool:
     """Whether a reply has no word, number, symbol or emoji."""
-    return not stripped or (not stripped[0].isalnum() and _NOTHING.fullmatch(stripped) is not None)
+    return not stripped or (not stripped[0].isalnum() and NOTHING.fullmatch(stripped) is not None)
 
 
-def certain_form(stripped: str, whole: Sequence[int], has_mark: bool) -> DetectedFailure | None:
-    """The form that a reply without spaces around it has; None: its form says nothing.
-
-    `whole` are its `whole_forms`; `has_mark`: whether one of `inside_marks` occurs in it.
-    """
-    if not has_mark:
-        return _whole_form(stripped, whole, ())
+def certain_form(stripped: str, hits: "Scan") -> DetectedFailure | None:
+    """The form that a reply without spaces around it has; None: its form says nothing."""
+    if not hits.has_mark:
+        return _whole_form(stripped) if hits.has_whole_form else None
     return (
         _undecoded_form(stripped)
         or _body_form(stripped)
-        or _whole_form(stripped, whole, form_table().whole_with_mark)
+        or (_whole_form(stripped) if hits.has_whole_form else None)
         or _inside_form(stripped)
     )
 
 
 def _undecoded_form(text: str) -> DetectedFailure | None:
     head = text[:_LONGEST_LINE]
-    broken = len(_UNDECODED.findall(head)) or (0 if head.isascii() else len(_MOJIBAKE.findall(head)))
+    broken = len(UNDECODED.findall(head)) or (0 if head.isascii() else len(MOJIBAKE.findall(head)))
     if broken * 20 <= len(head):
         return None
     return DetectedFailure("malformed", "text that was not decoded", because=("undecoded",))
@@ -235,41 +139,36 @@ def _body_form(text: str) -> DetectedFailure | None:
     fields = body_fields(text)
     if fields is None:
         return None
-    if form_table().bodies.reports_error(fields):
+    if FORM_TABLE.bodies.reports_error(fields):
         return DetectedFailure("error_text", shortened(text), 0, len(text), ("error body",))
-    if form_table().bodies.is_raw_call(fields):
+    if FORM_TABLE.bodies.is_raw_call(fields):
         message = "a raw message or a call of a tool instead of an answer"
         return DetectedFailure("malformed", message, because=("raw call",))
     return None
 
 
-def _whole_form(text: str, numbers: Sequence[int], with_mark: Sequence[Form]) -> DetectedFailure | None:
-    if len(text) > _LONGEST_LINE:
+def _whole_form(text: str) -> DetectedFailure | None:
+    if len(text) > _LONGEST_LINE or compile_form(FORM_TABLE.whole_unless).search(text):
         return None
-    table = form_table()
-    forms = [table.whole[number] for number in numbers]
-    forms += [form for form in with_mark if compile_form(f"{_MARKS}(?:{form.form}){_MARKS}").fullmatch(text)]
-    if not forms or compile_form(table.whole_unless).search(text):
-        return None
-    fitting = (form for form in forms if not form.unless or not compile_form(form.unless).search(text))
-    form = next(fitting, None)
-    return None if form is None else form.at(text, 0, len(text))
+    # The marks around each form take three quarters of the time of compiling all of them, and most replies have no form.
+    forms = [FORM_TABLE.whole[number] for number in sorted(_match_whole()(text.encode()) or ())]
+    return next((_has_form(form, text, 0, len(text)) for form in forms if not form.excepts(text)), None)
 
 
 def _inside_form(text: str) -> DetectedFailure | None:
-    table = form_table()
-    if len(text) > _LONGEST_LETTER:
-        return None
-    for form in table.inside:
-        found = compile_form(form.form, form.case).search(text)
+    for form in FORM_TABLE.inside:
+        found = compile_form(form.form, form.case).search(text) if len(text) <= form.longest else None
         if found:
             # The form itself may have a word by which an answer would speak about it.
             around = f"{text[: found.start()]} {text[found.end() :]}"
-            if compile_form(table.inside_unless).search(around):
-                return None
-            is_excepted = form.unless and compile_form(form.unless).search(text)
-            return None if is_excepted else form.at(text, found.start(), found.end())
+            is_excepted = compile_form(FORM_TABLE.inside_unless).search(around) or form.excepts(text)
+            return None if is_excepted else _has_form(form, text, found.start(), found.end())
     return None
+
+
+def _has_form(form: Form, text: str, start: int, end: int) -> DetectedFailure:
+    message, sure = shortened(text[start:end]), form.probability == 1
+    return DetectedFailure(form.kind, message, start, end, ("form",), form.probability, sure)
 
 
 def body_fields(text: str) -> dict[str, Any] | None:
@@ -286,10 +185,6 @@ def body_fields(text: str) -> dict[str, Any] | None:
     return {str(key).lower(): item for key, item in first.items()} if isinstance(first, dict) else None
 
 
-def _is_http_error(code: str) -> bool:
-    return len(code) == 3 and code.isdecimal() and code[0] in "45"
-
-
 def truncated_form(text: str) -> DetectedFailure | None:
     """Whether a reply certainly breaks off."""
     end = _open_end(text)
@@ -301,7 +196,7 @@ def truncated_form(text: str) -> DetectedFailure | None:
 
 def _open_end(text: str) -> str | None:
     """What is open at the end of a reply: a code fence, table row, list number, bracket, quote or sentence; None: nothing."""
-    if "```" in text and text.count("```") % 2:
+    if text.count("```") % 2:
         return "open code fence"
     last = text
     if "\n" in text:
@@ -322,7 +217,7 @@ def _open_end(text: str) -> str | None:
     if (
         len(words) >= _FEWEST_WORDS
         and words[-1].islower()
-        and not _function_words().isdisjoint("_".join(words[-count:]).lower() for count in (1, 2, 3))
+        and not _words_of("not_last").isdisjoint("_".join(words[-count:]).lower() for count in (1, 2, 3))
     ):
         return "sentence ends in a function word"
     return "sentence lacks what its verb announces" if words and _lacks_complement(text) else None
@@ -330,13 +225,13 @@ def _open_end(text: str) -> str | None:
 
 def _lacks_complement(text: str) -> bool:
     """Whether the last clause ends in a verb that something must follow: "The helmets are"."""
-    clause = _CLAUSE_END.split(text)[-1]
-    words = [word.strip(",()\"'–-").lower() for word in clause.split()]
+    clause = _CLAUSE_END.split(text)[-1].split()
+    words = [word.strip(",()\"'–-").lower() for word in clause]
     return (
         len(words) >= _FEWEST_WORDS
-        and clause.split()[-1] in _LINKING_VERBS
-        and words[-2] not in _SHORT_SUBJECT
-        and _WHOLE_CLAUSE.isdisjoint(words)
+        and clause[-1] in _words_of("linking_verbs")
+        and words[-2] not in _words_of("short_subjects")
+        and _words_of("whole_clauses").isdisjoint(words)
     )
 
 
@@ -351,63 +246,23 @@ def _has_open_bracket(line: str) -> bool:
     )
 
 
+def _read_words(name: str) -> dict[str, list[tuple[str, list[str]]]]:
+    """A file of words: heading → languages and their words."""
+    sections: dict[str, list[tuple[str, list[str]]]] = {}
+    for line in Path(__file__).with_name(name).read_text("utf-8").splitlines():
+        if line.startswith("["):
+            section = sections.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            language, _, words = line.partition(":")
+            section.append((language, words.split()))
+    return sections
+
+
 @cache
-def _function_words() -> frozenset[str]:
-    """Words that cannot end a sentence, whatever the language: `function_words.txt`."""
-    lines = Path(__file__).with_name("function_words.txt").read_text("utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split()[1:])
-
-
-_LONGEST = 600
-# Languages written without spaces: what follows each other there is looked up in parts.
-_DENSE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-# Of such writing, the letters of which about three make a word.
-_DENSE_LETTER = lazy("[\u3400-\u9fff\u30a0-\u30ff\uac00-\ud7af\u0e01-\u0e2e]")
-_LETTERS = "\\w\u0591-\u05c7\u064b-\u065f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff"
-_WORD = lazy(rf"[^\W\d_](?:[{_LETTERS}'ʼ\u200c\u200d-]*[{_LETTERS}])?")
-_SENTENCE_END = lazy(r"[.!?…।؟]+(?=\s|$)|[。！？\n]+|[;:—–](?=\s)|(?<=[\u0e00-\u0e7f]) |$")
-_LONGEST_PART = 12
-# Identifiers are unknown words at a glance.
-_MOST_UNKNOWN = 5
-_COMPANIONS = frozenset({"sorry", "again", "help"})
-# Meanings one of which every sentence that reports a failure has.
-_FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
-# Words by which an answer speaks about an error, and marks of code.
-_EXPLAINS = lazy(
-    r"""(?x)
-  \b(?:you\ can | to\ fix | fixed | fix: | means? | meant | usually | typically | often | every | when\ you
-    | if\ you\ see | because\ you | most\ common
-    | is\ an?\ (?:\w+\ )?(?:message|error|status|code|sign|term)
-    | here\ is | here\ are | here's | instead | step\ \d | rate\ of | budget | in\ english | headline | translat\w*
-    | betekent | bedeutet | signifi\w+ | vuol\ dire | означа\w+ | oznacza | znamen\w+ | betyder | tarkoittaa
-    | jelent\w* | demek | artinya | nghĩa
-    | (?:mon|tues|wednes|thurs|fri|satur|sun)days? | weekends? | midnight | noon
-    | (?:mon|diens|donners|frei|sams|sonn)tags? | mittwochs? | wochenendes? | feiertags?
-    | lundis? | mardis? | mercredis? | jeudis? | vendredis? | samedis? | dimanches? | lunes | martes | miércoles
-    | jueves | viernes | sábados? | domingos?
-    | lunedì | martedì | mercoledì | giovedì | venerdì | sabato | domenica | maandag | dinsdag | woensdag | donderdag
-    | vrijdag | zaterdag | zondag
-    | your\ (?:router|browser|phone|printer|device|card|password|computer|payment|bank)
-  )\b | = | ``` | 意味 | 就是 | 是指 | 뜻 | يعني | משמע"""
-)
-# What machines write of failures: names of exceptions, error codes, HTTP statuses.
-_FAILURE_TOKEN = lazy(
-    r"""(?x)
-  \b[A-Za-z_$][\w$]*(?:(?:\.|::|\\|/)[A-Za-z_$][\w$]*)*[a-z0-9](?:Error|Exception|Fault|Failure|Timeout|Rejection)\b
-  | \b(?:Error|Exception)(?=[:(])
-  | \bE[A-Z]{4,}\b | \bERR_[A-Z_]+\b | \b[A-Z]{2,}(?:_[A-Z]{2,})+\b | \b[A-Z]{2,4}-\d{3,6}\b | \b0x[0-9A-Fa-f]{4,}\b
-  | (?i:\bhttps?(?:/[\d.]+)?\b)
-  | (?<![\d.,$€£#/-])[45]\d\d(?![\d%€]|[.,]\d|\ ?(?i:k?g|km|ml|eur|usd|euros?|dollars?)\b)"""
-)
-# What else machines write: addresses, paths, identifiers.
-_OTHER_TOKEN = lazy(
-    r"""(?x)
-  https?://\S+ | \S+@\S+\.\w+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | \b[\w-]+(?:\.[\w-]+)+(?::\d{2,5})?\b
-    | \blocalhost(?::\d+)?\b | \bport\ \d+\b
-  | (?<=\s)/[\w./-]+
-  | \b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*\b | \b[a-z]+(?:_[a-z0-9]+)+\b | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
-  | `[^`\n]+` | '[\w./-]+' | \#\w+ | \(ref[^)]*\)"""
-)
+def _words_of(heading: str) -> frozenset[str]:
+    """The words under a heading of `function_words.txt`, whatever the language."""
+    lines = _read_words("function_words.txt")[heading]
+    return frozenset(word for _, words in lines for word in words)
 
 
 class Message(NamedTuple):
@@ -423,7 +278,7 @@ class Message(NamedTuple):
     is_likely: bool
 
 
-def has_few_unknown_words(text: str) -> bool:
+def _has_few_unknown_words(text: str) -> bool:
     """Whether a reply may be an error message through and through; quicker than reading it."""
     words = _WORD.findall(text[: _LONGEST + 1].lower())
     return sum([_words[word].unknown for word in words]) <= _MOST_UNKNOWN
@@ -431,20 +286,19 @@ def has_few_unknown_words(text: str) -> bool:
 
 def read_message(text: str) -> Message | None:
     """What a reply reports of a failure, by the words of its sentences; None: nothing, or it speaks about errors."""
-    lower = text.lower()
-    if len(text) > _LONGEST or text[0] in '"“«„`' or _EXPLAINS.search(lower):
+    if len(text) > _LONGEST or text[0] in '"“«„`' or EXPLAINS.search(text.lower()):
         return None
-    # What machines write hides words, and never adds one.
-    if not any(sentence.failures for sentence in _sentences(lower)):
-        return None
-    plain = _OTHER_TOKEN.sub(_spaces, _FAILURE_TOKEN.sub(_spaces, text)).lower()
-    sentences = [sentence for sentence in _sentences(plain) if sentence.words]
+    plain = text
+    # What machines write is about what failed: its words would be unknown ones.
+    for token in (FAILURE_TOKEN, OTHER_TOKEN):
+        plain = token.sub(lambda found: " " * len(found[0]), plain)
+    sentences = [sentence for sentence in _sentences(plain.lower()) if sentence.words]
     failing = [sentence for sentence in sentences if sentence.failures]
     if not failing:
         return None
     meanings = frozenset[str]().union(*(sentence.meanings for sentence in sentences))
     failures = frozenset[str]().union(*(sentence.failures for sentence in failing)) - {"something"}
-    support = len(meanings & _COMPANIONS) + (_FAILURE_TOKEN.search(text) is not None)
+    support = len(meanings & _COMPANIONS) + (FAILURE_TOKEN.search(text) is not None)
     unknown = sum(sentence.unknown for sentence in sentences)
     others = sum(not sentence.failures and not sentence.accompanies for sentence in sentences)
     # The more a reply has of an error message, the more words of it may be about what failed.
@@ -499,94 +353,60 @@ def _sentences(lower: str) -> Iterator[_Sentence]:
         start = found.end()
 
 
-def _spaces(found: "re.Match[str]") -> str:
-    return " " * len(found[0])
-
-
 class _Word(NamedTuple):
     meanings: frozenset[str]
     # How many words of it are in no list.
     unknown: float
 
 
-@cache
-def _meanings() -> dict[str, list[str]]:
-    """Meaning → the lines of `words.txt` that have it, each a language and its words."""
-    sections: dict[str, list[str]] = {}
-    for line in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
-        if line.startswith("["):
-            lines = sections.setdefault(line.strip("[]"), [])
-        elif line and not line.startswith("#"):
-            lines.append(line)
-    return sections
+class _WordLists(NamedTuple):
+    """Whole words, beginnings, and parts of words, each with what it means."""
 
-
-class _Lists:
-    """Words of these meanings: whole ones, beginnings, and parts of words, each with what it means."""
-
-    def __init__(self, meanings: Iterable[str]) -> None:
-        self.whole, self.beginnings, self.parts = (dict[str, set[str]]() for _ in range(3))
-        for meaning in meanings:
-            for line in _meanings()[meaning]:
-                language, _, words = line.partition(":")
-                for word in words.split():
-                    known = self.beginnings if word.endswith("*") else self.whole
-                    known = self.parts if language == "joined" else known
-                    known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
+    whole: dict[str, set[str]]
+    beginnings: dict[str, set[str]]
+    parts: dict[str, set[str]]
 
 
 @cache
-def _lists() -> _Lists:
-    return _Lists(_meanings())
+def _lists() -> _WordLists:
+    lists = _WordLists({}, {}, {})
+    for meaning, lines in _read_words("words.txt").items():
+        for language, words in lines:
+            for word in words:
+                known = lists.beginnings if word.endswith("*") else lists.whole
+                known = lists.parts if language == "joined" else known
+                known.setdefault(word.rstrip("*").replace("_", " "), set()).add(meaning)
+    return lists
 
 
-def failure_words() -> str:
+def _failure_words() -> str:
     """An RE2 pattern of the words without which no sentence reports a failure."""
-    lists = _Lists(_FAILING)
     # In order, as words with the same beginning compile faster side by side.
     whole, beginnings, parts = (
-        "|".join(map(re.escape, sorted(words))) for words in (lists.whole, lists.beginnings, lists.parts)
+        "|".join(re.escape(word) for word in sorted(words) if not words[word].isdisjoint(_FAILING))
+        for words in _lists()
     )
     edge = r"[^\pL\pM\pN_]"
     return f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{parts}"
 
 
 def _look_up(word: str) -> _Word:
-    if _DENSE.search(word):
-        return _look_up_parts(word)
-    lists = _lists()
-    beginnings = (word[:end] for end in range(len(word), 1, -1) if word[:end] in lists.beginnings)
-    meanings = lists.whole.get(word, set()) | lists.beginnings.get(next(beginnings, ""), set())
-    return _Word(frozenset(meanings), 0.0 if meanings or len(word) <= 2 else 1.0)
-
-
-def _look_up_parts(word: str) -> _Word:
-    parts = _lists().parts
-    meanings: set[str] = set()
-    rest, at = "", 0
+    whole, beginnings, parts = _lists()
+    if not _DENSE.search(word):
+        beginning = next((word[:end] for end in range(len(word), 1, -1) if word[:end] in beginnings), "")
+        meanings = whole.get(word, set()) | beginnings.get(beginning, set())
+        return _Word(frozenset(meanings), 0.0 if meanings or len(word) <= 2 else 1.0)
+    meanings, rest, at = set(), "", 0
     while at < len(word):
-        ends = range(min(len(word), at + _LONGEST_PART), at, -1)
-        end = next((end for end in ends if word[at:end] in parts), None)
-        meanings |= parts[word[at:end]] if end else set()
-        rest += "" if end else word[at]
-        at = end or at + 1
+        starts = (word[at:end] for end in range(at + _LONGEST_PART, at, -1))
+        part = next((start for start in starts if start in parts), "")
+        meanings |= parts.get(part, set())
+        rest += "" if part else word[at]
+        at += len(part) or 1
     return _Word(frozenset(meanings), len(_DENSE_LETTER.findall(rest)) / 3)
 
 
 _words = Remembered(_look_up)
-
-
-__all__ = ["LEAST_LIKELY", "MOST_OTHERS", "SUSPECTED_FROM", "DetectedFailure", "detect_failure", "plain_text"]
-
-SUSPECTED_FROM = 0.5
-# An error message below this probability is not charged if words of it are unknown.
-LEAST_LIKELY = 0.3
-# Below this, it is not one.
-_PLAIN_BELOW = 0.002
-_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-# Most sentences that neither report nor accompany a failure in a reply that the model charges.
-MOST_OTHERS = 1
-_SURROGATE = lazy("[\ud800-\udfff]")
 
 
 def detect_failure(text: str | None, model: Model | None = None) -> DetectedFailure | None:
@@ -611,7 +431,8 @@ def plain_text(text: str) -> str:
 
 @cache
 def _automaton() -> Callable[[bytes], list[int] | None]:
-    return compile_set(re2.Set.SearchSet, (form_table().inside_marks, failure_words(), some_whole_form()))
+    whole = rf"\A{_AROUND}(?:{'|'.join(_whole_patterns())}){_AROUND}\z"
+    return compile_set(re2.Set.SearchSet, (FORM_TABLE.inside_marks, _failure_words(), whole))
 
 
 class Scan(NamedTuple):
@@ -621,23 +442,21 @@ class Scan(NamedTuple):
     has_mark: bool
     # Whether it has a word without which no sentence reports a failure.
     has_failure_word: bool
-    # The numbers of its whole forms.
-    whole: tuple[int, ...]
+    # Whether the whole reply has the shape of some form.
+    has_whole_form: bool
 
 
 def scan(stripped: str) -> Scan | None:
     """Scan a reply without spaces around it; None: nothing is found in it."""
-    encoded = stripped.encode()
-    hits = _automaton()(encoded)
-    return Scan(0 in hits, 1 in hits, whole_forms(encoded) if 2 in hits else ()) if hits else None
+    hits = _automaton()(stripped.encode())
+    return Scan(0 in hits, 1 in hits, 2 in hits) if hits else None
 
 
 def _decide(stripped: str, model: Model | None) -> DetectedFailure | None:
     hits = scan(stripped)
     if hits is None:
         return truncated_form(stripped)
-    has_form = hits.has_mark or hits.whole
-    found = certain_form(stripped, hits.whole, hits.has_mark) if has_form else None
+    found = certain_form(stripped, hits)
     # The keys of a JSON body have said all there is to say about it.
     if found is not None or (hits.has_mark and body_fields(stripped) is not None):
         return found
@@ -656,7 +475,7 @@ def _by_words(stripped: str, model: Model) -> DetectedFailure | None:
         return None
     is_likely = probability >= LEAST_LIKELY
     # An unlikely reply is only charged without unknown words, and most replies show at a glance that they have some.
-    message = read_message(stripped) if is_likely or has_few_unknown_words(stripped) else None
+    message = read_message(stripped) if is_likely or _has_few_unknown_words(stripped) else None
     is_message = message is not None and (message.is_sure or (message.is_likely and is_likely))
     if not is_message and probability < SUSPECTED_FROM:
         return None

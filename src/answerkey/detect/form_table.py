@@ -4,7 +4,156 @@ A form is an RE2 pattern. Case is ignored, ’ is read as ', and marks and emoji
 Add a form only if you would be sure of it in any chatbot; what is merely likely is left to the fitted model.
 """
 
-from answerkey.detect.detector import Bodies, Form, FormTable
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import msgspec
+import re2
+
+from answerkey.text.patterns import lazy
+
+# Spaces, invisible characters and punctuation.
+NOTHING = lazy(
+    "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff.…·\\-–—_*#`\"'~|>?!,;:()<=+/\\\\]*"
+)
+UNDECODED = lazy("[\ufffd\x00-\x08\x0e-\x1a]")
+MOJIBAKE = lazy(
+    "[ÐÑ][^\\sA-Za-zÀ-ÿ]|[ÐÑ][°±²³´µ¶·¸¹º»¼½¾¿]|Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}"
+)
+# Words by which an answer speaks about an error, and marks of code.
+EXPLAINS = lazy(
+    r"""(?x)
+  \b(?:you\ can | to\ fix | fixed | fix: | means? | meant | usually | typically | often | every | when\ you
+    | if\ you\ see | because\ you | most\ common
+    | is\ an?\ (?:\w+\ )?(?:message|error|status|code|sign|term)
+    | here\ is | here\ are | here's | instead | step\ \d | rate\ of | budget | in\ english | headline | translat\w*
+    | betekent | bedeutet | signifi\w+ | vuol\ dire | означа\w+ | oznacza | znamen\w+ | betyder | tarkoittaa
+    | jelent\w* | demek | artinya | nghĩa
+    | (?:mon|tues|wednes|thurs|fri|satur|sun)days? | weekends? | midnight | noon
+    | (?:mon|diens|donners|frei|sams|sonn)tags? | mittwochs? | wochenendes? | feiertags?
+    | lundis? | mardis? | mercredis? | jeudis? | vendredis? | samedis? | dimanches? | lunes | martes | miércoles
+    | jueves | viernes | sábados? | domingos?
+    | lunedì | martedì | mercoledì | giovedì | venerdì | sabato | domenica | maandag | dinsdag | woensdag | donderdag
+    | vrijdag | zaterdag | zondag
+    | your\ (?:router|browser|phone|printer|device|card|password|computer|payment|bank)
+  )\b | = | ``` | 意味 | 就是 | 是指 | 뜻 | يعني | משמע"""
+)
+# What machines write of failures: names of exceptions, error codes, HTTP statuses.
+FAILURE_TOKEN = lazy(
+    r"""(?x)
+  \b[A-Za-z_$][\w$]*(?:(?:\.|::|\\|/)[A-Za-z_$][\w$]*)*[a-z0-9](?:Error|Exception|Fault|Failure|Timeout|Rejection)\b
+  | \b(?:Error|Exception)(?=[:(])
+  | \bE[A-Z]{4,}\b | \bERR_[A-Z_]+\b | \b[A-Z]{2,}(?:_[A-Z]{2,})+\b | \b[A-Z]{2,4}-\d{3,6}\b | \b0x[0-9A-Fa-f]{4,}\b
+  | (?i:\bhttps?(?:/[\d.]+)?\b)
+  | (?<![\d.,$€£#/-])[45]\d\d(?![\d%€]|[.,]\d|\ ?(?i:k?g|km|ml|eur|usd|euros?|dollars?)\b)"""
+)
+# What else machines write: addresses, paths, identifiers.
+OTHER_TOKEN = lazy(
+    r"""(?x)
+  https?://\S+ | \S+@\S+\.\w+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | \b[\w-]+(?:\.[\w-]+)+(?::\d{2,5})?\b
+    | \blocalhost(?::\d+)?\b | \bport\ \d+\b
+  | (?<=\s)/[\w./-]+
+  | \b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*\b | \b[a-z]+(?:_[a-z0-9]+)+\b | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
+  | `[^`\n]+` | '[\w./-]+' | \#\w+ | \(ref[^)]*\)"""
+)
+
+
+class Form(msgspec.Struct, frozen=True):
+    """A form that some replies have which are errors."""
+
+    form: str
+    examples: tuple[str, ...]
+    kind: str = "error_text"
+    # A reply in which this occurs is not of the form.
+    unless: str = ""
+    # Whether capitals matter.
+    case: bool = False
+    # Below 1: suspected only.
+    probability: float = 1.0
+    # A longer reply does not have it, if it is a form inside replies.
+    longest: int = 1500
+
+    def excepts(self, text: str) -> bool:
+        """Whether a reply has what no reply of the form has."""
+        return bool(self.unless) and compile_form(self.unless).search(text) is not None
+
+
+class Bodies(msgspec.Struct, frozen=True):
+    """JSON bodies that report an error or should have stayed inside the chatbot, by their keys."""
+
+    error_keys: frozenset[str]
+    beside_error: frozenset[str]
+    status_keys: tuple[str, ...]
+    failed_states: frozenset[str]
+    failing_message: str
+    raw_calls: tuple[frozenset[str], ...]
+    error_examples: tuple[str, ...]
+    call_examples: tuple[str, ...]
+
+    def reports_error(self, fields: dict[str, Any]) -> bool:
+        """Whether a body does nothing but report an error."""
+        keys = fields.keys()
+        if not keys <= self.error_keys | self.beside_error:
+            return False
+        message = fields.get("message", fields.get("detail", "")) if len(fields) == 1 else ""
+        states = [str(fields.get(key)).lower() for key in self.status_keys]
+        return (
+            any(fields[key] and not isinstance(fields[key], int) for key in keys & self.error_keys)
+            or fields.get("success", True) is False
+            or fields.get("ok", True) is False
+            or fields.get("is_error") is True
+            or any(state in self.failed_states or _is_http_error(state) for state in states)
+            or compile_form(self.failing_message).search(str(message)) is not None
+        )
+
+    def is_raw_call(self, fields: dict[str, Any]) -> bool:
+        """Whether a body is a message or a tool call of the chatbot's own machinery."""
+        keys = fields.keys()
+        return any(call <= keys for call in self.raw_calls) and keys.isdisjoint({"answer", "response"})
+
+
+class FormTable(msgspec.Struct, frozen=True):
+    """All forms."""
+
+    whole: tuple[Form, ...]
+    whole_unless: str
+    inside: tuple[Form, ...]
+    inside_unless: str
+    inside_marks: str
+    bodies: Bodies
+
+
+@cache
+def compile_form(pattern: str, case: bool = False) -> Any:
+    """A compiled RE2 pattern."""
+    return re2.compile(pattern, _options(case))
+
+
+def compile_set(
+    new_set: Callable[[Any], Any], patterns: Iterable[str]
+) -> Callable[[bytes], list[int] | None]:
+    """A function that gives the numbers of the patterns that a text in UTF-8 has, found in one pass."""
+    found = new_set(_options(case=False))
+    for pattern in patterns:
+        found.Add(pattern)
+    found.Compile()
+    match: Callable[[bytes], list[int] | None] = found.Match
+    return match
+
+
+def _options(case: bool) -> Any:
+    options = re2.Options()
+    options.case_sensitive, options.log_errors = case, False
+    # Groups are never read; without them RE2 needs one pass.
+    options.never_capture, options.max_mem = True, 64 << 20
+    return options
+
+
+def _is_http_error(code: str) -> bool:
+    return len(code) == 3 and code.isdecimal() and code[0] in "45"
+
 
 FORM_TABLE = FormTable(
     # The whole reply is one of these. `unless`: not if this occurs in the reply. `probability`: suspected, not charged.
@@ -278,20 +427,19 @@ FORM_TABLE = FormTable(
             ),
         ),
     ),
-    # The same, of forms that have one of `inside_marks`: only replies with a mark are compared with them.
-    whole_with_mark=(
-        Form(
-            r"(?s)(.{0,400}\s)?<(tool_call|function_call|tool_use|invoke|function_calls|function=\w+)\b.*",
-            kind="malformed",
-            examples=('<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>',),
-        ),
-    ),
     # A reply that begins with a quotation, or has a code block, speaks about an error.
     whole_unless='^["“«„`]|```',
-    # One of these occurs in the reply, which has at most 1,500 characters and neither code nor quotation marks around it.
+    # One of these occurs in the reply, which has at most `longest` characters and neither code nor quotation marks around it.
     # None of the forms inside occurs in a reply of several words without one of these marks.
     inside_marks=r"[{<\[\x00-\x08\x0e-\x1a\x{FFFD}ÃÐÑ]|```|â€|ã[\x{80}-\x{bf}]|æ[\x{80}-\x{bf}]|### |%[A-Z_!sd.@(]|(?-i:undefined|NaN|null|None|Invalid Date|Infinity)",
     inside=(
+        Form(
+            r"(?s)\A[\s\p{P}\p{S}]*(.{0,400}\s)?<(tool_call|function_call|tool_use|invoke|function_calls|function=\w+)\b.*\z",
+            kind="malformed",
+            unless='^["“«„`]|```',
+            longest=2000,
+            examples=('<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>',),
+        ),
         Form(
             r"(^|\n)### ?(System|User|Assistant):",
             kind="malformed",

@@ -49,27 +49,20 @@ class Model:
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
         words = clip(stripped).lower().split()
-        shapes = self.weights.shapes
-        return self._logistic(words, sum([shapes.get(name, 0) for name in shapes_of(stripped, words)]))
+        return self.weigh(words, shapes_of(stripped, words))
 
     def weigh(self, words: Sequence[str], features: Mapping[str, float]) -> float:
         """The probability by a reply's words in lower case and its other features."""
         shapes = self.weights.shapes
-        return self._logistic(words, sum([shapes.get(name, 0) * value for name, value in features.items()]))
+        total = sum(map(self._words.__getitem__, words)) / sqrt(len(words))
+        total += sum([shapes.get(name, 0) * value for name, value in features.items()])
+        return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
 
     def _weigh_word(self, word: str) -> int:
         """What the `runs_of` a word weigh together."""
-        marked = _marked(word)
-        size, total = len(marked), 0
-        for start in range(size - _SHORTEST_RUN + 1):
-            after = start + _SHORTEST_RUN
-            rests = self._rests_after(marked[start:after])
-            if rests:
-                for end in _ends(start, size):
-                    total += rests.get(marked[after:end], 0)
-        for run in (marked, *_short_runs(word, marked)):
-            total += self._rests_after(run[:_SHORTEST_RUN]).get(run[_SHORTEST_RUN:], 0)
-        return total
+        return sum(
+            [self._rests_after(run[:_SHORTEST_RUN]).get(run[_SHORTEST_RUN:], 0) for run in runs_of(word)]
+        )
 
     def _rests_after(self, beginning: str) -> dict[str, int]:
         rests = self._rests.get(beginning)
@@ -79,10 +72,6 @@ class Model:
                 return {}
             rests = self._rests[beginning] = _decode_rests(packed)
         return rests
-
-    def _logistic(self, words: Sequence[str], other: float) -> float:
-        total = sum(map(self._words.__getitem__, words)) / sqrt(len(words)) + other
-        return 1 / (1 + exp(-max(-30.0, min(30.0, self.weights.bias + self.weights.unit * total))))
 
 
 @cache
@@ -107,36 +96,21 @@ def clip(text: str) -> str:
 
 def runs_of(word: str) -> list[str]:
     """The runs of characters in a word in lower case, its ends marked by spaces, and the word itself."""
-    marked = _marked(word)
+    marked = f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
     size = len(marked)
-    starts = range(size - _SHORTEST_RUN + 1)
-    runs = [marked[start:end] for start in starts for end in _ends(start, size)]
-    return [marked, *runs, *_short_runs(word, marked)]
+    runs = [marked]
+    for start in range(size - _SHORTEST_RUN + 1):
+        # No run is the whole word.
+        last = min(start + _LONGEST_RUN, size - (start == 0))
+        runs += [marked[start:end] for end in range(start + _SHORTEST_RUN, last + 1)]
+    if not word.isascii() and _DENSE.search(word):
+        runs += [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
+    return runs
 
 
-def _marked(word: str) -> str:
-    return f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
-
-
-def _ends(start: int, size: int) -> range:
-    """Where the runs from a start end; no run is the whole word."""
-    return range(start + _SHORTEST_RUN, min(start + _LONGEST_RUN, size - (start == 0)) + 1)
-
-
-def _short_runs(word: str, marked: str) -> list[str]:
-    if word.isascii() or not _DENSE.search(word):
-        return []
-    size = len(marked)
-    return [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
-
-
-def shapes_of(stripped: str, words: list[str]) -> tuple[str, ...]:
+def shapes_of(stripped: str, words: list[str]) -> dict[str, int]:
     """Features of a reply beside its words: length, last character, first and last word."""
     last = stripped[-1]
     end = "a" if last.isalpha() else "0" if last.isdigit() else last
-    return (
-        f"length {min(10, len(stripped).bit_length())}",
-        f"end {end}",
-        f"first {words[0]}",
-        f"last {words[-1]}",
-    )
+    length = min(10, len(stripped).bit_length())
+    return {f"length {length}": 1, f"end {end}": 1, f"first {words[0]}": 1, f"last {words[-1]}": 1}
