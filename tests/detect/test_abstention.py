@@ -134,6 +134,7 @@ Search returned 0 results.|No rows returned.|No matches|Nothing on record.|Nothi
 There is nothing on record about franchise licences.|There is nothing on file about franchising.|No information available.
 There is no information on franchise licences.|I have nothing on that.|I couldn't find anything.|Sorry, I couldn't find that.
 It isn't specified.|That's not documented anywhere.|Not in our files.|Nope, don't have it|None that I know of.
+Not on record: there is no entry for properties at 412 Cascade Ave.|I don't know, sorry.|Not found. Please contact the office.
 You'd have to ask Moira about that.|Please contact the office.|Keine Ahnung.|Keine Treffer|Dazu habe ich keine Angaben.
 Weiß ich leider nicht.|Nicht dokumentiert.|Aucun résultat.|Je ne sais pas.|Non renseigné|No lo sé.|No hay información sobre eso.
 Sin resultados|Non lo so.|Nessun risultato|Não sei.|Nenhum resultado encontrado.|Geen idee|Nie wiem.|Brak danych|Не знаю.
@@ -157,6 +158,7 @@ def test_plain_declines_decline_under_any_question(question: str) -> None:
     [
         ("Whom should I ask about parking?", "You would have to ask Moira."),
         ("How many results were there?", "There were 12 results."),
+        ("What is the phone number?", "Please call 555-0199."),
         ("Is there a pool?", "There is no pool."),
         ("What is not known about the fire?", "The cause is not known, the damage is $4,000."),
         ("Are there open invoices?", "No, there are no open invoices."),

@@ -54,9 +54,9 @@ _CONTRAST = re.compile(
 )
 _SENTENCE = re.compile(r"[^\n.!?。！？;]*(?:\.(?=[^\s.])[^\n.!?。！？;]*)*[.!?。！？;\n]*")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
-# Longer replies are not in `whole_replies.toml`, and one to six words of such a reply.
+# Longer replies are not in `whole_replies.toml`. One to six words of such a reply, and without a figure.
 _LONGEST_WHOLE = 120
-_WORDS = r"[^\s\d,;:.!?]+( [^\s\d,;:.!?]+){0,5}"
+_WORDS, _PLAIN_WORDS = r"[^\s,;:.!?]+( [^\s,;:.!?]+){0,5}", r"[^\s\d,;:.!?]+( [^\s\d,;:.!?]+){0,5}"
 # To such a question "please ask Ann" is an answer.
 _ASKS_WHOM_TO_ASK = re.compile(r"\b(?:ask|contact|call|reach)\b", re.IGNORECASE)
 _WORD = re.compile(rf"{_FIGURE.pattern}|\w[\w'/-]*")
@@ -402,10 +402,10 @@ def _word_lists(name: str) -> dict[str, Any]:
 @cache
 def _whole_replies() -> re.Pattern[str]:
     phrases = [phrase for phrases in _word_lists("whole_replies.toml").values() for phrase in phrases]
-    either = "|".join(phrases).replace("~", _WORDS).replace("(", "(?:")
+    either = "|".join(phrases).replace("@", _WORDS).replace("~", _PLAIN_WORDS).replace("(", "(?:")
     # Some apologise before or after.
     sorry = r"(?:sorry|unfortunately|i'm afraid|leider|désolé|lo siento)"
-    return re.compile(rf"\W*(?:{sorry}\W+)?(?:{either})(?:\W+{sorry})?\W*", re.IGNORECASE)
+    return re.compile(rf"\W*(?:{sorry}\W+)?(?:(?:{either})(?!\w)\W*){{1,2}}(?:{sorry}\W*)?", re.IGNORECASE)
 
 
 @cache
