@@ -212,8 +212,8 @@ def test_whole_numbers_in_words_of_other_languages(met: Scored, number: int, rig
 
 OTHER_TIMES = [
     ("18:00", "18.00|18.00 Uhr|1800 hours|by six in the evening|bis sechs Uhr abends|um sechs|à six heures du soir"
-     "|a las seis de la tarde|alle sei|om zes uur|às seis da tarde",
-     "bis sechs Uhr morgens|six in the morning|à six heures du matin|1900 hours|17.00|um sechzehn Uhr"),
+     "|a las seis de la tarde|alle sei|von sechs bis acht|om zes uur|às seis da tarde",
+     "bis sechs Uhr morgens|bis sechs Filialen|six in the morning|à six heures du matin|1900 hours|17.00|um sechzehn Uhr"),
     ("13:00", "um eins|um ein Uhr|a la una|13.00|13.00 Uhr|alle una", "um elf|13.50 Uhr|Wir haben eins.|una tienda"),
 ]  # fmt: skip
 

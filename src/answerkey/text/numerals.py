@@ -155,7 +155,9 @@ _HOURS = [
 _HOUR = [
     lazy(
         rf"(?<!\w)(?:{language.hour.format(f'(?P<h>{hours})', f'(?P<h2>{hours})')})(?!\w| (?:y|et|e) )"
-        rf"(?: (?:(?P<morning>{language.morning})|(?P<later>{language.later}))\b)?(?! [^\W\d_]+(?:en|er|s)\b)",
+        rf"(?: (?:(?P<morning>{language.morning})|(?P<later>{language.later}))\b)?"
+        # "Von sechs Filialen" has no hour.
+        r"(?! (?!bis\b|[a-z]+tags\b)[^\W\d_]+(?:en|er|s)\b)",
         re.IGNORECASE,
     )
     if language.hour.count("{}") == 2
