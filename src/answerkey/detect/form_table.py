@@ -434,11 +434,14 @@ FORM_TABLE = FormTable(
     inside_marks=r"[{<\[\x00-\x08\x0e-\x1a\x{FFFD}ÃÐÑ]|```|â€|ã[\x{80}-\x{bf}]|æ[\x{80}-\x{bf}]|### |%[A-Z_!sd.@(]|(?-i:undefined|NaN|null|None|Invalid Date|Infinity)",
     inside=(
         Form(
-            r"(?s)\A[\s\p{P}\p{S}]*(.{0,400}\s)?<(tool_call|function_call|tool_use|invoke|function_calls|function=\w+)\b.*\z",
+            r"(?s)\A[\s\p{P}\p{S}\x{FE0F}\x{200D}]*(.{0,400}\s)?<(tool_call|function_call|tool_use|invoke|function_calls|function=\w+)\b.*\z",
             kind="malformed",
             unless='^["“«„`]|```',
             longest=2000,
-            examples=('<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>',),
+            examples=(
+                '<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>',
+                '⚠️<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>',
+            ),
         ),
         Form(
             r"(^|\n)### ?(System|User|Assistant):",
