@@ -137,7 +137,7 @@ def test_smart_reads_a_text_that_is_a_number_as_a_typed_one(met: Scored) -> None
     rows = [("12", reply) for reply in NO_COUNT.split("|")]
     # There it is a text.
     assert all(met(rows, "How many shops do you have?", "standard"))
-    replies = ("12", "We have 12 shops.", "Twelve shops", "It has 12 shops, see page 3.")
+    replies = ("12", "We have 12 shops.", "Twelve shops", "Es sind zwölf.", "It has 12 shops, see page 3.")
     right = [("12", reply) for reply in replies]
     assert differing(right, met(right, "How many shops do you have?", "smart"), True) == []
     assert met([("12", "It is on page 12.")], "Which page is it on?", "smart") == [True]

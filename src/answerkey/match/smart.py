@@ -41,7 +41,7 @@ from answerkey.model.question import (
 from answerkey.text.dates import Date, is_same_date, stated_dates
 from answerkey.text.normalise import Threshold, folded_words, stem
 from answerkey.text.numbers import find_quantities
-from answerkey.text.numerals import numeral_value
+from answerkey.text.numerals import find_numerals, numeral_value
 from answerkey.text.patterns import Trees
 
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
@@ -380,6 +380,9 @@ def _value(value: Value, reply: Reply) -> _Presence:
         fitting = [one for one in _quantities(reply.text) if value.fits(one) >= 0]
         same = [one.start for one in fitting if value.equals(one) or value.rounds(one)]
         clash = any(value.fits(one) > 0 for one in fitting)
+        if not same and not value.dimension:
+            numerals = find_numerals(reply.text)
+            same = [start for number, start, _ in numerals if number in value.numbers]
     if same:
         return _Presence(1.0, "number", [reply.word_at(start) for start in same[:_MOST_PLACES_SMART]])
     return _OTHER if clash else _ABSENT
