@@ -105,7 +105,7 @@ def test_the_terminal_lists_what_got_worse_once_and_ends_with_the_gates(decided:
     assert sum(line.startswith("  broken ") for line in decided.out.splitlines()) == 10
     end = decided.out.partition("Changed questions:")[2]
     assert "broken" in end
-    assert end.rstrip().endswith("no regression: the value is worse")
+    assert end.rstrip().endswith("no regression: worse")
 
 
 def test_a_comparison_file_has_both_replies(

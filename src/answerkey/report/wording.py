@@ -267,8 +267,10 @@ def suspected_lines(summary: Summary) -> list[str]:
 
 
 def gate_words(gate: GateResult) -> str:
-    """A gate with its value: `score >= 0.9: the value is 0.866`."""
-    value = "there is no value" if gate.value is None else f"the value is {gate_value(gate.value)}"
+    """A gate with its value: `score >= 0.9: the value is 0.866`, `no regression: worse`."""
+    value = "there is no value" if gate.value is None else gate_value(gate.value)
+    if isinstance(gate.value, int | float):
+        value = f"the value is {value}"
     return f"{gate.gate}: {value}{_bound_words(gate)}{gate.because}"
 
 
