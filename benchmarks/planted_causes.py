@@ -21,18 +21,9 @@ from answerkey.config import Settings
 from answerkey.model.question import TruthSettings
 from answerkey.model.run import Run
 from answerkey.runs.causes import causes
-from runs.planted_bot import PlantedBot, golden_set, make_database
+from runs.planted_bot import STAGES, PlantedBot, golden_set, make_database
 
-STAGES = {
-    "tool_removed": "tools",
-    "wrong_sql": "arguments",
-    "data": "tool_results",
-    "key": "key",
-    "truth": "truth",
-    "worse_wording": "text",
-    "tool_breaks": "error",
-    "nothing": "noise",
-}
+PLANTED = {**STAGES, "nothing": "noise"}
 FLAKY = (0.0, 0.1, 0.2, 0.3)
 REPEAT = 5
 # Numbers of runs, so that each has its own random failures.
@@ -81,7 +72,7 @@ def main() -> None:
     payouts = {row["id"] for row in golden_set() if row["category"] == "payouts"}
     with tempfile.TemporaryDirectory() as folder:
         planted = Planted(Path(folder))
-        for change, stage in STAGES.items():
+        for change, stage in PLANTED.items():
             for flaky in FLAKY:
                 right = noisy = others = 0
                 for _ in range(options.seeds):

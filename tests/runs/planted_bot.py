@@ -27,6 +27,18 @@ RULES = (
 )
 
 
+# Planted change → the stage that `why` should name.
+STAGES = {
+    "tool_removed": "tools",
+    "wrong_sql": "arguments",
+    "data": "tool_results",
+    "key": "key",
+    "truth": "truth",
+    "worse_wording": "text",
+    "tool_breaks": "error",
+}
+
+
 def make_database(path: Path, *, raised: int = 0) -> Path:
     """Payouts by cabin and month; `raised` is added to each amount."""
     with closing(sqlite3.connect(path)) as database, database:

@@ -18,7 +18,7 @@ from answerkey.report.command_results import causes_sheet
 from answerkey.runs.causes import causes
 from answerkey.store import open_store
 from free_ports import free_port
-from runs.planted_bot import PlantedBot, golden_set, make_database
+from runs.planted_bot import STAGES, PlantedBot, golden_set, make_database
 from runs.scripted_model import serve_scripted
 
 REPEAT = 5
@@ -74,17 +74,6 @@ def planted(databases: tuple[Path, Path], change: str, flaky: float, **more: Any
     if key not in BASES:
         BASES[key] = run_bot(books.parent, **base)
     return BASES[key], run_bot(books.parent, **candidate)
-
-
-STAGES = {
-    "tool_removed": "tools",
-    "wrong_sql": "arguments",
-    "data": "tool_results",
-    "key": "key",
-    "truth": "truth",
-    "worse_wording": "text",
-    "tool_breaks": "error",
-}
 
 
 @pytest.mark.parametrize("flaky", [0.0, 0.3])
