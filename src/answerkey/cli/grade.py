@@ -274,11 +274,10 @@ def _log_scoring(
     from answerkey.runs.logs import LogScoring
 
     # The terminal shows the summary and the worst replies; JSON and rows are only written, tables with less in them; reports need
-    # the trials, and so do the causes that a failed gate is explained by.
+    # the trials.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
     results: ResultForm = "nothing"
-    explained = bool(flags.gates) and not endings
-    if os.environ.get("GITHUB_ACTIONS") == "true" or explained or endings - {".json", ".jsonl", ".parquet"}:
+    if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
         results = "trials"
     elif endings:
         results = "table_lines" if endings == {".parquet"} else "lines"

@@ -457,11 +457,10 @@ def score_replies(
     context = make_context(
         msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
     )
-    by_question = any(gate.kind == "question" for gate in context.gates)
     how = msgspec.structs.replace(
         how,
         fields=dict(fields or how.fields),
-        results="trials" if keep or by_question else how.results,
+        results="trials" if keep or _gates_read_trials(context.gates, how) else how.results,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
     grader, judge_of_log = context.grader, context.judge
@@ -486,6 +485,11 @@ def score_replies(
     if keep and opened is not None:
         run = store_log(run, opened, name, golden)
     return _with_gates(run, context, opened if keep else None)
+
+
+def _gates_read_trials(gates: "Sequence[Gate]", how: "LogScoring") -> bool:
+    """Whether a gate looks at each question, or the causes of its failure are shown instead of results."""
+    return any(gate.kind == "question" for gate in gates) or (bool(gates) and how.results == "nothing")
 
 
 # Measures of `score --qrels` when none is named.
