@@ -167,3 +167,15 @@ def test_a_gate_on_each_question_of_a_log_needs_no_name(answerkey: Any, project:
     assert done.returncode == 1
     [gate] = json.loads(done.stdout)["gates"]
     assert not gate["passed"]
+
+
+def test_what_has_no_score_is_not_praised(answerkey: Any, project: Path) -> None:
+    few = [{"id": name, "question": f"{name}?", "expected_keywords": ["900"]} for name in ("a", "b")]
+    rows = [{"id": name, "answer": "It is $900.", "tools_used": ["db"]} for name in ("a", "nobody")]
+    for file, written in (("few.jsonl", few), ("log.jsonl", rows)):
+        (project / file).write_text("".join(json.dumps(row) + "\n" for row in written))
+    done = answerkey("score", "log.jsonl", "--questions", "few.jsonl", "-o", "r.md")
+    page = (project / "r.md").read_text()
+    assert "but only 33.3% of what was planned has a score" in done.stdout
+    assert "but only 33.3% of what was planned has a score" in page
+    assert "Excellent" not in done.stdout + page

@@ -30,7 +30,7 @@ GRADE_MEANINGS = {
 }
 
 
-# Above this share of failing questions or replies, a grade is not called good.
+# Above this share of failing or unscored questions or replies, a grade is not called good.
 _MOST_FAILING = 0.1
 
 
@@ -40,10 +40,13 @@ def grade_words(summary: Summary, in_words: Callable[[float], str] = shown_score
     if summary.is_weak_key:
         weakness = _weakness(summary, in_words)
         return f"{weakness}; {failing}" if _fails_often(summary) else weakness
+    is_praise = (summary.grade or "") in "ABC"
+    if is_praise and summary.coverage < 1 - _MOST_FAILING:
+        unscored = f"only {score_percent(summary.coverage)} of what was planned has a score"
+        return f"but {failing}, and {unscored}" if _fails_often(summary) else f"but {unscored}"
     meaning = GRADE_MEANINGS.get(summary.grade or "", "")
     if not failing:
         return meaning
-    is_praise = (summary.grade or "") in "ABC"
     return f"but {failing}" if is_praise and _fails_often(summary) else f"{meaning}; {failing}"
 
 
