@@ -24,6 +24,7 @@ def folder(tmp_path: Path, write_rows: Callable[..., Path]) -> Path:
 
 CASES = [
     (["run", "missing.jsonl"], 2, "missing.jsonl: no such file"),
+    (["run", "fin.jsonl"], 2, "fin.jsonl: no such file; did you mean 'fine.jsonl'?"),
     (["run", "broken.jsonl", "--target", "bot.py:answer"], 2, "broken.jsonl:3: not valid JSON"),
     (
         ["run", "typed.jsonl", "--target", "bot.py:answer"],

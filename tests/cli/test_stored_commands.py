@@ -52,6 +52,12 @@ def test_runs(stored: Any) -> None:
     assert (entry["name"], entry["questions"], entry["status"]) == ("first", 3, "complete")
 
 
+def test_an_unknown_question_is_answered_with_the_most_similar_id(stored: Any) -> None:
+    assert "no question 'evill' in run" in (refused := stored("show", "--question", "evill").stderr)
+    assert "; did you mean 'evil'?" in refused
+    assert "--failures` lists ids" in stored("show", "--question", "zzz").stderr
+
+
 def test_show_is_the_run_document(stored: Any) -> None:
     document = json.loads(stored("show", "--json").stdout)
     assert document["run"]["name"] == "first"

@@ -2,12 +2,12 @@
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
 
-from answerkey.errors import UnknownNameError
+from answerkey.errors import UnknownNameError, nearest_name
 from answerkey.model.comparison import cause_lines
 from answerkey.model.run import (
     BAD_ROW,
@@ -342,6 +342,10 @@ def only_failures(run: Run) -> Run:
     )
 
 
+# Ids that an unknown one is compared with; reading more would take longer than to look it up.
+_MOST_COMPARED = 20_000
+
+
 def only_question(run: Run, question_id: str) -> Run:
     """The run with only one question's results."""
     results = run.results
@@ -350,9 +354,10 @@ def only_question(run: Run, question_id: str) -> Run:
     else:
         found = [result for result in results if result.question.id == question_id]
     if not found:
-        raise UnknownNameError(
-            f"no question {question_id!r} in run {run.info.id}; `answerkey show {run.info.id} --failures` lists ids"
-        )
+        asked = {result.question.id: None for result in islice(results, _MOST_COMPARED)}
+        close = nearest_name(question_id, asked)
+        hint = f"did you mean {close!r}?" if close else f"`answerkey show {run.info.id} --failures` lists ids"
+        raise UnknownNameError(f"no question {question_id!r} in run {run.info.id}; {hint}")
     return msgspec.structs.replace(run, results=found)
 
 

@@ -25,7 +25,7 @@ from time import monotonic
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import quote, unquote, urlsplit
 
-from answerkey.errors import InputError, MissingExtraError
+from answerkey.errors import InputError, MissingExtraError, nearest_name
 from answerkey.model.reply import Json, JsonObject
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import TEXT_NAMES, decode_json
@@ -179,13 +179,22 @@ def shown_path(path: Path) -> Path:
     return path if url is None else Path(shown_url(url))
 
 
+def _similar_file(path: Path) -> str:
+    """The remedy for a mistyped name; empty where no file beside it is named alike."""
+    try:
+        close = nearest_name(path.name, [entry.name for entry in path.parent.iterdir()], 0.8)
+    except OSError:
+        return ""
+    return f"; did you mean {str(path.with_name(close))!r}?" if close else ""
+
+
 @contextmanager
 def reading_errors(path: Path) -> Iterator[None]:
     """Turn errors of reading into one line."""
     try:
         yield
     except FileNotFoundError:
-        raise InputError("no such file", path=path) from None
+        raise InputError(f"no such file{_similar_file(path)}", path=path) from None
     except IsADirectoryError:
         raise InputError("is a folder, not a file", path=path) from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
