@@ -1,4 +1,4 @@
-"""Results of `why`, `draft`, `faults`, `audit` and `truth`: as sheets, on the terminal, and as JUnit XML."""
+"""Results of `why`, `draft`, `faults`, `audit`, `truth` and `judge align`: as sheets, on the terminal, and as JUnit XML."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ from answerkey.model.comparison import (
     WorseSlice,
     rounded_parts,
 )
+from answerkey.model.judgement import JudgeRecord, RubricRecord
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import OUTCOMES, JsonObject, OutcomeName
 from answerkey.model.run import GateResult
@@ -41,6 +42,7 @@ from answerkey.text.normalise import one_line
 if TYPE_CHECKING:
     from answerkey.golden.truth import Resolved
     from answerkey.golden.wrong_replies import Family
+    from answerkey.judge.calibration import Alignment
     from answerkey.runs.audit import Audit, KeyTest, QuestionStrength
     from answerkey.runs.draft import Drafts
     from answerkey.runs.fault_results import FaultCase, FaultGroup, FaultResult
@@ -401,6 +403,80 @@ def print_faults(result: "FaultResult") -> None:
     console = make_console()
     print_sheet(fault_sheet(result), console)
     emit(console, *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
+
+
+def alignment_sheet(
+    alignment: "Alignment", judge: JudgeRecord, edited: RubricRecord | None, *, run: str
+) -> Sheet:
+    """A judge's agreement with people before and after an edit of its rubric, and what they disagree on."""
+    rubric = _rubric_text(judge.rubric) + ("" if edited is None else f" → {_rubric_text(edited)}")
+    lines = []
+    if (difference := alignment.held_out.difference) is not None:
+        lines.append(
+            f"on held-out labels: {alignment.verdict} {points_text(difference.mean)} points "
+            f"(95% interval {points_text(difference.low)} to {points_text(difference.high)}, {p_text(difference.p_value)})"
+        )
+    if edited is None:
+        lines.append(
+            "Edit the rubric, then run this again with --judge-rubric FILE. The current rubric as a file:"
+        )
+        lines.append(f"  answerkey judge rubrics {judge.rubric.hash[:8]} -o rubric.json")
+    else:
+        rescore = f"answerkey rescore {one_line(run, 60)} --judge-rubric FILE"
+        lines.append(f"To grade the whole run by the edited rubric: {rescore}")
+    title = f"{one_line(judge.model, 60)} against people · {one_line(run, 60)} · rubric {rubric}"
+    return Sheet(
+        title, tuple(lines), alignment.warnings, tuple(_alignment_tables(alignment)), subject="Judge"
+    )
+
+
+def _alignment_tables(alignment: "Alignment") -> Iterator[SheetTable]:
+    rows = []
+    for name, change in (("shown below", alignment.tuning), ("held out", alignment.held_out)):
+        for edit, one in (("", change.before), (", edited rubric", change.after)):
+            if one is not None:
+                interval = f"{percent(one.low)}–{percent(one.high)}"
+                kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
+                rows.append((name + edit, f"{one.labelled:,}", percent(one.share), interval, kappa))
+    heads = ("labels", "replies", "agreement", "95% interval", "Cohen κ")
+    yield SheetTable("Agreement with people", heads, tuple(rows))
+    shown = alignment.disagreements[:_MOST_CASES]
+    if shown:
+        listed = (
+            (
+                one_line(one.id, 120),
+                "right" if one.right else "wrong",
+                f"{one.judge:.2f}",
+                one_line(one.because, _REPLY),
+                one_line(one.reply, _REPLY),
+            )
+            for one in shown
+        )
+        more = f", {_MOST_CASES} of them here" if len(alignment.disagreements) > _MOST_CASES else ""
+        yield SheetTable(
+            f"Disagreements: {len(alignment.disagreements)}{more}",
+            ("question", "people", "judge", "its reason", "reply"),
+            tuple(listed),
+            wordy=True,
+            ids=tuple(one.id for one in shown),
+        )
+    panel = alignment.panel_disagreements[:_MOST_CASES]
+    if panel:
+        grades = (
+            ", ".join(f"{one_line(name, 30)} {value:.2f}" for name, value in one.judges.items())
+            for one in panel
+        )
+        yield SheetTable(
+            f"Replies that the judges of the panel disagree on: {len(alignment.panel_disagreements)}",
+            ("question", "judges"),
+            tuple((one_line(one.id, 120), words) for one, words in zip(panel, grades, strict=True)),
+            wordy=True,
+            ids=tuple(one.id for one in panel),
+        )
+
+
+def _rubric_text(rubric: RubricRecord) -> str:
+    return f"{one_line(rubric.name, 30)} ({rubric.hash[:8]})"
 
 
 _LISTED = 15
