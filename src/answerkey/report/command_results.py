@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import (
@@ -22,7 +22,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import OUTCOMES, JsonObject, OutcomeName
 from answerkey.model.run import GateResult
 from answerkey.report.layout import Console, Text, make_console
-from answerkey.report.result_files import atomic_file
+from answerkey.report.result_files import JUnitSuite, atomic_file
 from answerkey.report.sheets import Sheet, SheetTable, scores_in, write_sheet
 from answerkey.report.terminal import emit, print_sheet
 from answerkey.report.wording import (
@@ -361,41 +361,27 @@ def write_faults(result: "FaultResult", path: Path) -> None:
     check_fault_output(path)
     if path.name.lower().endswith(".junit.xml"):
         with atomic_file(path) as file:
-            file.write(fault_junit(result).encode())
+            _write_junit(result, file)
         return
     write_sheet(fault_sheet(result, scores_in(path)), result.to_dict(), path)
 
 
-def fault_junit(result: "FaultResult") -> str:
-    """A test for each fault and gate: one that was not handled failed, one that did not land was skipped."""
-    from answerkey.report.result_files import junit_gate, xml_attribute  # most commands write no JUnit
-
-    lines = []
-    failures = skipped = 0
+def _write_junit(result: "FaultResult", file: BinaryIO) -> None:
+    """Write a test for each fault and gate: one that was not handled failed, one that did not land was skipped."""
+    suite = JUnitSuite()
     for gate in result.gates:
-        failures += not gate.passed
-        lines.append(junit_gate(gate, gate.gate).rstrip())
+        suite.add_gate(gate)
     for case in result.cases:
-        inside = ""
+        name = " · ".join(
+            (case.id, _fault_words(case) or "no fault", *([str(case.trial)] if case.trial > 1 else []))
+        )
         if not case.landed:
-            skipped += 1
-            inside = f"<skipped message={xml_attribute(f'not landed: {case.because[:1000]}')}/>"
+            suite.add("faults", name, "skipped", message=f"not landed: {case.because}")
         elif not case.is_resilient:
-            failures += 1
-            inside = f"<failure type={xml_attribute(case.outcome or '')} message={xml_attribute(case.because[:1000])}/>"
-        name = f"{case.id} · {_fault_words(case) or 'no fault'}" + (
-            f" · {case.trial}" if case.trial > 1 else ""
-        )
-        lines.append(
-            f'<testcase classname="answerkey.faults" name={xml_attribute(name)} time="0">{inside}</testcase>'
-        )
-    counts = f'tests="{len(lines)}" failures="{failures}" errors="0" skipped="{skipped}"'
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuites name="answerkey" {counts}>\n<testsuite name={xml_attribute(result.faulted.info.name)} {counts}>\n'
-        + "\n".join(lines)
-        + "\n</testsuite>\n</testsuites>\n"
-    )
+            suite.add("faults", name, "failure", kind=case.outcome or "", message=case.because)
+        else:
+            suite.add("faults", name)
+    suite.write(result.faulted.info, {}, file)
 
 
 def print_faults(result: "FaultResult") -> None:
