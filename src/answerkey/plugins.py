@@ -171,7 +171,10 @@ class Registry(Generic[_Part]):
         part = self.find(name)
         if part is not None:
             return part
-        raise _unknown_name(self.kind, name, self.names())
+        known = self.names()
+        close = nearest_name(name, known)
+        hint = f"did you mean {close!r}?" if close else f"known: {', '.join(known)}"
+        raise UnknownNameError(f"unknown {self.kind} {name!r}; {hint}")
 
     def find(self, name: str) -> _Part | None:
         """The part with this name, if there is one."""
@@ -214,30 +217,23 @@ class Registry(Generic[_Part]):
                 yield point
 
 
-class RegistryLayer(Generic[_Part]):
+class RegistryLayer(Registry[_Part]):
     """A registry with the parts of one configuration in front; other configurations do not see them."""
 
     def __init__(self, base: Registry[_Part], references: Mapping[str, str], folder: Path) -> None:
         """`references` are name → "file.py:object", with paths relative to the folder."""
         for name in references:
             base.refuse_taken(name)
+        # Its objects are what the configuration's files registered by a decorator while they were imported.
+        super().__init__(base.kind, {})
         self.base = base
         self._references = dict(references)
         self._folder = folder
-        # What the configuration's files registered by a decorator while they were imported.
-        self._objects: dict[str, _Part] = {}
 
     def add(self, name: str, part: _Part) -> None:
         """Register an object for this configuration only."""
         self.base.refuse_taken(name)
         self._objects[name] = part
-
-    def get(self, name: str) -> _Part:
-        """The part with this name; raises UnknownNameError that lists the known names."""
-        part = self.find(name)
-        if part is not None:
-            return part
-        raise _unknown_name(self.base.kind, name, self.names())
 
     def find(self, name: str) -> _Part | None:
         """The part with this name, if there is one."""
@@ -256,12 +252,6 @@ class RegistryLayer(Generic[_Part]):
     def live(self) -> list[str]:
         """Names of parts that were registered as objects, which no other process can load."""
         return [name for name in self.base.live() if name not in self._references]
-
-
-def _unknown_name(kind: str, name: str, known: list[str]) -> UnknownNameError:
-    close = nearest_name(name, known)
-    hint = f"did you mean {close!r}?" if close else f"known: {', '.join(known)}"
-    return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
 
 
 # The layer whose configuration's file is being imported.
@@ -294,7 +284,7 @@ def _load(kind: str, point: "EntryPoint") -> Any:
 
 
 # Scorers of the process, or of a configuration.
-ScorerRegistry = Registry[Any] | RegistryLayer[Any]
+ScorerRegistry = Registry[Any]
 
 targets: Registry["TargetFactory"] = Registry(
     "target",

@@ -347,27 +347,6 @@ class BaseEngine(ABC):
         """Yield trials as they are answered, in any order; see `Engine.ask_all`."""
 
 
-class EngineAdapter(BaseEngine):
-    """An engine from a plug-in that does not derive from BaseEngine."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def ask_all(
-        self,
-        targets: Sequence[BaseTarget],
-        trials: Iterable[Trial],
-        journal: Callable[[Trial], None] | None = None,
-    ) -> AsyncIterator[Trial]:
-        """Yield what the plug-in yields."""
-        return self._engine.ask_all(targets, trials, journal)
-
-
-def adapt_engine(engine: Engine) -> BaseEngine:
-    """An engine of any origin as a BaseEngine."""
-    return engine if isinstance(engine, BaseEngine) else EngineAdapter(engine)
-
-
 # Makes an engine; registered in `plugins.engines` and under the entry point group `answerkey.engines`.
 EngineFactory: TypeAlias = Callable[[Options], Engine]
 

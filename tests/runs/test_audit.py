@@ -125,7 +125,7 @@ def test_the_floor_says_that_each_question_listed_has_a_bot_of_its_own(
         {"question": "Who runs it?", "expected_tools": ["db"], "expected_keywords": ["Ann"]},
     ]
     audit = ("audit", write_rows("golden.jsonl", *rows), "--bots-only")
-    floor, heading, question, *_ = command(*audit).out.strip().splitlines()
+    floor, _, heading, question, *_ = command(*audit).out.strip().splitlines()
     assert "passes 0 of 4 questions; of the bots that know no answer, none has a better mean score." in floor
     assert heading == "1 question is passed by one of these bots; the best one on each:"
     assert question.split()[:2] == ["0.800", "hi"]

@@ -438,7 +438,9 @@ def align(run: str, labels: Path | None, judge: JudgeFlags, store: "SqlStore") -
       answerkey judge align latest --labels verdicts.jsonl --judge-rubric strict.toml
     """
     from answerkey.judge.session import Judge
-    from answerkey.report.terminal_texts import alignment_lines
+    from answerkey.report.command_results import alignment_sheet
+    from answerkey.report.layout import make_console
+    from answerkey.report.terminal import print_sheet
     from answerkey.runs.judging import align_stored
 
     info = store.find_run(run)
@@ -459,8 +461,8 @@ def align(run: str, labels: Path | None, judge: JudgeFlags, store: "SqlStore") -
         "edited": None if version is None else version.rubric,
         **msgspec.to_builtins(found),
     }
-    lines = alignment_lines(found, record, None if version is None else version.rubric, run=info.name)
-    return Answer(document, "\n".join(lines))
+    sheet = alignment_sheet(found, record, None if version is None else version.rubric, run=info.name)
+    return Answer(document, lambda: print_sheet(sheet, make_console()))
 
 
 @judge.command()

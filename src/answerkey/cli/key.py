@@ -19,6 +19,7 @@ from answerkey.cli.command import (
     map_flag,
     match_flag,
     print_document,
+    print_gates,
     print_read_as,
     questions_argument,
     scoring_for,
@@ -116,7 +117,9 @@ def audit(
       answerkey audit golden.jsonl -o proposals.jsonl
     """
     from answerkey.datasets.golden_sets import question_row
-    from answerkey.report.command_results import print_audit
+    from answerkey.report.command_results import audit_sheet
+    from answerkey.report.layout import make_console
+    from answerkey.report.terminal import print_sheet
     from answerkey.report.wording import count
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set, with_truth
@@ -136,8 +139,12 @@ def audit(
         _write_rows(output, proposed, count(len(proposed), "changed question"))
     results = audit_gates(result, gates)
     document = audit_document(result) | {"gates": [msgspec.to_builtins(gate) for gate in results]}
-    failed = not all(gate.passed for gate in results)
-    return Answer(document, lambda: print_audit(result, chosen, results), int(failed))
+
+    def show() -> None:
+        print_sheet(audit_sheet(result, len(chosen)), make_console())
+        print_gates(results)
+
+    return Answer(document, show, int(not all(gate.passed for gate in results)))
 
 
 def _check_rows_output(output: Path | None, inputs: Iterable[Path]) -> None:

@@ -1,9 +1,9 @@
-"""Results of `why`, `draft`, `faults`, `audit` and `truth`: as sheets, on the terminal, and as JUnit XML."""
+"""Results of `why`, `draft`, `faults`, `audit`, `truth` and `judge align`: as sheets, on the terminal, and as JUnit XML."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import (
@@ -17,11 +17,11 @@ from answerkey.model.comparison import (
     WorseSlice,
     rounded_parts,
 )
+from answerkey.model.judgement import JudgeRecord, RubricRecord
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import OUTCOMES, JsonObject, OutcomeName
-from answerkey.model.run import GateResult
-from answerkey.report.layout import Console, Text, make_console
-from answerkey.report.result_files import atomic_file
+from answerkey.report.layout import Text, make_console
+from answerkey.report.result_files import JUnitSuite, atomic_file
 from answerkey.report.sheets import Sheet, SheetTable, scores_in, write_sheet
 from answerkey.report.terminal import emit, print_sheet
 from answerkey.report.wording import (
@@ -41,7 +41,8 @@ from answerkey.text.normalise import one_line
 if TYPE_CHECKING:
     from answerkey.golden.truth import Resolved
     from answerkey.golden.wrong_replies import Family
-    from answerkey.runs.audit import Audit, KeyTest, QuestionStrength
+    from answerkey.judge.calibration import Alignment
+    from answerkey.runs.audit import Audit, Floor, KeyTest
     from answerkey.runs.draft import Drafts
     from answerkey.runs.fault_results import FaultCase, FaultGroup, FaultResult
 
@@ -359,41 +360,27 @@ def write_faults(result: "FaultResult", path: Path) -> None:
     check_fault_output(path)
     if path.name.lower().endswith(".junit.xml"):
         with atomic_file(path) as file:
-            file.write(fault_junit(result).encode())
+            _write_junit(result, file)
         return
     write_sheet(fault_sheet(result, scores_in(path)), result.to_dict(), path)
 
 
-def fault_junit(result: "FaultResult") -> str:
-    """A test for each fault and gate: one that was not handled failed, one that did not land was skipped."""
-    from answerkey.report.result_files import junit_gate, xml_attribute  # most commands write no JUnit
-
-    lines = []
-    failures = skipped = 0
+def _write_junit(result: "FaultResult", file: BinaryIO) -> None:
+    """Write a test for each fault and gate: one that was not handled failed, one that did not land was skipped."""
+    suite = JUnitSuite()
     for gate in result.gates:
-        failures += not gate.passed
-        lines.append(junit_gate(gate, gate.gate).rstrip())
+        suite.add_gate(gate)
     for case in result.cases:
-        inside = ""
+        name = " · ".join(
+            (case.id, _fault_words(case) or "no fault", *([str(case.trial)] if case.trial > 1 else []))
+        )
         if not case.landed:
-            skipped += 1
-            inside = f"<skipped message={xml_attribute(f'not landed: {case.because[:1000]}')}/>"
+            suite.add("faults", name, "skipped", message=f"not landed: {case.because}")
         elif not case.is_resilient:
-            failures += 1
-            inside = f"<failure type={xml_attribute(case.outcome or '')} message={xml_attribute(case.because[:1000])}/>"
-        name = f"{case.id} · {_fault_words(case) or 'no fault'}" + (
-            f" · {case.trial}" if case.trial > 1 else ""
-        )
-        lines.append(
-            f'<testcase classname="answerkey.faults" name={xml_attribute(name)} time="0">{inside}</testcase>'
-        )
-    counts = f'tests="{len(lines)}" failures="{failures}" errors="0" skipped="{skipped}"'
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuites name="answerkey" {counts}>\n<testsuite name={xml_attribute(result.faulted.info.name)} {counts}>\n'
-        + "\n".join(lines)
-        + "\n</testsuite>\n</testsuites>\n"
-    )
+            suite.add("faults", name, "failure", kind=case.outcome or "", message=case.because)
+        else:
+            suite.add("faults", name)
+    suite.write(result.faulted.info, {}, file)
 
 
 def print_faults(result: "FaultResult") -> None:
@@ -403,7 +390,80 @@ def print_faults(result: "FaultResult") -> None:
     emit(console, *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
 
 
-_LISTED = 15
+def alignment_sheet(
+    alignment: "Alignment", judge: JudgeRecord, edited: RubricRecord | None, *, run: str
+) -> Sheet:
+    """A judge's agreement with people before and after an edit of its rubric, and what they disagree on."""
+    rubric = _rubric_text(judge.rubric) + ("" if edited is None else f" → {_rubric_text(edited)}")
+    lines = []
+    if (difference := alignment.held_out.difference) is not None:
+        lines.append(
+            f"on held-out labels: {alignment.verdict} {points_text(difference.mean)} points "
+            f"(95% interval {points_text(difference.low)} to {points_text(difference.high)}, {p_text(difference.p_value)})"
+        )
+    if edited is None:
+        lines.append(
+            "Edit the rubric, then run this again with --judge-rubric FILE. The current rubric as a file:"
+        )
+        lines.append(f"  answerkey judge rubrics {judge.rubric.hash[:8]} -o rubric.json")
+    else:
+        rescore = f"answerkey rescore {one_line(run, 60)} --judge-rubric FILE"
+        lines.append(f"To grade the whole run by the edited rubric: {rescore}")
+    title = f"{one_line(judge.model, 60)} against people · {one_line(run, 60)} · rubric {rubric}"
+    return Sheet(
+        title, tuple(lines), alignment.warnings, tuple(_alignment_tables(alignment)), subject="Judge"
+    )
+
+
+def _alignment_tables(alignment: "Alignment") -> Iterator[SheetTable]:
+    rows = []
+    for name, change in (("shown below", alignment.tuning), ("held out", alignment.held_out)):
+        for edit, one in (("", change.before), (", edited rubric", change.after)):
+            if one is not None:
+                interval = f"{percent(one.low)}–{percent(one.high)}"
+                kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
+                rows.append((name + edit, f"{one.labelled:,}", percent(one.share), interval, kappa))
+    heads = ("labels", "replies", "agreement", "95% interval", "Cohen κ")
+    yield SheetTable("Agreement with people", heads, tuple(rows))
+    shown = alignment.disagreements[:_MOST_CASES]
+    if shown:
+        listed = (
+            (
+                one_line(one.id, 120),
+                "right" if one.right else "wrong",
+                f"{one.judge:.2f}",
+                one_line(one.because, _REPLY),
+                one_line(one.reply, _REPLY),
+            )
+            for one in shown
+        )
+        more = f", {_MOST_CASES} of them here" if len(alignment.disagreements) > _MOST_CASES else ""
+        yield SheetTable(
+            f"Disagreements: {len(alignment.disagreements)}{more}",
+            ("question", "people", "judge", "its reason", "reply"),
+            tuple(listed),
+            wordy=True,
+            ids=tuple(one.id for one in shown),
+        )
+    panel = alignment.panel_disagreements[:_MOST_CASES]
+    if panel:
+        grades = (
+            ", ".join(f"{one_line(name, 30)} {value:.2f}" for name, value in one.judges.items())
+            for one in panel
+        )
+        yield SheetTable(
+            f"Replies that the judges of the panel disagree on: {len(alignment.panel_disagreements)}",
+            ("question", "judges"),
+            tuple((one_line(one.id, 120), words) for one, words in zip(panel, grades, strict=True)),
+            wordy=True,
+            ids=tuple(one.id for one in panel),
+        )
+
+
+def _rubric_text(rubric: RubricRecord) -> str:
+    return f"{one_line(rubric.name, 30)} ({rubric.hash[:8]})"
+
+
 _VALUES_SHOWN = 200
 # Family of wrong replies → how it is named.
 FAMILY_WORDS: "dict[Family, str]" = {
@@ -415,45 +475,44 @@ FAMILY_WORDS: "dict[Family, str]" = {
 }
 
 
-def print_audit(audit: "Audit", questions: QuestionSet, gates: list[GateResult]) -> None:
-    """Print the strength of the key, the floor, the weakest questions and the gates."""
-    console = make_console()
-    console.print()
-    if audit.key is not None:
-        _print_strength(audit.key, console)
-    _print_floor(audit, len(questions), console)
-    if audit.key is not None:
-        _print_weak(audit.key, console)
-    for gate in gates:
-        style = "green" if gate.passed else "bold red"
-        console.print(
-            Text(f"{'passed' if gate.passed else 'FAILED'}  {gate_words(gate)}", style=style), soft_wrap=True
-        )
-
-
-def _print_strength(key: "KeyTest", console: Console) -> None:
-    strength = key.strength
-    if strength is None:
-        line = "Key strength: not measured, because no question has an answer to make wrong replies from."
-        console.print(Text(line, style="yellow"), "", sep="\n", soft_wrap=True)
-        return
-    weak = strength.questions - strength.strong
-    interval = f"{percent(strength.low)}–{percent(strength.high)}"
-    head = Text.assemble(
-        "Key strength ",
-        (percent(strength.value), "bold"),
-        f" ({interval}): {strength.strong:,} of {count(strength.questions, 'question')} "
-        "refused every wrong reply that was tried",
-        f"; {weak:,} let one pass." if weak else ".",
+def audit_sheet(audit: "Audit", questions: int) -> Sheet:
+    """The strength of the key, the floor, and the weakest questions."""
+    floor = audit.trivial
+    floor_line = (
+        f"Floor {score_text(floor.value)}: a bot that {floor.best.description} passes {len(floor.best.passed):,} "
+        f"of {count(questions, 'question')}; of the bots that know no answer, none has a better mean score."
     )
-    console.print(head, soft_wrap=True)
-    if key.always_wrong_score is not None:
-        console.print(
-            f"A chatbot with the right tools and every fact wrong would score {score_text(key.always_wrong_score)}.",
-            soft_wrap=True,
-        )
+    strength = () if audit.key is None else tuple(_strength_lines(audit.key))
+    title, *lines = [*strength, floor_line]
+    if not any(question.passed for question in floor.questions):
+        lines.append("No trivial bot passes any question.")
+    tables = [_easy_table(floor)]
+    if audit.key is not None:
+        tables.append(_weak_table(audit.key))
+        if any(question.fixes for question in audit.key.questions if question.survivors):
+            lines.append(
+                "Nothing is changed by itself: `audit -o proposals.jsonl` writes the proposed questions."
+            )
+    shown = tuple(table for table in tables if table.rows)
+    return Sheet(title, tuple(lines), (), shown, subject="Answer key")
+
+
+def _strength_lines(key: "KeyTest") -> Iterator[str]:
     from answerkey.golden.wrong_replies import APART, COUNTED
 
+    strength = key.strength
+    if strength is None:
+        yield "Key strength: not measured, because no question has an answer to make wrong replies from."
+        return
+    weak = strength.questions - strength.strong
+    yield (
+        f"Key strength {percent(strength.value)} ({percent(strength.low)}–{percent(strength.high)}): {strength.strong:,} "
+        f"of {count(strength.questions, 'question')} refused every wrong reply that was tried"
+        + (f"; {weak:,} let one pass." if weak else ".")
+    )
+    if key.always_wrong_score is not None:
+        wrong = score_text(key.always_wrong_score)
+        yield f"A chatbot with the right tools and every fact wrong would score {wrong}."
     for beginning, names in (("Refused", COUNTED), ("Not counted in the strength, refused", APART)):
         refused = [
             f"{FAMILY_WORDS[family.name]} {percent(family.refused / family.mutants)}"
@@ -461,74 +520,45 @@ def _print_strength(key: "KeyTest", console: Console) -> None:
             if family.mutants and family.name in names
         ]
         if refused:
-            console.print(Text(f"{beginning}: {' · '.join(refused)}.", style="dim"), soft_wrap=True)
+            yield f"{beginning}: {' · '.join(refused)}."
     if any(family.name == "adversarial" and family.refused < family.mutants for family in key.families):
-        note = "  No keyword sees that the right value is denied or hidden in a list; a judge does (--judge MODEL)."
-        console.print(Text(note, style="yellow"), soft_wrap=True)
-    console.print()
+        yield "No keyword sees that the right value is denied or hidden in a list; a judge does (--judge MODEL)."
 
 
-def _print_floor(audit: "Audit", total: int, console: Console) -> None:
-    floor = audit.trivial
-    passed = len(floor.best.passed)
-    line = Text.assemble(
-        "Floor ",
-        (score_text(floor.value), "bold"),
-        f": a bot that {floor.best.description} passes {passed:,} of {count(total, 'question')}; of the bots that know no "
-        "answer, none has a better mean score.",
-    )
-    console.print(line, soft_wrap=True)
+def _easy_table(floor: "Floor") -> SheetTable:
+    """Questions at which a trivial bot scores more than usual, each with the best one."""
     usual = Counter(question.floor for question in floor.questions).most_common(1)
     free = usual[0][0] if usual else 1.0
     easy = [question for question in floor.questions if question.passed or question.floor > free]
-    easy.sort(key=lambda question: -question.floor)
+    title = "Where one of these bots gets more than usual, with the best one on each:"
     # Each has a bot of its own: what one bot passes is less than what all of them pass.
     if some := sum(question.passed for question in floor.questions):
         passes = "question is passed" if some == 1 else "questions are passed"
-        console.print(f"{some:,} {passes} by one of these bots; the best one on each:", soft_wrap=True)
-    elif easy:
-        console.print(
-            "Where one of these bots gets more than usual, with the best one on each:", soft_wrap=True
-        )
-    for question in easy[:_LISTED]:
-        mark = (score_text(question.floor), "bold red" if question.passed else "yellow")
-        text = Text.assemble("  ", mark, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
-        console.print(text, soft_wrap=True)
-    if len(easy) > _LISTED:
-        console.print(Text(f"  and {len(easy) - _LISTED:,} more (--json lists all)", style="dim"))
-    if not any(question.passed for question in floor.questions):
-        console.print(Text("No trivial bot passes any question.", style="dim"))
-    console.print()
-
-
-def _print_weak(key: "KeyTest", console: Console) -> None:
-    weak = [question for question in key.questions if question.survivors]
-    if not weak:
-        return
-    console.print(Text(f"Questions that let a wrong reply pass ({len(weak):,})", style="bold"))
-    for question in sorted(weak, key=lambda question: -len(question.survivors))[:_LISTED]:
-        _print_question(question, console)
-    if len(weak) > _LISTED:
-        console.print(Text(f"  and {len(weak) - _LISTED:,} more (--json lists all)", style="dim"))
-    if any(question.fixes for question in weak):
-        note = "Nothing is changed by itself: `audit -o proposals.jsonl` writes the proposed questions."
-        console.print("", Text(note, style="dim"), sep="\n", soft_wrap=True)
-
-
-def _print_question(question: "QuestionStrength", console: Console) -> None:
-    worst = max(question.survivors, key=lambda survivor: survivor.score)
-    line = Text.assemble(
-        (f"  {one_line(question.id, 60)}  ", "bold"),
-        f"“{one_line(worst.reply, 100)}” scores {score_text(worst.score)} ({worst.operator})",
+        title = f"{some:,} {passes} by one of these bots; the best one on each:"
+    rows = (
+        (f"{score_text(question.floor)}  {one_line(question.id, 60)}", question.because)
+        for question in sorted(easy, key=lambda question: -question.floor)
     )
-    console.print(line, soft_wrap=True)
-    if question.fixes:
-        fix = question.fixes[0]
-        stops = f"stops {fix.gain} of {len(question.survivors)} wrong replies"
-        lost = "keeps every right reply"
-        if fix.right_replies_lost:
-            lost = f"refuses {count(fix.right_replies_lost, 'right reply', 'right replies')}"
-        console.print(Text(f"      → {fix.change} ({stops}, {lost})", style="cyan"), soft_wrap=True)
+    return SheetTable(title, ("question", "bot"), tuple(rows), wordy=True)
+
+
+def _weak_table(key: "KeyTest") -> SheetTable:
+    """Questions that let a wrong reply pass, each with the one that scores most and a remedy."""
+    weak = [question for question in key.questions if question.survivors]
+    rows = []
+    for question in sorted(weak, key=lambda question: -len(question.survivors)):
+        worst = max(question.survivors, key=lambda survivor: survivor.score)
+        passing = f"“{one_line(worst.reply, 100)}” scores {score_text(worst.score)} ({worst.operator})"
+        remedy = ""
+        if question.fixes:
+            fix = question.fixes[0]
+            lost = "keeps every right reply"
+            if fix.right_replies_lost:
+                lost = f"refuses {count(fix.right_replies_lost, 'right reply', 'right replies')}"
+            remedy = f"{fix.change} (stops {fix.gain} of {len(question.survivors)} wrong replies, {lost})"
+        rows.append((one_line(question.id, 60), passing, remedy))
+    title = f"Questions that let a wrong reply pass ({len(weak):,})"
+    return SheetTable(title, ("question", "wrong reply", "remedy"), tuple(rows), wordy=True)
 
 
 def print_truth(resolved: "Resolved") -> None:

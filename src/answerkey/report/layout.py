@@ -5,7 +5,7 @@ Importing rich takes a sixth of the time of a short command. The names and setti
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Union
 
 from answerkey.text.patterns import lazy
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console as RichConsole
 
 Justify = Literal["left", "right"]
-Renderable = Union[str, "Text", "Padding", "Table", "Columns", "Group"]
+Renderable = Union[str, "Text", "Padding", "Table", "Group"]
 # Characters of a file or pipe, by which bars and columns are laid out.
 _PIPE_WIDTH = 100
 # Environment variables by which rich takes a pipe for a terminal.
@@ -129,6 +129,9 @@ class Table:
         self._rows: list[tuple[Renderable, ...]] = []
         self._gap, self._has_head = gap, has_head
 
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
     def add_column(self, head: str = "", **settings: Any) -> None:
         """Add a column; `settings` are rich's."""
         self.columns.append(Column(head, **settings))
@@ -167,37 +170,6 @@ class Table:
         for row in self._rows:
             table.add_row(*map(_drawn, row))
         return table
-
-
-class Columns:
-    """Short texts side by side in as few lines as possible."""
-
-    def __init__(self, texts: Sequence[Text], *, gap: int = 2) -> None:
-        self._texts, self._gap = texts, gap
-
-    def lines(self) -> Iterator[str]:
-        """The lines in a file."""
-        texts = [text.plain for text in self._texts]
-        count = len(texts)
-        while (
-            count > 1
-            and sum(widths := self._widths(texts, count)) + self._gap * (len(widths) - 1) > _PIPE_WIDTH
-        ):
-            count -= 1
-        widths = self._widths(texts, count)
-        for start in range(0, len(texts), count):
-            row = zip(texts[start : start + count], widths, strict=False)
-            yield (" " * self._gap).join(_fitted(text, width) for text, width in row)
-
-    @staticmethod
-    def _widths(texts: Sequence[str], count: int) -> list[int]:
-        return [max(map(cell_len, texts[column::count])) for column in range(min(count, len(texts)))]
-
-    def drawn(self) -> Any:
-        """The same for rich."""
-        from rich.columns import Columns as Drawn
-
-        return Drawn([text.drawn() for text in self._texts], padding=(0, self._gap))
 
 
 class Group:

@@ -5,7 +5,6 @@ Horizontal positions in charts are shares of the width, so that text keeps its s
 
 import base64
 import hashlib
-import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -92,22 +91,12 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     tone: str = ""
 
 
-class Stroke(msgspec.Struct, frozen=True):
-    """A line segment between two values."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-
-
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """A line."""
 
     name: str
     tint: str
     dots: tuple[Dot, ...]
-    strokes: tuple[Stroke, ...]
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,9 +189,8 @@ def line_chart(
                     tone="" if number else moment.tone,
                 )
             )
-        strokes = [Stroke(one.x, one.y, two.x, two.y) for one, two in itertools.pairwise(dots)]
         tint = _TINTS[number % len(_TINTS)]
-        drawn.append(Series(name=line.name, tint=tint, dots=tuple(dots), strokes=tuple(strokes)))
+        drawn.append(Series(name=line.name, tint=tint, dots=tuple(dots)))
     changed = [
         (round((places[index - 1] + places[index]) / 2, 2), moment.change)
         for index, moment in enumerate(moments)

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from math import fsum
 from os.path import samestat
 from pathlib import Path
@@ -73,6 +75,8 @@ _NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "mo
 # Characters of a cell.
 _WIDTH = 240
 _ROWS = 2_000
+# Bytes of a file that are sent at once.
+_PIECE = 1_000_000
 
 # Marks of Markdown at the beginning of lines, the lines of tables, and pairs of marks around words.
 _LINE_MARKS = lazy(r"^\s*(?:#{1,6}|[-*+])\s+|^[\s|:-]*-{3}[\s|:-]*$", re.MULTILINE)
@@ -200,6 +204,8 @@ def _jsonl(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator
 
 
 def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    from tempfile import TemporaryFile  # slow to load
+
     try:
         import pyarrow
         import pyarrow.parquet
@@ -211,60 +217,21 @@ def _parquet(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterat
         (column.name, types.get(column.kind, pyarrow.float64() if column.number else text))
         for column in columns
     ]
-    file, schema = _Drained(), pyarrow.schema(fields)
+    schema = pyarrow.schema(fields)
     # pyarrow's own pool keeps the memory of the largest batch and more.
     pool = pyarrow.system_memory_pool()
-    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", memory_pool=pool) as writer:
-        batch: list[Any] = []
-
-        def flush() -> None:
-            arrays = without_surrogates([list(values) for values in zip(*batch, strict=True)])
-            arrays = arrays or [[] for _ in columns]
-            writer.write_table(
-                pyarrow.table(
-                    [
-                        pyarrow.array(values, kind, memory_pool=pool)
-                        for values, (_, kind) in zip(arrays, fields, strict=True)
-                    ],
-                    schema=schema,
-                )
-            )
-            batch.clear()
-
-        for row in rows:
-            batch.append(row)
-            if len(batch) == _ROWS:
-                flush()
-                yield file.drain()
-        flush()
-    yield file.drain()
-
-
-class _Drained(io.RawIOBase):
-    """A file that is only written; what was written is taken out piece by piece."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._position = 0
-
-    def writable(self) -> bool:
-        """Whether it can be written to."""
-        return True
-
-    def tell(self) -> int:
-        """How much was written."""
-        return self._position
-
-    def write(self, part: Any) -> int:
-        """Keep a piece."""
-        self._parts.append(bytes(part))
-        self._position += len(self._parts[-1])
-        return len(self._parts[-1])
-
-    def drain(self) -> bytes:
-        """What was written since the last time."""
-        parts, self._parts = self._parts, []
-        return b"".join(parts)
+    remaining = iter(rows)
+    with TemporaryFile() as file:
+        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", memory_pool=pool) as writer:
+            while batch := list(islice(remaining, _ROWS)):
+                values = without_surrogates([list(column) for column in zip(*batch, strict=True)])
+                arrays = [
+                    pyarrow.array(one, kind, memory_pool=pool)
+                    for one, (_, kind) in zip(values, fields, strict=True)
+                ]
+                writer.write_table(pyarrow.table(arrays, schema=schema))
+        file.seek(0)
+        yield from iter(partial(file.read, _PIECE), b"")
 
 
 ENDINGS: dict[str, Callable[[Sequence[Column], Iterable[Sequence[Any]]], Iterator[bytes]]] = {
@@ -451,91 +418,115 @@ def _origin(result: Trial, info: RunInfo) -> Iterator[object]:
 
 # JUnit XML has a test case per question and per gate. CI pages show their texts inline, so they are cut.
 _LONGEST_TEXT = 4000
+_LONGEST_MESSAGE = 1000
 _IN_MEMORY = 8_000_000
+
+
+class JUnitSuite:
+    """A suite of test cases; they are collected on disk, since its head has their counts."""
+
+    def __init__(self) -> None:
+        from tempfile import SpooledTemporaryFile  # slow to load
+
+        self._body = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # closed with the suite
+        self._counts = dict.fromkeys(("tests", "failure", "error", "skipped"), 0)
+        self._seconds = 0.0
+        # Name → number of uses: JUnit readers treat equal names as one case.
+        self._names: dict[str, int] = {}
+
+    def add(
+        self,
+        group: str,
+        name: str,
+        outcome: Literal["passed", "failure", "error", "skipped"] = "passed",
+        *,
+        kind: str = "",
+        message: str = "",
+        text: str = "",
+        output: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        """Add a test case; `output` is what the chatbot did."""
+        from xml.etree.ElementTree import Element, SubElement, tostring  # slow to load, and only for JUnit
+
+        self._counts["tests"] += 1
+        self._seconds += seconds
+        # CI pages treat a dot as a package separator.
+        attributes = {"classname": f"answerkey.{group.replace('.', '_')}", "name": self._unique(name)}
+        case = Element("testcase", _attributes_of(attributes | {"time": f"{seconds:.3f}"}))
+        if outcome != "passed":
+            self._counts[outcome] += 1
+            said = {"type": kind, "message": message[:_LONGEST_MESSAGE]}
+            SubElement(case, outcome, _attributes_of(said)).text = _content(text)
+        if output:
+            SubElement(case, "system-out").text = _content(output)
+        self._body.write(tostring(case, "utf-8", xml_declaration=False) + b"\n")
+
+    def add_gate(self, gate: GateResult) -> None:
+        """Add a gate."""
+        if gate.passed:
+            self.add("gates", gate.gate)
+        else:
+            self.add("gates", gate.gate, "failure", kind="gate", message=gate_words(gate))
+
+    def write(self, info: RunInfo, properties: dict[str, str], file: BinaryIO) -> None:
+        """Write the suite of a run."""
+        from shutil import copyfileobj  # slow to load
+        from xml.etree.ElementTree import Element, SubElement, tostring
+
+        counts = {
+            "tests": str(self._counts["tests"]),
+            "failures": str(self._counts["failure"]),
+            "errors": str(self._counts["error"]),
+            "skipped": str(self._counts["skipped"]),
+            "time": f"{self._seconds:.3f}",
+        }
+        root = Element("testsuites", {"name": "answerkey", **counts})
+        name = _attributes_of({"name": info.name, "timestamp": info.created_at[:19]})
+        suite = SubElement(root, "testsuite", {**name, **counts})
+        listed = SubElement(suite, "properties")
+        for one, value in {"run": info.id, "target": info.target, **properties}.items():
+            SubElement(listed, "property", _attributes_of({"name": f"answerkey.{one}", "value": value}))
+        head, end, rest = tostring(root, "utf-8", xml_declaration=True).partition(b"</testsuite>")
+        file.write(head + b"\n")
+        self._body.seek(0)
+        copyfileobj(self._body, file)
+        file.write(end + rest + b"\n")
+
+    def _unique(self, name: str) -> str:
+        seen = self._names[name] = self._names.get(name, 0) + 1
+        # The name with a suffix may itself be a question's id.
+        return name if seen == 1 else self._unique(f"{name} ({seen})")
+
+
+def _attributes_of(values: dict[str, str]) -> dict[str, str]:
+    """Attributes without empty ones; line breaks and tabs become spaces."""
+    return {name: " ".join(for_xml(value).split()) for name, value in values.items() if value}
+
+
+def _content(text: str) -> str:
+    return for_xml(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …")
 
 
 def write_junit(run: Run, file: BinaryIO) -> None:
     """Write a run's results as JUnit XML; questions are streamed."""
-    tally = _Tally()
-    from shutil import copyfileobj  # slow to load
-    from tempfile import SpooledTemporaryFile
-
-    with SpooledTemporaryFile(max_size=_IN_MEMORY) as body:
-        for case in _cases(run, tally):
-            body.write(case.encode("utf-8"))
-        file.write(_head(run, tally).encode("utf-8"))
-        body.seek(0)
-        copyfileobj(body, file)
-    file.write(b"</testsuite>\n</testsuites>\n")
-
-
-class _Tally:
-    def __init__(self) -> None:
-        self.tests = self.failures = self.errors = self.skipped = 0
-        self.seconds = 0.0
-        # Name → number of uses: JUnit readers treat equal names as one case.
-        self.names: dict[str, int] = {}
-
-    def unique(self, name: str) -> str:
-        seen = self.names[name] = self.names.get(name, 0) + 1
-        # The name with a suffix may itself be a question's id.
-        return name if seen == 1 else self.unique(f"{name} ({seen})")
-
-
-def xml_attribute(text: str) -> str:
-    """A quoted attribute; line breaks and tabs become spaces."""
-    from xml.sax.saxutils import quoteattr  # slow to load, and only for JUnit
-
-    return quoteattr(" ".join(for_xml(text).split()))
-
-
-def _content(text: str) -> str:
-    from xml.sax.saxutils import escape  # slow to load, and only for JUnit
-
-    return escape(for_xml(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " …"))
-
-
-def _head(run: Run, tally: _Tally) -> str:
-    info, summary = run.info, run.summary
-    counts = (
-        f'tests="{tally.tests}" failures="{tally.failures}" errors="{tally.errors}" '
-        f'skipped="{tally.skipped}" time="{tally.seconds:.3f}"'
-    )
-    properties = {
-        "answerkey.run": info.id,
-        "answerkey.target": info.target,
-        "answerkey.score": score_text(summary.score),
-        "answerkey.grade": summary.grade or "",
-        "answerkey.coverage": f"{summary.coverage:g}",
-        **{
-            f"answerkey.{name}": f"{value:g}"
-            for name, value in {**summary.metrics, **summary.components}.items()
-            if value is not None
-        },
-    }
-    listed = "".join(
-        f"<property name={xml_attribute(name)} value={xml_attribute(value)}/>\n"
-        for name, value in properties.items()
-    )
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuites name="answerkey" {counts}>\n'
-        f"<testsuite name={xml_attribute(info.name)} {counts} timestamp={xml_attribute(info.created_at[:19])}>\n"
-        f"<properties>\n{listed}</properties>\n"
-    )
-
-
-def _cases(run: Run, tally: _Tally) -> Iterator[str]:
+    suite, summary = JUnitSuite(), run.summary
     for gate in run.gates:
-        yield _gate(gate, tally)
+        suite.add_gate(gate)
     # CI pages list failures in the order of the file: the critical ones come first, read in a pass of their own.
-    if run.summary.critical_failures:
+    passes_over = (True, False) if summary.critical_failures else (False,)
+    for critical in passes_over:
         for trials in run.by_question():
-            if _is_critical_failure(trials, run):
-                yield _question(trials, run, tally)
-    for trials in run.by_question():
-        if not (run.summary.critical_failures and _is_critical_failure(trials, run)):
-            yield _question(trials, run, tally)
+            if critical == (summary.critical_failures > 0 and _is_critical_failure(trials, run)):
+                _add_question(suite, trials, run)
+    figures = {**summary.metrics, **summary.components}
+    properties = {
+        "score": score_text(summary.score),
+        "grade": summary.grade or "",
+        "coverage": f"{summary.coverage:g}",
+        **{name: f"{value:g}" for name, value in figures.items() if value is not None},
+    }
+    suite.write(run.info, properties, file)
 
 
 def _is_critical_failure(trials: list[Trial], run: Run) -> bool:
@@ -543,54 +534,30 @@ def _is_critical_failure(trials: list[Trial], run: Run) -> bool:
     return is_critical and fails_once((trial.scorecard.total for trial in trials), run.info.pass_mark)
 
 
-def _gate(gate: GateResult, tally: _Tally) -> str:
-    tally.tests += 1
-    tally.failures += not gate.passed
-    return junit_gate(gate, tally.unique(gate.gate))
-
-
-def junit_gate(gate: GateResult, name: str) -> str:
-    """The test case of a gate."""
-    failure = "" if gate.passed else f'<failure type="gate" message={xml_attribute(gate_words(gate))}/>'
-    return f'<testcase classname="answerkey.gates" name={xml_attribute(name)} time="0">{failure}</testcase>\n'
-
-
-def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
+def _add_question(suite: JUnitSuite, trials: list[Trial], run: Run) -> None:
     question = trials[0].question
-    tally.tests += 1
-    taken = [result.latency_ms for result in trials if result.latency_ms is not None]
-    seconds = fsum(taken) / 1000
-    tally.seconds += seconds
-    # CI pages treat a dot as a package separator.
-    category = question.category.replace(".", "_")
-    head = (
-        f"<testcase classname={xml_attribute(f'answerkey.{category}')} "
-        f'name={xml_attribute(tally.unique(question.id))} time="{seconds:.3f}">'
-    )
+    seconds = fsum(result.latency_ms or 0.0 for result in trials) / 1000
+    add = partial(suite.add, question.category, question.id, seconds=seconds)
     score = mean_score(result.scorecard.total for result in trials)
     if score is None:
-        tally.skipped += 1
         unscored = [str(loss) for loss in losses_of(trials[0].scorecard) if loss.points is None]
-        message = xml_attribute(": ".join(["not scored", *unscored])[:1000])
-        return f"{head}<skipped message={message}/></testcase>\n"
-    output = f"<system-out>{_content(_transcript(trials))}</system-out>"
+        add("skipped", message=": ".join(["not scored", *unscored]))
+        return
+    output = _transcript(trials)
     if passes(score, run.info.pass_mark):
-        return f"{head}{output}</testcase>\n"
+        add(output=output)
+        return
     worst = min(trials, key=lambda result: result.scorecard.total or 0.0)
     failure = worst.scorecard.error
-    # As the run counts: a reply that is itself an error is one too.
-    element = "failure" if failure is None else "error"
-    if element == "error":
-        tally.errors += 1
-    else:
-        tally.failures += 1
     reasons = [str(loss) for loss in losses_of(worst.scorecard)]
-    kind = failure.kind if failure is not None else "score"
     critical = "CRITICAL: " if question.severity == "critical" else ""
-    message = f"{critical}score {score_text(score)} is below {run.info.pass_mark:g}: {'; '.join(reasons)}"
-    return (
-        f"{head}<{element} type={xml_attribute(kind)} message={xml_attribute(message[:1000])}>"
-        f"{_content(chr(10).join(reasons))}</{element}>{output}</testcase>\n"
+    add(
+        # As the run counts: a reply that is itself an error is one too.
+        "failure" if failure is None else "error",
+        kind="score" if failure is None else failure.kind,
+        message=f"{critical}score {score_text(score)} is below {run.info.pass_mark:g}: {'; '.join(reasons)}",
+        text="\n".join(reasons),
+        output=output,
     )
 
 

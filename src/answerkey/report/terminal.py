@@ -7,7 +7,6 @@ from answerkey.model.run import GateResult, Latency, Run, RunInfo, Slice, Summar
 from answerkey.model.scorecard import Trial, letter_grade
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, trial_detail
 from answerkey.report.layout import (
-    Columns,
     Console,
     Group,
     Justify,
@@ -32,7 +31,6 @@ from answerkey.report.wording import (
     metric_range_text,
     metric_text,
     milliseconds,
-    money,
     name_words,
     passed_texts,
     percent,
@@ -42,6 +40,7 @@ from answerkey.report.wording import (
     score_text,
     suspected_lines,
     time_range_text,
+    used_text,
 )
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import one_line
@@ -354,22 +353,18 @@ def _latency(view: ReportView, console: Console) -> Iterator[Renderable]:
 
 
 def _metrics(view: ReportView) -> Iterator[Renderable]:
-    parts = [
-        f"{name_words(one_line(name, 40))} {metric_text(value)}"
-        f"{metric_range_text(view.summary.metric_intervals.get(name))}"
-        for name, value in view.summary.metrics.items()
-    ]
-    usage = view.summary.usage
-    for name in ("input_tokens", "output_tokens"):
-        if usage.get(name):
-            parts.append(f"{name_words(name)} {usage[name]:,.0f}")
-    if usage.get("cost"):
-        parts.append(f"cost {money(usage['cost'])}")
-    if line := cost_line(view.summary.cost):
-        parts.append(line)
-    if parts:
+    summary, table = view.summary, _grid("~><")
+    for name, value in summary.metrics.items():
+        interval = metric_range_text(summary.metric_intervals.get(name)).strip()
+        table.add_row("", name_words(one_line(name, 40)), metric_text(value), Text(interval, "dim"))
+    for name in ("input_tokens", "output_tokens", "cost"):
+        if summary.usage.get(name):
+            table.add_row("", name_words(name), used_text(summary.usage[name], name))
+    if line := cost_line(summary.cost):
+        table.add_row("", "cost", "", line)
+    if table:
         yield _section("Other metrics")
-        yield Columns([Text(f"  {part}") for part in parts])
+        yield table
     if view.info.judge:
         yield _indented(judge_line(view.info.judge))
 

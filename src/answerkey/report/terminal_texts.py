@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from answerkey.model.comparison import Comparison, Measure, QuestionChange, cause_lines
-from answerkey.model.judgement import JudgeRecord, LabelAgreement, RubricRecord, RubricVersion
+from answerkey.model.judgement import RubricRecord, RubricVersion
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
@@ -26,8 +26,6 @@ from answerkey.report.wording import (
     measure_words,
     milliseconds,
     name_words,
-    p_text,
-    points_text,
     score_text,
 )
 from answerkey.stats.intervals import Interval
@@ -36,7 +34,7 @@ from answerkey.text.normalise import for_terminal, one_line
 if TYPE_CHECKING:
     from answerkey.comparison.run_ranking import Plan, Ranking
     from answerkey.golden.lint import Finding
-    from answerkey.judge.calibration import Alignment, Calibration, Disagreement, Rate
+    from answerkey.judge.calibration import Calibration, Disagreement, Rate
     from answerkey.runs.bisect import Bisection
     from answerkey.runs.judging import PairBias, Pairwise, Preference
     from answerkey.runs.run_variants import Experiment
@@ -384,51 +382,6 @@ def _disagreement_lines(disagreements: "Sequence[Disagreement]") -> Iterator[str
             yield f"      {one_line(one.because, 110)}"
     if len(disagreements) > _DISAGREEMENTS_SHOWN:
         yield f"  … {len(disagreements)} disagreements; --json lists all"
-
-
-def alignment_lines(
-    alignment: "Alignment", judge: JudgeRecord, edited: RubricRecord | None, *, run: str
-) -> Iterator[str]:
-    """A judge's agreement with people before and after an edit of its rubric, and what they disagree on."""
-    rubric = _rubric_text(judge.rubric) + ("" if edited is None else f" → {_rubric_text(edited)}")
-    yield f"{one_line(judge.model, 60)} against people · {one_line(run, 60)} · rubric {rubric}"
-    yield ""
-    for name, change in (("labels shown", alignment.tuning), ("held out", alignment.held_out)):
-        after = "" if change.after is None else f"  →  {_agreement_text(change.after)}"
-        yield f"{name:13}{change.before.labelled:>5} labels  {_agreement_text(change.before)}{after}"
-    difference = alignment.held_out.difference
-    if difference is not None:
-        yield (
-            f"on held-out labels: {alignment.verdict} {points_text(difference.mean)} points "
-            f"(95% interval {points_text(difference.low)} to {points_text(difference.high)}, {p_text(difference.p_value)})"
-        )
-    yield ""
-    disagreements = alignment.disagreements
-    yield f"Disagreements on the labels shown: {len(disagreements)}"
-    yield from _disagreement_lines(disagreements)
-    panel = alignment.panel_disagreements
-    if panel:
-        yield f"Replies that the judges of the panel disagree on: {len(panel)}"
-    for one in panel[:_DISAGREEMENTS_SHOWN]:
-        grades = ", ".join(f"{one_line(name, 30)} {value:.2f}" for name, value in one.judges.items())
-        yield f"  {one_line(one.id, 40)}: {grades}"
-    for warning in alignment.warnings:
-        yield f"! {warning}"
-    yield ""
-    if edited is None:
-        yield "Edit the rubric, then run this again with --judge-rubric FILE. The current rubric as a file:"
-        yield f"  answerkey judge rubrics {judge.rubric.hash[:8]} -o rubric.json"
-    else:
-        yield f"To grade the whole run by the edited rubric: answerkey rescore {one_line(run, 60)} --judge-rubric FILE"
-
-
-def _agreement_text(agreement: LabelAgreement) -> str:
-    kappa = "" if agreement.kappa is None else f" κ {agreement.kappa:.2f}"
-    return f"{agreement.share:.1%} [{agreement.low:.1%}, {agreement.high:.1%}]{kappa}"
-
-
-def _rubric_text(rubric: RubricRecord) -> str:
-    return f"{one_line(rubric.name, 30)} ({rubric.hash[:8]})"
 
 
 def rubric_lines(rows: Sequence[tuple[RunInfo, RubricRecord, RubricVersion | None]]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from answerkey.model.question import Question, QuestionSet, RunTruth
 from answerkey.model.run import KeyQuality, RunInfo, Summary
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import ScorerRegistry, engines, load_object
-from answerkey.protocols import NO_PROGRESS, BaseEngine, BaseTarget, Direction, Progress, adapt_engine
+from answerkey.protocols import NO_PROGRESS, BaseEngine, BaseTarget, Direction, Engine, Progress
 from answerkey.scorers.grader import Grader, make_grader
 from answerkey.text.patterns import lazy
 
@@ -151,9 +151,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     truth: RunTruth | None = None
 
     @cached_property
-    def engine(self) -> BaseEngine:
+    def engine(self) -> Engine:
         """Asks the questions; logs and rescoring do without."""
-        return adapt_engine(engines.get(self.options.engine)(self.options))
+        return engines.get(self.options.engine)(self.options)
 
     def target(self, spec: "TargetLike") -> BaseTarget:
         """The target of a spec, not open yet, with the observers of these options."""
@@ -186,7 +186,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         price = prices.get(target.name)
         if price is None and target.model:
             price = price_of(target.model, prices, base_url=target.base_url)
-        target = self.engine.place_target(target, make)
+        # An engine from a plug-in need not derive from BaseEngine.
+        if isinstance(self.engine, BaseEngine):
+            target = self.engine.place_target(target, make)
         return target if price is None else PricedTarget(target, price)
 
 

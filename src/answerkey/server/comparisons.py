@@ -3,14 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
 from answerkey.comparison.run_ranking import Ranking
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.comparison import Comparison, Group
-from answerkey.model.judgement import LabelAgreement, RubricVersion
+from answerkey.model.judgement import RubricVersion
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import letter_grade
 from answerkey.report.result_files import Table
@@ -37,12 +37,6 @@ from answerkey.store.table_query import ShortText
 from answerkey.text.dates import local_time
 from answerkey.text.normalise import Piece, alike, one_line, word_diff
 
-if TYPE_CHECKING:
-    from answerkey.judge.calibration import Alignment
-
-_MOST_SHOWN = 200
-_CELL_LENGTH = 300
-
 
 class AlignmentView(msgspec.Struct, frozen=True, kw_only=True):
     """How a run's judge agrees with people, where it does not, and which rubrics were tried."""
@@ -61,6 +55,7 @@ class AlignmentView(msgspec.Struct, frozen=True, kw_only=True):
 def load_alignment(store: SqlStore, query: NoQuery, run: str) -> AlignmentView:
     """Read the page of a judged run; half of the labels are held out, and their disagreements never shown."""
     # Statistics take a while to import, and few pages need them.
+    from answerkey.report.command_results import alignment_sheet
     from answerkey.runs.judging import align_stored
 
     info = store.find_run(run)
@@ -69,17 +64,13 @@ def load_alignment(store: SqlStore, query: NoQuery, run: str) -> AlignmentView:
         raise UnknownNameError(
             f"run {info.id} has no judge; `answerkey rescore {info.id} --judge MODEL` adds one"
         )
-    tables: list[SheetTable] = []
-    warnings: tuple[str, ...] = ()
-    problem = ""
+    sheet, problem = Sheet("", (), (), ()), ""
     try:
         alignment, _ = align_stored(store, info, None)
+        sheet = alignment_sheet(alignment, judge, None, run=info.name)
     except UsageError as error:
         problem = str(error)
-    else:
-        tables, warnings = list(_tables(alignment)), alignment.warnings
-    if judge.rubric_versions:
-        tables.append(_versions_table(judge.rubric_versions))
+    tried = [_versions_table(judge.rubric_versions)] if judge.rubric_versions else []
     rubric = judge.rubric
     return AlignmentView(
         info=info,
@@ -89,64 +80,9 @@ def load_alignment(store: SqlStore, query: NoQuery, run: str) -> AlignmentView:
         if rubric.content is None
         else json.dumps(rubric.content, indent=2, ensure_ascii=False),
         problem=problem,
-        warnings=warnings,
-        tables=tuple(tables),
+        warnings=sheet.warnings,
+        tables=(*sheet.tables, *tried),
     )
-
-
-def _tables(alignment: "Alignment") -> list[SheetTable]:
-    agreements = (("shown below", alignment.tuning.before), ("held out", alignment.held_out.before))
-    found = [
-        SheetTable(
-            "Agreement with people",
-            ("labels", "replies", "agreement", "95% interval", "Cohen κ"),
-            tuple((name, str(one.labelled), *_figures(one)) for name, one in agreements),
-        )
-    ]
-    if alignment.disagreements:
-        shown = alignment.disagreements[:_MOST_SHOWN]
-        more = f", {_MOST_SHOWN} of them here" if len(alignment.disagreements) > _MOST_SHOWN else ""
-        found.append(
-            SheetTable(
-                f"Disagreements: {len(alignment.disagreements)}{more}",
-                ("question", "people", "judge", "its reason", "reply"),
-                tuple(
-                    (
-                        one.id,
-                        "right" if one.right else "wrong",
-                        f"{one.judge:.2f}",
-                        one_line(one.because, _CELL_LENGTH),
-                        one_line(one.reply, _CELL_LENGTH),
-                    )
-                    for one in shown
-                ),
-                wordy=True,
-                ids=tuple(one.id for one in shown),
-            )
-        )
-    if alignment.panel_disagreements:
-        panel = alignment.panel_disagreements[:_MOST_SHOWN]
-        found.append(
-            SheetTable(
-                f"Replies that the judges of the panel disagree on: {len(alignment.panel_disagreements)}",
-                ("question", "judges"),
-                tuple(
-                    (
-                        one.id,
-                        ", ".join(f"{one_line(name, 30)} {value:.2f}" for name, value in one.judges.items()),
-                    )
-                    for one in panel
-                ),
-                wordy=True,
-                ids=tuple(one.id for one in panel),
-            )
-        )
-    return found
-
-
-def _figures(agreement: LabelAgreement) -> tuple[str, str, str]:
-    kappa = "–" if agreement.kappa is None else f"{agreement.kappa:.2f}"
-    return percent(agreement.share), f"{percent(agreement.low)}–{percent(agreement.high)}", kappa
 
 
 def _versions_table(versions: tuple[RubricVersion, ...]) -> SheetTable:
