@@ -44,39 +44,8 @@ def normal_quantile(p: float) -> float:
 
 
 def log_beta(a: float, b: float) -> float:
-    """log B(a, b), without the cancellation of three large lgammas where a and b are large."""
-    low, high = min(a, b), max(a, b)
-    if low < 10.0:
-        return math.lgamma(low) + _lgamma_difference(high, low)
-    total = low + high
-    correction = _stirling(low) + _stirling(high) - _stirling(total)
-    ratio = low / total
-    return (
-        -0.5 * math.log(low)
-        + 0.5 * math.log(2.0 * math.pi)
-        + correction
-        + low * math.log(ratio)
-        + (high - 0.5) * math.log1p(-ratio)
-    )
-
-
-def _lgamma_difference(high: float, low: float) -> float:
-    """lgamma(high) - lgamma(high + low) for a `high` that may be much larger than `low`."""
-    if high < 10.0:
-        return math.lgamma(high) - math.lgamma(high + low)
-    total = high + low
-    return (
-        _stirling(high)
-        - _stirling(total)
-        - (high - 0.5) * math.log1p(low / high)
-        - low * (math.log(total) - 1.0)
-    )
-
-
-def _stirling(x: float) -> float:
-    """The correction of Stirling's series: lgamma(x) - [(x - 1/2) log x - x + log(2 pi) / 2], for x >= 10."""
-    y = 1.0 / (x * x)
-    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188 - y * 691 / 360360))))) / x
+    """log B(a, b); of arguments in the millions, right to eight digits."""
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
@@ -188,7 +157,7 @@ def t_quantile(p: float, df: float) -> float:
         following = x - gap / density if density > 0.0 else math.nan
         if not low < following < high:
             following = (low + high) / 2.0
-        if abs(following - x) <= 1e-14 * abs(x):
+        if abs(following - x) <= 1e-10 * abs(x):
             return following
         x = following
     return x
@@ -505,44 +474,6 @@ def _log_beta_binomial(count: int, times: int, a: float, b: float) -> float:
     """log P(count successes of `times`) if the rate has a beta distribution."""
     choose = math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
     return choose + log_beta(a + count, b + times - count) - log_beta(a, b)
-
-
-# Two pass rates over the same questions.
-
-
-def mcnemar_p_value(fixed: int, broken: int) -> float | None:
-    """McNemar's exact two-sided test: are fixed and broken questions equally likely? None if no question flipped.
-
-    Its mid-p value counts outcomes as likely as the observed one by half: the error rate is near 5%, that of the plain exact
-    test near 2%.
-    """
-    flips = fixed + broken
-    if flips == 0:
-        return None
-    fewer = min(fixed, broken)
-    return min(1.0, 2.0 * binomial_cdf(fewer, flips, 0.5) - binomial_pmf(fewer, flips, 0.5))
-
-
-def newcombe_interval(*, both: int, fixed: int, broken: int, neither: int) -> Interval | None:
-    """Return the interval of the difference of two pass rates over the same questions (Newcombe 1998, method 10)."""
-    n = both + fixed + broken + neither
-    base = wilson_interval(both + broken, n)
-    candidate = wilson_interval(both + fixed, n)
-    if base is None or candidate is None:
-        return None
-    rate_base, rate_candidate = (both + broken) / n, (both + fixed) / n
-    product = (both + broken) * (fixed + neither) * (both + fixed) * (broken + neither)
-    phi = 0.0
-    if product:
-        excess = float(both * neither - fixed * broken)
-        # Newcombe's continuity correction of a positive correlation.
-        phi = (max(excess - n / 2.0, 0.0) if excess > 0 else excess) / math.sqrt(product)
-    mean = rate_candidate - rate_base
-    down_candidate, up_candidate = rate_candidate - candidate.low, candidate.high - rate_candidate
-    down_base, up_base = rate_base - base.low, base.high - rate_base
-    low = mean - math.sqrt(max(down_candidate**2 - 2 * phi * down_candidate * up_base + up_base**2, 0.0))
-    high = mean + math.sqrt(max(up_candidate**2 - 2 * phi * up_candidate * down_base + down_base**2, 0.0))
-    return Interval(low=max(low, -1.0), high=min(high, 1.0))
 
 
 MAX_EXACT = 50_000
