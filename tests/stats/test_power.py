@@ -46,9 +46,9 @@ def test_changes_as_in_the_pilot_need_more_units_than_changes_one_way() -> None:
 
 def test_the_verdict_same_needs_more_units_the_smaller_the_margin() -> None:
     pilot = Pilot(np.array([0.1, -0.1] * 10 + [0.0] * 80), np.ones(100))
-    least = [units_for_same(pilot, margin, 0.8).least for margin in (0.01, 0.02, 0.03, 0.05)]
+    least = [units_for_same(pilot, margin, 0.8)[0] for margin in (0.01, 0.02, 0.03, 0.05)]
     assert least == [224, 117, 80, 50]
-    planned = units_for_same(pilot, 0.02, 0.8).units
+    planned = units_for_same(pilot, 0.02, 0.8)[1]
     assert planned is not None
     source = np.random.default_rng(2)
     same = sum(

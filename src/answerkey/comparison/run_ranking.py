@@ -288,9 +288,12 @@ def _plan(
 
 
 def _same(pilot: Pilot, margin: float, power: float) -> SameNeeded:
-    found = units_for_same(pilot, margin, power)
-    questions = None if found.units is None else math.ceil(found.units * pilot.questions)
-    return SameNeeded(margin=margin, least=math.ceil(found.least * pilot.questions), questions=questions)
+    least, units = units_for_same(pilot, margin, power)
+    return SameNeeded(
+        margin=margin,
+        least=math.ceil(least * pilot.questions),
+        questions=None if units is None else math.ceil(units * pilot.questions),
+    )
 
 
 def _repeated(run: Columns) -> bool:

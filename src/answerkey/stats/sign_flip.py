@@ -367,20 +367,10 @@ class Pilot:
         return max(mean / float(abs(self._units).mean()), 1.0)
 
 
-class SamePower(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict "same" needs."""
+def units_for_same(pilot: Pilot, margin: float, power: float) -> tuple[int, int | None]:
+    """Return the units below which versions are never called the same within ± `margin`, and those that equal ones need.
 
-    margin: float
-    # Units below which it is never given, even if no unit changes.
-    least: int
-    # Units for which equal versions that differ as the pilot does are called the same with this power; None: not feasible.
-    units: int | None
-    power: float
-
-
-def units_for_same(pilot: Pilot, margin: float, power: float) -> SamePower:
-    """Return the units that equal versions need to be called the same within ± `margin`.
-
+    The latter is None if it is not feasible.
     With n units an interval is about as wide as the normal one, and never narrower than without any change.
     """
     low, high = 1, 2
@@ -392,7 +382,7 @@ def units_for_same(pilot: Pilot, margin: float, power: float) -> SamePower:
     variance = float((pilot.sums**2).mean()) / pilot.questions**2
     quantiles = normal_quantile(0.975) + normal_quantile((1.0 + power) / 2.0)
     units = max(high, math.ceil(variance * (quantiles / margin) ** 2))
-    return SamePower(margin=margin, least=high, units=units if units < _MAX_UNITS else None, power=power)
+    return high, units if units < _MAX_UNITS else None
 
 
 def _is_same(differences: Floats, margin: float) -> bool:
