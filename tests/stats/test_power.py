@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from answerkey.stats.paired import clear_sign, paired_difference, verdict_of
+from answerkey.stats.paired import paired_difference, verdict_of
 from answerkey.stats.sign_flip import Pilot, split_variance, units_for_same
 
 
@@ -38,15 +38,17 @@ def test_changes_as_in_the_pilot_need_more_units_than_changes_one_way() -> None:
     for _ in range(200):
         changed = source.random(both_ways) < 0.3
         signs = np.where(source.random(both_ways) < (1 + 0.05 / 0.255) / 2, 1.0, -1.0)
-        significant += bool(clear_sign(np.where(changed, 0.85 * signs, 0.0)))
+        significant += (
+            verdict_of(paired_difference(np.where(changed, 0.85 * signs, 0.0))) != "no clear difference"
+        )
     assert significant / 200 == pytest.approx(0.8, abs=0.09)
 
 
 def test_the_verdict_same_needs_more_units_the_smaller_the_margin() -> None:
     pilot = Pilot(np.array([0.1, -0.1] * 10 + [0.0] * 80), np.ones(100))
-    least = [units_for_same(pilot, margin, 0.8).least for margin in (0.01, 0.02, 0.03, 0.05)]
+    least = [units_for_same(pilot, margin, 0.8)[0] for margin in (0.01, 0.02, 0.03, 0.05)]
     assert least == [224, 117, 80, 50]
-    planned = units_for_same(pilot, 0.02, 0.8).units
+    planned = units_for_same(pilot, 0.02, 0.8)[1]
     assert planned is not None
     source = np.random.default_rng(2)
     same = sum(

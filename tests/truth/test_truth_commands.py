@@ -274,6 +274,17 @@ def test_a_question_without_a_value_can_be_one_to_decline(
     assert (metrics["abstained"], metrics["over_refused"]) == (quality, 0.0)
 
 
+def test_what_is_forbidden_and_has_no_value_forbids_nothing(
+    command: Callable[..., Any], project: Path, write_rows: Callable[..., Path]
+) -> None:
+    old = {**TOTAL, "params": {"month": "2024-08"}, "on_empty": "abstain"}
+    write_rows("golden.jsonl", {**QUESTIONS[0], "forbidden_keywords": [old]})
+    (project / "bot.py").write_text("def answer(question):\n    return 'It was $3,960.'\n")
+    assert command("run", "--json").document["summary"]["score"] == 1.0
+    rescored = command("rescore", "latest", "--questions", "golden.jsonl", "--json")
+    assert rescored.document["summary"]["score"] == 1.0
+
+
 NEVER_ENDS = (
     "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n WHERE x > 0"
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
+from edges import clear_sign
 
 import answerkey
 from answerkey.config import Settings
@@ -20,7 +21,6 @@ from answerkey.model.reply import Reply
 from answerkey.runs.audit import try_wrong_replies
 from answerkey.runs.context import golden_set, with_truth
 from answerkey.scorers.grader import make_grader
-from answerkey.stats.paired import clear_sign
 
 ASKED, WRONG = 100, 10
 

@@ -145,12 +145,11 @@ class PairedRuns:
     """Two runs and their pairing."""
 
     def __init__(
-        self, base: Columns, candidate: Columns, pairing: Pairing, level: float, margin: float | None = None
+        self, base: Columns, candidate: Columns, pairing: Pairing, margin: float | None = None
     ) -> None:
         self._base = base
         self._candidate = candidate
         self._pairing = pairing
-        self._level = level
         # Differences of the score within ± this are equivalent.
         self._margin = margin
         self._first = base.scores[pairing.base]
@@ -226,7 +225,6 @@ class PairedRuns:
             paired_difference(
                 np.round(part.second - part.first, 9),
                 units=part.units,
-                level=self._level,
                 bound=None if part.counted else 1.0,
             )
             for part in parts
@@ -283,7 +281,7 @@ class PairedRuns:
     def pass_rate(self) -> dict[str, Any]:
         """Return both pass rates and their difference, by the same test as the score."""
         before, after = (passed.astype(np.float64) for passed in self._passed)
-        found = paired_difference(after - before, units=self._units, level=self._level)
+        found = paired_difference(after - before, units=self._units)
         assert found is not None  # rates are bounded, and there is a pair
         return {
             "base": _mean(before),
@@ -291,7 +289,7 @@ class PairedRuns:
             "difference": round_score(found.mean),
             "low": round_score(found.low),
             "high": round_score(found.high),
-            "level": self._level,
+            "level": found.level,
             "p_value": found.p_value,
             "method": found.method,
             "fixed": int(np.count_nonzero(after > before)),
@@ -370,9 +368,7 @@ def _mean(values: Floats) -> float:
 # The comparison.
 
 
-def compare_runs(
-    base: Columns, candidate: Columns, *, level: float = 0.95, margin: float | None = None
-) -> Comparison:
+def compare_runs(base: Columns, candidate: Columns, *, margin: float | None = None) -> Comparison:
     """Compare two runs given as columns, which need little memory."""
     if margin is not None and not 0.0 < margin < 1.0:
         raise UsageError(f"margin {margin:g}: must be between 0 and 1 (0.02 = 2 points)")
@@ -382,7 +378,7 @@ def compare_runs(
             f"runs {base.info.id} and {candidate.info.id} have no scored question in common; "
             "compare runs over the same golden set"
         )
-    runs = PairedRuns(base, candidate, pairing, level, margin)
+    runs = PairedRuns(base, candidate, pairing, margin)
     score, sides = runs.score(), runs.sides()
     difference = score.difference
     assert difference is not None  # scores are bounded
@@ -401,7 +397,7 @@ def compare_runs(
         verdict=score.verdict,
         margin=margin,
         detectable=None if detectable is None else round_score(detectable),
-        unseen=round_score(unseen_rate(difference.units, level)),
+        unseen=round_score(unseen_rate(difference.units)),
         reasons=tuple(_reasons(score, detectable, margin, base.info, candidate.info, broken=broken)),
         components=tuple(runs.family(base.components, candidate.components, graded=True)),
         metrics=tuple(runs.family(base.metrics, candidate.metrics, graded=False)),

@@ -18,7 +18,7 @@ from answerkey.model.question import QuestionSet, group_of
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import letter_grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
-from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, unit_sums, verdict_of
+from answerkey.stats.paired import Difference, holm, paired_difference, unit_sums, verdict_of
 from answerkey.stats.sign_flip import Pilot, VarianceSplit, split_variance, units_for_same
 from answerkey.text.normalise import count
 
@@ -288,9 +288,12 @@ def _plan(
 
 
 def _same(pilot: Pilot, margin: float, power: float) -> SameNeeded:
-    found = units_for_same(pilot, margin, power)
-    questions = None if found.units is None else math.ceil(found.units * pilot.questions)
-    return SameNeeded(margin=margin, least=math.ceil(found.least * pilot.questions), questions=questions)
+    least, units = units_for_same(pilot, margin, power)
+    return SameNeeded(
+        margin=margin,
+        least=math.ceil(least * pilot.questions),
+        questions=None if units is None else math.ceil(units * pilot.questions),
+    )
 
 
 def _repeated(run: Columns) -> bool:
@@ -385,7 +388,7 @@ def rank(runs: Sequence[Run]) -> Ranking:
     return rank_runs([columns_from_run(run) for run in runs])
 
 
-def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
+def rank_runs(runs: Sequence[Columns]) -> Ranking:
     """Rank runs by their score on the questions in all of them (by id)."""
     if len(runs) < 2:
         raise UsageError("a ranking needs at least two runs")
@@ -406,15 +409,15 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
     shared_runs.sort(
         key=lambda one: (-round_score(float(one.of(one.run.scores).mean())), one.run.info.created_at)
     )
-    entries = [_unranked(one, units, level) for one in shared_runs]
-    found = _differences(shared_runs, units, level)
+    entries = [_unranked(one, units) for one in shared_runs]
+    found = _differences(shared_runs, units)
     adjusted = holm([None if difference is None else difference.p_value for difference in found.values()])
     # 1: the first of the pair is clearly better, -1: the second is, 0: no clear difference.
     score_signs = {
         pair: _sign(difference, p) for (pair, difference), p in zip(found.items(), adjusted, strict=True)
     }
     letters = _letters(len(entries), {pair: bool(sign) for pair, sign in score_signs.items()})
-    dominated = _dominated(shared_runs, units, score_signs, level)
+    dominated = _dominated(shared_runs, units, score_signs)
     return Ranking(
         questions=len(shared),
         units=len(shared) if units is None else len(np.unique(units)),
@@ -441,11 +444,11 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
 
 
 def _differences(
-    shared_runs: Sequence[_SharedQuestions], units: Ints | None, level: float
+    shared_runs: Sequence[_SharedQuestions], units: Ints | None
 ) -> dict[tuple[int, int], Difference | None]:
     scores = [np.round(one.of(one.run.scores), 9) for one in shared_runs]
     return {
-        (i, j): paired_difference(np.round(scores[i] - scores[j], 9), units=units, level=level)
+        (i, j): paired_difference(np.round(scores[i] - scores[j], 9), units=units)
         for i, j in combinations(range(len(shared_runs)), 2)
     }
 
@@ -458,7 +461,6 @@ def _dominated(
     shared_runs: Sequence[_SharedQuestions],
     units: Ints | None,
     score_signs: Mapping[tuple[int, int], int],
-    level: float,
 ) -> set[int]:
     """Return the runs that another one clearly beats in score or cost without clearly losing in the other.
 
@@ -471,7 +473,7 @@ def _dominated(
         known = ~np.isnan(difference)
         chosen = None if units is None else units[known]
         # Negated, since less is better.
-        signs = (score_sign, -clear_sign(difference[known], units=chosen, level=level))
+        signs = (score_sign, -_sign(paired_difference(difference[known], units=chosen, bound=None)))
         if min(signs) >= 0 and max(signs) > 0:
             dominated.add(j)
         if max(signs) <= 0 and min(signs) < 0:
@@ -492,25 +494,21 @@ def _pairing_notes(shared_runs: Sequence[_SharedQuestions]) -> Iterator[str]:
         yield f"{edits} edited between the runs and paired by id"
 
 
-def _unranked(one: _SharedQuestions, units: Ints | None, level: float) -> Ranked:
+def _unranked(one: _SharedQuestions, units: Ints | None) -> Ranked:
     """Return a run's entry without its rank, groups and Pareto flag."""
     run = one.run
     latencies, costs = _known(one.of(run.latencies)), one.of(run.costs)
     p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
-    score = _mean(one.of(run.scores), units, level)
-    failed = _mean(one.of(run.failures), units, level)
+    score = _mean(one.of(run.scores), units)
+    failed = _mean(one.of(run.failures), units)
     assert score is not None  # only scored questions are shared
     assert failed is not None  # every question has a failure rate
     numbers = run.categories[one.indices]
     categories = {
-        run.category_names[number]: _mean(
-            np.where(numbers == number, one.of(run.scores), np.nan), units, level
-        )
+        run.category_names[number]: _mean(np.where(numbers == number, one.of(run.scores), np.nan), units)
         for number in dict.fromkeys(numbers.tolist())
     }
-    measures = {
-        name: _mean(one.of(values), units, level) for name, values in (run.components | run.metrics).items()
-    }
+    measures = {name: _mean(one.of(values), units) for name, values in (run.components | run.metrics).items()}
     return Ranked(
         id=run.info.id,
         name=run.info.name,
@@ -522,15 +520,15 @@ def _unranked(one: _SharedQuestions, units: Ints | None, level: float) -> Ranked
         error_interval=failed.interval,
         latency_p50_ms=p50,
         latency_p95_ms=p95,
-        cost=_mean(costs, units, level, bounded=False),
-        cost_per_point=_cost_per_point(costs, one.of(run.scores), units, level),
+        cost=_mean(costs, units, bounded=False),
+        cost_per_point=_cost_per_point(costs, one.of(run.scores), units),
         categories={name: mean for name, mean in categories.items() if mean is not None},
         measures={name: mean for name, mean in measures.items() if mean is not None},
         judge_reliable=None if run.info.judge is None else run.info.judge.reliable,
     )
 
 
-def _mean(values: Floats, units: Ints | None, level: float, *, bounded: bool = True) -> Mean | None:
+def _mean(values: Floats, units: Ints | None, *, bounded: bool = True) -> Mean | None:
     """Return the mean of the known values and its interval."""
     mask = ~np.isnan(values)
     known = values[mask]
@@ -538,19 +536,17 @@ def _mean(values: Floats, units: Ints | None, level: float, *, bounded: bool = T
         return None
     bounded = bounded and bool(known.min() >= 0.0 and known.max() <= 1.0)
     chosen = None if units is None else units[mask].tolist()
-    return Mean(
-        round_score(float(known.mean())), mean_interval(known.tolist(), chosen, level=level, bounded=bounded)
-    )
+    return Mean(round_score(float(known.mean())), mean_interval(known.tolist(), chosen, bounded=bounded))
 
 
-def _cost_per_point(costs: Floats, scores: Floats, units: Ints | None, level: float) -> Mean | None:
+def _cost_per_point(costs: Floats, scores: Floats, units: Ints | None) -> Mean | None:
     """Return total cost ÷ total score of the questions with a known cost; the interval is of the linearised ratio."""
     paid = ~np.isnan(costs)
     points = float(scores[paid].sum())
     if not points > 0:
         return None
     ratio = float(costs[paid].sum()) / points
-    return _mean(ratio + (costs - ratio * scores) * paid.sum() / points, units, level, bounded=False)
+    return _mean(ratio + (costs - ratio * scores) * paid.sum() / points, units, bounded=False)
 
 
 def _letters(count: int, clear: dict[tuple[int, int], bool]) -> list[str]:

@@ -9,7 +9,7 @@ import datetime
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
@@ -160,40 +160,12 @@ class _Resolving:
 
     def question(self, question: Question) -> Question:
         """A question whose computed expectations are replaced by their values."""
-        turns = tuple(self._turn(question, turn) for turn in question.turns)
-        return msgspec.structs.replace(self._turn(question, question), turns=turns)
 
-    def _turn(self, question: Question, turn: Question) -> Question:
-        if not any(
-            isinstance(one, ComputedExpectation)
-            for one in (*turn.expected_keywords, *turn.forbidden_keywords)
-        ):
-            return turn
-        expected: list[Expectation] = []
-        is_answerable = turn.answerable
-        for one in turn.expected_keywords:
-            if not isinstance(one, ComputedExpectation):
-                expected.append(one)
-                continue
+        def find(turn: Question, old: Question | None, one: ComputedExpectation) -> list[Expectation] | None:
             values = self._values(question, turn, one)
-            if values is None:
-                # It stays without a value, so that the question is still known to be the same one.
-                expected.append(one)
-                is_answerable = is_answerable and one.on_empty != "abstain"
-            else:
-                expected += _expectations(one, values)
-        forbidden: list[Expectation] = []
-        for one in turn.forbidden_keywords:
-            if isinstance(one, ComputedExpectation):
-                forbidden += _expectations(one, self._values(question, turn, one) or [])
-            else:
-                forbidden.append(one)
-        return msgspec.structs.replace(
-            turn,
-            expected_keywords=tuple(expected),
-            forbidden_keywords=tuple(forbidden),
-            answerable=is_answerable,
-        )
+            return None if values is None else _expectations(one, values)
+
+        return _replaced(question, None, find)
 
     def _values(
         self, question: Question, turn: Question, one: ComputedExpectation
@@ -244,47 +216,60 @@ class StoredValues(NamedTuple):
 def with_stored_values(question: Question, stored: Question) -> StoredValues:
     """Replace computed expectations by what was computed for `stored`, where it asked the source the same."""
     missing: list[ComputedExpectation] = []
-    old_turns = stored.turns
 
-    def resolved(turn: Question, old: Question | None) -> Question:
+    def find(turn: Question, old: Question | None, one: ComputedExpectation) -> list[Expectation] | None:
+        if old is None or not _asks_the_same(one, (question, turn), (stored, old)):
+            missing.append(one)
+            return None
+        before = (*old.expected_keywords, *old.forbidden_keywords)
+        known = [value for value in before if not isinstance(value, str | ComputedExpectation)]
+        found = [value for value in known if value.expression == one.described]
+        if found:
+            return _as_expected(one, found)
+        had_no_value = any(
+            isinstance(value, ComputedExpectation) and value.described == one.described for value in before
+        )
+        if not had_no_value or one.on_empty != "abstain":
+            missing.append(one)
+        return None
+
+    return StoredValues(_replaced(question, stored, find), missing)
+
+
+# Finds what takes the place of a computed expectation of a turn, given the stored version of the turn; None: no value.
+_Find = Callable[[Question, Question | None, ComputedExpectation], list[Expectation] | None]
+
+
+def _replaced(question: Question, stored: Question | None, find: _Find) -> Question:
+    """A question whose computed expectations are replaced.
+
+    One without a value stays, so that the question is still known to be the same one.
+    """
+
+    def replaced(turn: Question, old: Question | None) -> Question:
         is_answerable = turn.answerable
         lists: list[tuple[Expectation, ...]] = []
-        for field in ("expected_keywords", "forbidden_keywords"):
-            kept: list[Expectation] = []
-            for one in getattr(turn, field):
-                if not isinstance(one, ComputedExpectation):
-                    kept.append(one)
-                    continue
-                same = old is not None and _asks_the_same(one, (question, turn), (stored, old))
-                found = [
-                    value
-                    for value in getattr(old, field, ())
-                    if same
-                    and not isinstance(value, str | ComputedExpectation)
-                    and value.expression == one.described
-                ]
-                # It had no value then.
-                was_empty = same and _is_unresolved(one, getattr(old, field, ()))
-                if found:
-                    kept += _as_expected(one, found)
-                elif was_empty and one.on_empty == "abstain":
-                    is_answerable = False
-                    # It stays without a value, as in the stored question.
-                    kept.append(one)
-                else:
-                    missing.append(one)
-                    kept.append(one)
-            lists.append(tuple(kept))
+        for is_forbidden, before in enumerate((turn.expected_keywords, turn.forbidden_keywords)):
+            after: list[Expectation] = []
+            for one in before:
+                found = None
+                if isinstance(one, ComputedExpectation):
+                    found = find(turn, old, one)
+                    if found is None and one.on_empty == "abstain" and not is_forbidden:
+                        is_answerable = False
+                after += [one] if found is None else found
+            lists.append(tuple(after))
         expected, forbidden = lists
         return msgspec.structs.replace(
             turn, expected_keywords=expected, forbidden_keywords=forbidden, answerable=is_answerable
         )
 
+    old_turns = () if stored is None else stored.turns
     turns = tuple(
-        resolved(turn, old_turns[index] if index < len(old_turns) else None)
+        replaced(turn, old_turns[index] if index < len(old_turns) else None)
         for index, turn in enumerate(question.turns)
     )
-    return StoredValues(msgspec.structs.replace(resolved(question, stored), turns=turns), missing)
+    return msgspec.structs.replace(replaced(question, stored), turns=turns)
 
 
 def _asks_the_same(
@@ -297,10 +282,6 @@ def _asks_the_same(
     return all(
         now.get(name) == before.get(name) for name in parameters(one.expression) - one.arguments.keys()
     )
-
-
-def _is_unresolved(one: ComputedExpectation, expected: tuple[Expectation, ...]) -> bool:
-    return any(isinstance(two, ComputedExpectation) and two.described == one.described for two in expected)
 
 
 def _as_expected(computed: ComputedExpectation, stored: list[Any]) -> list[Expectation]:

@@ -20,9 +20,7 @@ from answerkey.model.question import group_of
 from answerkey.model.scorecard import Trial, passes, round_score
 from answerkey.stats.intervals import (
     Interval,
-    mcnemar_p_value,
     mean_interval,
-    newcombe_interval,
     wilson_interval,
 )
 from answerkey.stats.paired import (
@@ -317,8 +315,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     specificity: Rate | None
     # The judge's pass rate minus people's, on the same replies: above 0, it is lenient.
     bias: float
-    bias_interval: Interval | None
-    # McNemar's test: are errors in both directions equally frequent?
+    bias_interval: Interval
+    # Sign-flip test: are errors in both directions equally frequent?
     bias_p_value: float | None
     human_rate: Rate
     judge_rate: Rate
@@ -403,20 +401,20 @@ def _judge_mean(sample: JudgedSample) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def calibrate_judge(
-    replies: JudgedReplies, labels: Labels, *, half_width: float = 0.05, level: float = 0.95
-) -> Calibration:
+def calibrate_judge(replies: JudgedReplies, labels: Labels, *, half_width: float = 0.05) -> Calibration:
     """Compare a judge with people's labels, which should be of a random sample of the replies."""
     sample = replies.sample(labels, as_passes=True)
     table = confusion_of(replies, labels)
-    if not table.n:
+    differences = [judge - human for judge, human in zip(sample.judged, sample.human, strict=True)]
+    bias = paired_difference(differences, units=sample.units)
+    if bias is None:
         raise no_labels(labels)
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
     passed, judged = int(sum(sample.judged) + sum(sample.rest)), table.n + len(sample.rest)
     units = [*sample.units, *sample.rest_units]
     scores = replies.sample(labels, as_passes=False)
     values = [*scores.judged, *scores.rest]
-    needed = labels_needed(sample, half_width, level=level)
+    needed = labels_needed(sample, half_width)
     return Calibration(
         labelled=table.n,
         unlabelled=len(sample.rest),
@@ -425,24 +423,16 @@ def calibrate_judge(
         split=labels.split,
         pass_mark=replies.pass_mark,
         confusion=table,
-        agreement=_rate(table.true_positive + table.true_negative, table.n, level),
-        kappa=cohen_kappa(table, level=level),
-        sensitivity=_rate(table.true_positive, right, level) if right else None,
-        specificity=_rate(table.true_negative, wrong, level) if wrong else None,
-        bias=(table.false_positive - table.false_negative) / table.n,
-        bias_interval=newcombe_interval(
-            both=table.true_positive,
-            fixed=table.false_positive,
-            broken=table.false_negative,
-            neither=table.true_negative,
-            level=level,
-        ),
-        bias_p_value=mcnemar_p_value(table.false_positive, table.false_negative),
-        human_rate=_rate(right, table.n, level),
-        judge_rate=Rate(
-            passed / judged, judged, mean_interval([*sample.judged, *sample.rest], units, level=level)
-        ),
-        prediction_powered=prediction_powered_mean(sample, level=level),
+        agreement=_rate(table.true_positive + table.true_negative, table.n),
+        kappa=cohen_kappa(table),
+        sensitivity=_rate(table.true_positive, right) if right else None,
+        specificity=_rate(table.true_negative, wrong) if wrong else None,
+        bias=bias.mean,
+        bias_interval=Interval(bias.low, bias.high),
+        bias_p_value=bias.p_value,
+        human_rate=_rate(right, table.n),
+        judge_rate=Rate(passed / judged, judged, mean_interval([*sample.judged, *sample.rest], units)),
+        prediction_powered=prediction_powered_mean(sample),
         rogan_gladen=rogan_gladen_rate(
             passed,
             judged,
@@ -450,10 +440,9 @@ def calibrate_judge(
             positives=right,
             specific=table.true_negative,
             negatives=wrong,
-            level=level,
         ),
-        judge_mean=Rate(_judge_mean(scores), judged, mean_interval(values, units, level=level)),
-        corrected_mean=prediction_powered_mean(scores, level=level),
+        judge_mean=Rate(_judge_mean(scores), judged, mean_interval(values, units)),
+        corrected_mean=prediction_powered_mean(scores),
         half_width=half_width,
         labels_needed=needed,
         verbosity=replies.verbosity(labels),
@@ -481,8 +470,8 @@ def confusion_of(replies: JudgedReplies, labels: Labels) -> Confusion:
     return Confusion(*(pairs.count(cell) for cell in cells))
 
 
-def _rate(count: int, n: int, level: float) -> Rate:
-    return Rate(count / n, n, wilson_interval(count, n, level=level))
+def _rate(count: int, n: int) -> Rate:
+    return Rate(count / n, n, wilson_interval(count, n))
 
 
 def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, ...]:
@@ -512,7 +501,7 @@ def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, 
         lines.append(f"people are evenly split on {labels.split} replies, which are excluded")
     if grouped:
         lines.append(
-            "several labelled replies belong to one question or group; only the PPI++ rates and means allow for that, "
+            "several labelled replies belong to one question or group; only the bias and the PPI++ rates allow for that, "
             "the other intervals are too narrow"
         )
     return tuple(lines)

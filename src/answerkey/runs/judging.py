@@ -57,7 +57,7 @@ from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.runs.log_rows import RowReader
 from answerkey.runs.recorder import store_executor
-from answerkey.stats.intervals import Interval, mcnemar_p_value, mean_interval, wilson_interval
+from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
 from answerkey.stats.paired import Corrected, Verdict, paired_difference, verdict_of
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackStore, SqlJudgements
@@ -456,7 +456,9 @@ def _preference(choices: Iterable[bool]) -> Preference | None:
     if not values:
         return None
     n, times = len(values), sum(values)
-    return Preference(times / n, n, wilson_interval(times, n), mcnemar_p_value(times, n - times))
+    difference = paired_difference([1.0 if chosen else -1.0 for chosen in values])
+    p_value = None if difference is None else difference.p_value
+    return Preference(times / n, n, wilson_interval(times, n), p_value)
 
 
 # A file of labels, or a mapping: question id, or (question id, trial) → right or wrong, or a score from 0 to 1.

@@ -44,39 +44,8 @@ def normal_quantile(p: float) -> float:
 
 
 def log_beta(a: float, b: float) -> float:
-    """log B(a, b), without the cancellation of three large lgammas where a and b are large."""
-    low, high = min(a, b), max(a, b)
-    if low < 10.0:
-        return math.lgamma(low) + _lgamma_difference(high, low)
-    total = low + high
-    correction = _stirling(low) + _stirling(high) - _stirling(total)
-    ratio = low / total
-    return (
-        -0.5 * math.log(low)
-        + 0.5 * math.log(2.0 * math.pi)
-        + correction
-        + low * math.log(ratio)
-        + (high - 0.5) * math.log1p(-ratio)
-    )
-
-
-def _lgamma_difference(high: float, low: float) -> float:
-    """lgamma(high) - lgamma(high + low) for a `high` that may be much larger than `low`."""
-    if high < 10.0:
-        return math.lgamma(high) - math.lgamma(high + low)
-    total = high + low
-    return (
-        _stirling(high)
-        - _stirling(total)
-        - (high - 0.5) * math.log1p(low / high)
-        - low * (math.log(total) - 1.0)
-    )
-
-
-def _stirling(x: float) -> float:
-    """The correction of Stirling's series: lgamma(x) - [(x - 1/2) log x - x + log(2 pi) / 2], for x >= 10."""
-    y = 1.0 / (x * x)
-    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188 - y * 691 / 360360))))) / x
+    """log B(a, b); of arguments in the millions, right to eight digits."""
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
@@ -188,10 +157,15 @@ def t_quantile(p: float, df: float) -> float:
         following = x - gap / density if density > 0.0 else math.nan
         if not low < following < high:
             following = (low + high) / 2.0
-        if abs(following - x) <= 1e-14 * abs(x):
+        if abs(following - x) <= 1e-10 * abs(x):
             return following
         x = following
     return x
+
+
+# Intervals are of 95%: the quantile that bounds them, and of the normal distribution.
+_UPPER = 0.975
+Z95 = 1.959963984540054
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -205,18 +179,17 @@ class Interval(msgspec.Struct, frozen=True):
     level: float = 0.95
 
 
-def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval | None:
+def wilson_interval(successes: int, n: int) -> Interval | None:
     """Return Wilson's score interval of a rate; None without observations."""
     if n <= 0:
         return None
-    return _wilson(successes / n, float(n), normal_quantile(0.5 + level / 2.0), level)
+    return _wilson(successes / n, float(n), Z95)
 
 
 def mean_interval(
     values: Sequence[float],
     units: Sequence[Hashable] | None = None,
     *,
-    level: float = 0.95,
     bounded: bool = True,
 ) -> Interval | None:
     """The interval of the mean of `values` between 0 and 1; `units` says which belong together (None: none do).
@@ -235,7 +208,6 @@ def mean_interval(
         squares=math.fsum([residual * residual for residual in residuals]),
         size_squares=math.fsum([size * size for size in sizes]),
         farthest=max(map(abs, residuals)),
-        level=level,
         bounded=bounded,
     )
 
@@ -248,7 +220,6 @@ def interval_of_moments(
     squares: float,
     size_squares: float,
     farthest: float,
-    level: float = 0.95,
     bounded: bool = True,
 ) -> Interval | None:
     """Return the interval from moments of the units' residuals (sum of a unit's values minus its size times the mean).
@@ -259,8 +230,8 @@ def interval_of_moments(
     if not bounded:
         if units == 1:
             return None
-        half = t_quantile(0.5 + level / 2.0, units - 1) * math.sqrt(squares * units / (units - 1)) / n
-        return Interval(low=mean - half, high=mean + half, level=level)
+        half = t_quantile(_UPPER, units - 1) * math.sqrt(squares * units / (units - 1)) / n
+        return Interval(low=mean - half, high=mean + half)
     # Rounding may move the mean of equal values past its bound by an ulp.
     mean = min(max(mean, 0.0), 1.0)
     # The maximum: every unit has only zeros or only ones.
@@ -269,8 +240,8 @@ def interval_of_moments(
     if squares > 1e-12 and units > 1:
         squares = max(squares, min(squares + farthest * farthest, most))
         effective = mean * (1.0 - mean) * n * n * (units - 1) / units / squares
-    quantile = t_quantile(0.5 + level / 2.0, max(units - 1, 1))
-    return _wilson(mean, effective, quantile, level)
+    quantile = t_quantile(_UPPER, max(units - 1, 1))
+    return _wilson(mean, effective, quantile)
 
 
 def _unit_residuals(
@@ -287,14 +258,14 @@ def _unit_residuals(
     return list(sums.values()), list(sizes.values())
 
 
-def _wilson(rate: float, n: float, z: float, level: float) -> Interval:
+def _wilson(rate: float, n: float, z: float) -> Interval:
     """Return Wilson's interval for an effective sample size and a quantile."""
     z2 = z * z
     centre = (rate + z2 / (2.0 * n)) / (1.0 + z2 / n)
     half = z / (1.0 + z2 / n) * math.sqrt(rate * (1.0 - rate) / n + z2 / (4.0 * n * n))
     low = 0.0 if rate == 0.0 else max(centre - half, 0.0)
     high = 1.0 if rate == 1.0 else min(centre + half, 1.0)
-    return Interval(low=low, high=high, level=level)
+    return Interval(low=low, high=high)
 
 
 _SHIFT = 60
@@ -503,49 +474,6 @@ def _log_beta_binomial(count: int, times: int, a: float, b: float) -> float:
     """log P(count successes of `times`) if the rate has a beta distribution."""
     choose = math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
     return choose + log_beta(a + count, b + times - count) - log_beta(a, b)
-
-
-# Two pass rates over the same questions.
-
-
-def mcnemar_p_value(fixed: int, broken: int, *, mid: bool = True) -> float | None:
-    """McNemar's exact two-sided test: are fixed and broken questions equally likely? None if no question flipped.
-
-    The mid-p value counts outcomes as likely as the observed one by half: its error rate is near 5%, that of the plain exact
-    test near 2%.
-    """
-    flips = fixed + broken
-    if flips == 0:
-        return None
-    fewer = min(fixed, broken)
-    tail = 2.0 * binomial_cdf(fewer, flips, 0.5)
-    if fixed == broken:
-        tail = 1.0 + binomial_pmf(fewer, flips, 0.5)
-    return min(1.0, tail - binomial_pmf(fewer, flips, 0.5) if mid else tail)
-
-
-def newcombe_interval(
-    *, both: int, fixed: int, broken: int, neither: int, level: float = 0.95
-) -> Interval | None:
-    """Return the interval of the difference of two pass rates over the same questions (Newcombe 1998, method 10)."""
-    n = both + fixed + broken + neither
-    base = wilson_interval(both + broken, n, level=level)
-    candidate = wilson_interval(both + fixed, n, level=level)
-    if base is None or candidate is None:
-        return None
-    rate_base, rate_candidate = (both + broken) / n, (both + fixed) / n
-    product = (both + broken) * (fixed + neither) * (both + fixed) * (broken + neither)
-    phi = 0.0
-    if product:
-        excess = float(both * neither - fixed * broken)
-        # Newcombe's continuity correction of a positive correlation.
-        phi = (max(excess - n / 2.0, 0.0) if excess > 0 else excess) / math.sqrt(product)
-    mean = rate_candidate - rate_base
-    down_candidate, up_candidate = rate_candidate - candidate.low, candidate.high - rate_candidate
-    down_base, up_base = rate_base - base.low, base.high - rate_base
-    low = mean - math.sqrt(max(down_candidate**2 - 2 * phi * down_candidate * up_base + up_base**2, 0.0))
-    high = mean + math.sqrt(max(up_candidate**2 - 2 * phi * up_candidate * down_base + down_base**2, 0.0))
-    return Interval(low=max(low, -1.0), high=min(high, 1.0), level=level)
 
 
 MAX_EXACT = 50_000

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from answerkey.stats.intervals import Interval, normal_quantile, t_quantile, wilson_interval
+from answerkey.stats.intervals import Z95, Interval, t_quantile, wilson_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,16 +114,6 @@ def paired_difference(
     )
 
 
-def clear_sign(
-    differences: "Floats", *, units: "npt.NDArray[np.int64] | None" = None, level: float = 0.95
-) -> int:
-    """Return the sign of a significant mean of unbounded differences, else 0; faster than `paired_difference`."""
-    sums, _ = unit_sums(differences, units)
-    if len(sums) < MIN_UNITS or not sums.any() or _p_value(sums) >= 1.0 - level:
-        return 0
-    return 1 if math.fsum(differences.tolist()) > 0.0 else -1
-
-
 def _p_value(sums: "Floats") -> float:
     from answerkey.stats.sign_flip import at_most_zero
 
@@ -191,9 +181,9 @@ def verdict_of(
     return "better" if (difference.mean > 0.0) == higher_is_better else "worse"
 
 
-def unseen_rate(units: int, level: float = 0.95) -> float:
+def unseen_rate(units: int) -> float:
     """Return how frequent something may be that none of `units` units showed (about 3 ÷ units)."""
-    return 1.0 - (1.0 - level) ** (1.0 / units) if units else 1.0
+    return 1.0 - 0.05 ** (1.0 / units) if units else 1.0
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -300,9 +290,9 @@ class AnytimeTest:
 class PlannedLooks:
     """The sign-flip test at `looks` equally spaced times over the planned units."""
 
-    def __init__(self, looks: int, planned: int, *, level: float = 0.95) -> None:
+    def __init__(self, looks: int, planned: int) -> None:
         self._looks = looks
-        self.level = 1.0 - (1.0 - level) / looks
+        self.level = 1.0 - 0.05 / looks
         self.method = f"sign-flip at {looks} planned looks"
         self.verdict: Verdict = "no clear difference"
         self._at = {math.ceil(look * planned / looks) for look in range(1, looks + 1)}
@@ -314,10 +304,7 @@ class PlannedLooks:
             return
         self._values.append(difference)
         if self.count in self._at:
-            import numpy as np  # most comparisons read no experiment
-
-            sign = clear_sign(np.array(self._values), level=self.level)
-            self.verdict = _VERDICTS[sign]
+            self.verdict = verdict_of(self._difference)
 
     @property
     def count(self) -> int:
@@ -335,19 +322,20 @@ class PlannedLooks:
         return self.verdict != "no clear difference"
 
     @property
+    def _difference(self) -> Difference | None:
+        return paired_difference(self._values, level=self.level)
+
+    @property
     def p_value(self) -> float | None:
         """The p-value of the units so far, corrected for the looks."""
-        difference = paired_difference(self._values, level=self.level)
-        if difference is None or difference.p_value is None:
-            return None
-        return min(1.0, self._looks * difference.p_value)
+        found = self._difference
+        return None if found is None or found.p_value is None else min(1.0, self._looks * found.p_value)
 
     def interval(self) -> Interval:
         """Return the interval of the units so far, corrected for the looks."""
-        difference = paired_difference(self._values, level=self.level)
-        if difference is None:
-            return Interval(low=-1.0, high=1.0, level=self.level)
-        return Interval(low=difference.low, high=difference.high, level=self.level)
+        found = self._difference
+        low, high = (-1.0, 1.0) if found is None else (found.low, found.high)
+        return Interval(low=low, high=high, level=self.level)
 
 
 class SequentialResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -386,9 +374,6 @@ def _log_mean(logs: Sequence[float]) -> float:
     return top + math.log(math.fsum(math.exp(value - top) for value in logs) / len(logs))
 
 
-_Z95 = 1.959963984540054
-
-
 class Correlation(NamedTuple):
     """Pearson's r; with thumbs up and down as one series, the point-biserial correlation."""
 
@@ -412,7 +397,7 @@ def correlate(first: Sequence[float], second: Sequence[float]) -> Correlation | 
     if abs(r) > 1 - 1e-12:
         r = math.copysign(1.0, r)
         return Correlation(round(r, 9), round(r, 9), round(r, 9), n)
-    half = _Z95 / math.sqrt(n - 3)
+    half = Z95 / math.sqrt(n - 3)
     centre = math.atanh(r)
     return Correlation(round(r, 9), round(math.tanh(centre - half), 9), round(math.tanh(centre + half), 9), n)
 
@@ -443,7 +428,7 @@ class Kappa(msgspec.Struct, frozen=True):
     interval: Interval
 
 
-def cohen_kappa(table: Confusion, *, level: float = 0.95) -> Kappa | None:
+def cohen_kappa(table: Confusion) -> Kappa | None:
     """Return κ with the standard error of Fleiss, Cohen and Everitt (1969); None if a rater gave all items the same verdict.
 
     κ and its error would then be 0 whatever the other rater said. If the raters never disagree, the error is 0 too, which few
@@ -470,11 +455,11 @@ def cohen_kappa(table: Confusion, *, level: float = 0.95) -> Kappa | None:
     variance = (diagonal + off_diagonal - (kappa - chance * (1 - kappa)) ** 2) / (n * (1 - chance) ** 2)
     error = math.sqrt(max(variance, 0.0))
     if observed >= 1.0:
-        share = wilson_interval(n, n, level=level)
+        share = wilson_interval(n, n)
         low = -1.0 if share is None else (share.low - chance) / (1 - chance)
-        return Kappa(kappa, error, Interval(low=max(low, -1.0), high=1.0, level=level))
-    half = normal_quantile(0.5 + level / 2) * error
-    interval = Interval(low=max(kappa - half, -1.0), high=min(kappa + half, 1.0), level=level)
+        return Kappa(kappa, error, Interval(low=max(low, -1.0), high=1.0))
+    half = Z95 * error
+    interval = Interval(low=max(kappa - half, -1.0), high=min(kappa + half, 1.0))
     return Kappa(kappa, error, interval)
 
 
@@ -540,9 +525,7 @@ class _Estimate(msgspec.Struct, frozen=True):
     labelled_units: int
 
 
-def prediction_powered_mean(
-    sample: JudgedSample, *, level: float = 0.95, small_sample: bool = True
-) -> Corrected | None:
+def prediction_powered_mean(sample: JudgedSample, *, small_sample: bool = True) -> Corrected | None:
     """Return the PPI++ estimate with λ tuned from the data; None without two labelled units and two unlabelled replies.
 
     `small_sample` widens the interval for few labels: Student's t, and one more disagreement than observed, since a dozen
@@ -554,17 +537,14 @@ def prediction_powered_mean(
     spread = math.sqrt(
         math.fsum(part * part for part in found.influence.values()) + found.unseen * small_sample
     )
-    tail = 0.5 + level / 2
-    half = spread * (t_quantile(tail, found.labelled_units - 1) if small_sample else normal_quantile(tail))
+    half = spread * (t_quantile(0.975, found.labelled_units - 1) if small_sample else Z95)
     low, high, value = found.value - half, found.value + half, found.value
     if small_sample:
         low, high, value = max(low, 0.0), min(high, 1.0), min(max(value, 0.0), 1.0)
-    return Corrected(value, Interval(low=low, high=high, level=level), found.reliance)
+    return Corrected(value, Interval(low=low, high=high), found.reliance)
 
 
-def prediction_powered_difference(
-    base: JudgedSample, candidate: JudgedSample, *, level: float = 0.95
-) -> Corrected | None:
+def prediction_powered_difference(base: JudgedSample, candidate: JudgedSample) -> Corrected | None:
     """Return candidate minus base; units in both runs contribute their difference, which narrows the interval."""
     first, second = _estimate(base), _estimate(candidate)
     if first is None or second is None:
@@ -574,9 +554,9 @@ def prediction_powered_difference(
         for unit in {*first.influence, *second.influence}
     }
     spread = math.sqrt(math.fsum(part * part for part in added.values()) + first.unseen + second.unseen)
-    half = spread * t_quantile(0.5 + level / 2, min(first.labelled_units, second.labelled_units) - 1)
+    half = spread * t_quantile(0.975, min(first.labelled_units, second.labelled_units) - 1)
     value = second.value - first.value
-    return Corrected(value, Interval(low=max(value - half, -1.0), high=min(value + half, 1.0), level=level))
+    return Corrected(value, Interval(low=max(value - half, -1.0), high=min(value + half, 1.0)))
 
 
 def _estimate(sample: JudgedSample) -> _Estimate | None:
@@ -596,7 +576,7 @@ def _estimate(sample: JudgedSample) -> _Estimate | None:
     return _Estimate(reliance * mean_rest + mean_error, reliance, influence, unseen, units)
 
 
-def labels_needed(sample: JudgedSample, half_width: float, *, level: float = 0.95) -> int | None:
+def labels_needed(sample: JudgedSample, half_width: float) -> int | None:
     """Return the total number of labels for an interval of ± `half_width`; None if all replies are not enough."""
     found = _estimate(sample)
     if found is None:
@@ -609,7 +589,7 @@ def labels_needed(sample: JudgedSample, half_width: float, *, level: float = 0.9
         found.reliance**2 * _population_variance(sample.rest),
     )
     total = len(sample.human) + len(sample.rest)
-    allowed = (half_width / normal_quantile(0.5 + level / 2)) ** 2
+    allowed = (half_width / Z95) ** 2
     enough = (n for n in range(2, total - 1) if rest / (total - n) + variance / n <= allowed)
     return next(enough, None)
 
@@ -641,7 +621,6 @@ def rogan_gladen_rate(
     positives: int,
     specific: int,
     negatives: int,
-    level: float = 0.95,
 ) -> Corrected | None:
     """Return the true rate if a judge passed `passed` of `judged`; None if the judge only guesses.
 
@@ -653,7 +632,7 @@ def rogan_gladen_rate(
     if sensitivity + specificity <= 1:
         return None
     value = (passed / judged + specificity - 1) / (sensitivity + specificity - 1)
-    z = normal_quantile(0.5 + level / 2)
+    z = Z95
     # Lang and Reiczigel: pseudo-observations in all three samples, and a shift of the centre.
     n, n_positive, n_negative = judged + z * z, positives + 2.0, negatives + 2.0
     rate = (passed + z * z / 2) / n
@@ -668,4 +647,4 @@ def rogan_gladen_rate(
     spread = math.sqrt(rate * (1 - rate) / n + (1 - centre) ** 2 * by_negative + centre**2 * by_positive)
     half = z * spread / youden
     low, high = (min(max(centre + shift + sign * half, 0.0), 1.0) for sign in (-1, 1))
-    return Corrected(min(max(value, 0.0), 1.0), Interval(low=low, high=high, level=level))
+    return Corrected(min(max(value, 0.0), 1.0), Interval(low=low, high=high))

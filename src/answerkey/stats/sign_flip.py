@@ -223,8 +223,12 @@ _BATCH = 2_000_000
 _LIMIT_FROM = 2000
 # More units are not feasible.
 _MAX_UNITS = 100_000_000
+# Of a two-sided test at 5%.
+_TAIL = 0.025
 # The gain of the added unit: the weight of a component.
 _JUMP = 0.4
+# Other pilots that are drawn for a range.
+_PILOTS = 400
 # Bisection steps for the tilt.
 _HALVINGS = 60
 
@@ -232,14 +236,11 @@ _HALVINGS = 60
 class Pilot:
     """Units to draw from: sums and sizes of their differences."""
 
-    def __init__(
-        self, sums: Floats, sizes: Floats, *, level: float = 0.95, seed: int = 0, both_ways: bool = False
-    ) -> None:
+    def __init__(self, sums: Floats, sizes: Floats, *, seed: int = 0, both_ways: bool = False) -> None:
         self._both_ways = both_ways
         # Negated if necessary, so that the mean is a gain.
         self.sums, self.sizes = (sums if sums.sum() >= 0.0 else -sums), sizes
         self.questions = float(sizes.mean())
-        self._tail = (1.0 - level) / 2.0
         self._seed = seed
         self._jump = max(float(abs(sums / sizes).max()), _JUMP)
         # The last difference, and the probabilities of the units under its tilt.
@@ -254,19 +255,19 @@ class Pilot:
         if units < 2:
             return 0.0
         if units > _LIMIT_FROM:
-            score = self._effect(difference) * math.sqrt(units) + normal_quantile(self._tail)
+            score = self._effect(difference) * math.sqrt(units) + normal_quantile(_TAIL)
             return 0.5 * math.erfc(-score / math.sqrt(2.0))
         trials = min(max(_UNITS_DRAWN // units, _FEWEST_TRIALS), _MOST_TRIALS)
         significant, batch = 0, max(1, _BATCH // units)
         source = self._source(units, difference)
         for begin in range(0, trials, batch):
             rows = self._draw(source, min(batch, trials - begin), units, abs(difference))
-            significant += int(np.count_nonzero(rows_at_most_zero(rows) < self._tail))
+            significant += int(np.count_nonzero(rows_at_most_zero(rows) < _TAIL))
         return significant / trials
 
     def units_needed(self, difference: float, power: float) -> int | None:
         """Return the units that show this difference with this power; None if no feasible number does."""
-        wanted = normal_quantile(power) - normal_quantile(self._tail)
+        wanted = normal_quantile(power) - normal_quantile(_TAIL)
         units = max(5, math.ceil((wanted / self._effect(difference)) ** 2))
         # The nearest sizes tried, with too little and with enough power.
         fewer, more = 4, _MAX_UNITS
@@ -277,7 +278,7 @@ class Pilot:
             fewer, more = (units, more) if reached < power else (fewer, units)
             if more - fewer <= max(1, fewer // 50):
                 break
-            rate = (normal_quantile(min(max(reached, 0.02), 0.98)) - normal_quantile(self._tail)) / math.sqrt(
+            rate = (normal_quantile(min(max(reached, 0.02), 0.98)) - normal_quantile(_TAIL)) / math.sqrt(
                 units
             )
             units = min(max(math.ceil((wanted / rate) ** 2), fewer + 1), more - 1, 4 * units)
@@ -294,9 +295,9 @@ class Pilot:
             low, high = (middle, high) if self.power(units, middle) < power else (low, middle)
         return high
 
-    def spread(self, difference: float, *, draws: int = 400) -> tuple[float, float]:
+    def spread(self, difference: float) -> tuple[float, float]:
         """Return the 95% range of the units that other pilots of this size would ask for, as factors."""
-        picks = self._source(difference).integers(0, len(self.sums), (draws, len(self.sums)))
+        picks = self._source(difference).integers(0, len(self.sums), (_PILOTS, len(self.sums)))
         squares = (self.sums[picks] ** 2).mean(axis=1) / self.sizes[picks].mean(axis=1) ** 2
         low, high = np.quantile(squares, (0.025, 0.975)).tolist()
         here = float((self.sums**2).mean()) / self.questions**2
@@ -366,20 +367,10 @@ class Pilot:
         return max(mean / float(abs(self._units).mean()), 1.0)
 
 
-class SamePower(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict "same" needs."""
+def units_for_same(pilot: Pilot, margin: float, power: float) -> tuple[int, int | None]:
+    """Return the units below which versions are never called the same within ± `margin`, and those that equal ones need.
 
-    margin: float
-    # Units below which it is never given, even if no unit changes.
-    least: int
-    # Units for which equal versions that differ as the pilot does are called the same with this power; None: not feasible.
-    units: int | None
-    power: float
-
-
-def units_for_same(pilot: Pilot, margin: float, power: float) -> SamePower:
-    """Return the units that equal versions need to be called the same within ± `margin`.
-
+    The latter is None if it is not feasible.
     With n units an interval is about as wide as the normal one, and never narrower than without any change.
     """
     low, high = 1, 2
@@ -391,7 +382,7 @@ def units_for_same(pilot: Pilot, margin: float, power: float) -> SamePower:
     variance = float((pilot.sums**2).mean()) / pilot.questions**2
     quantiles = normal_quantile(0.975) + normal_quantile((1.0 + power) / 2.0)
     units = max(high, math.ceil(variance * (quantiles / margin) ** 2))
-    return SamePower(margin=margin, least=high, units=units if units < _MAX_UNITS else None, power=power)
+    return high, units if units < _MAX_UNITS else None
 
 
 def _is_same(differences: Floats, margin: float) -> bool:
