@@ -5,9 +5,9 @@ What has no counterpart in the other format is never dropped silently: `Losses` 
 People's verdicts are read from other tools' exports: Langfuse scores, LangSmith feedback, Phoenix annotations, plain JSON Lines.
 """
 
-import ast
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Exported, Imported
 from answerkey.text.dates import read_moment
 from answerkey.transcripts.fields import UNNAMED, read_call
-from answerkey.transcripts.json_values import decode_strict_json
+from answerkey.transcripts.json_values import decode_cell
 from answerkey.transcripts.row_files import finder, open_rows, read_rows
 
 # Fields of a reply; a row with one of these is a recorded reply with its expectations inline.
@@ -161,17 +161,10 @@ def numbered_rows(paths: Iterable[Path]) -> Iterator[tuple[RowPosition, JsonObje
 
 def _parse_cell(cell: Json) -> Json:
     """The list or object in a table's cell, written as JSON or Python; any other cell unchanged."""
-    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
-        return cell
-    try:
-        return decode_strict_json(cell)
-    except ValueError:
-        pass
-    try:
-        value: Json = ast.literal_eval(cell)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return cell
-    return value
+    if isinstance(cell, str) and cell[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return decode_cell(cell)
+    return cell
 
 
 def check_cases(cases: Iterable[tuple[RowPosition, JsonObject]], losses: Losses, name: str) -> Imported:

@@ -20,15 +20,20 @@ from answerkey.transcripts.failures import (
     read_failure,
 )
 from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
-from answerkey.transcripts.formats import read_document, read_list, read_transcript, streamed
-from answerkey.transcripts.json_values import (
+from answerkey.transcripts.formats import (
     FORMAT_MARKS,
+    has_reply_names,
+    read_document,
+    read_list,
+    read_transcript,
+    streamed,
+)
+from answerkey.transcripts.json_values import (
     TEXT_NAMES,
     admit_reply,
     as_builtin,
     as_json,
     either,
-    has_reply_names,
     json_text,
     pick,
     plain_reply,
