@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -392,35 +392,9 @@ _CANCEL_S = 5.0
 class RayEngine(LocalEngine):
     """Asks from the nodes of a cluster."""
 
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._options = options
-
     def place_target(self, target: BaseTarget, make: Callable[[], BaseTarget]) -> BaseTarget:
         """The target as a client of the workers, each of which calls `make` on its own machine."""
         return SpreadTarget(target, make, self._options)
-
-
-class _Retry(NamedTuple):
-    """A RetryableError on its way from a worker: an exception would come back wrapped in one of Ray's."""
-
-    failure: Failure
-    retry_after: float | None
-    so_far: Reply | None
-    # Of an AskAgainError: whether the chatbot may still work on the attempt; None for any other error.
-    still_works: bool | None
-
-    @classmethod
-    def of(cls, error: RetryableError) -> "_Retry":
-        """What is sent of an error."""
-        still_works = error.still_works if isinstance(error, AskAgainError) else None
-        return cls(error.failure, error.retry_after, error.so_far, still_works)
-
-    def error(self) -> RetryableError:
-        """The error that was raised."""
-        if self.still_works is None:
-            return RetryableError(self.failure, self.retry_after, self.so_far)
-        return AskAgainError(self.failure, self.retry_after, self.so_far, still_works=self.still_works)
 
 
 class AskingWorker:
@@ -451,7 +425,7 @@ class AskingWorker:
         """Open the target, without sending it back."""
         await self.open()
 
-    async def ask(self, ask: Ask) -> "Reply | _Retry | None":
+    async def ask(self, ask: Ask) -> Reply | RetryableError | None:
         """The reply as observed here; or why the question is to be asked again; None if it was cancelled."""
         target = await self.open()
         # In the same call, which is sent through the cluster once.
@@ -461,7 +435,8 @@ class AskingWorker:
         try:
             reply = await task
         except RetryableError as error:
-            return _Retry.of(error)
+            # Raised here, it would come back wrapped in an error of Ray's.
+            return error
         except asyncio.CancelledError:
             return None
         finally:
@@ -554,7 +529,7 @@ class SpreadTarget(TargetWrapper):
             raise TimeoutError
         if isinstance(answered, Reply):
             return answered
-        raise answered.error()
+        raise answered
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The worker observes, as part of `ask`."""
