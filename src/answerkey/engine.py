@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -38,65 +38,28 @@ _SO_FAR_S = 10.0
 LONGEST_WAIT = 60.0
 
 
-class SharedTimeout:
-    """One timer for many waits of the same length: the one that began first ends first."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        # In the order in which they began.
-        self.waits: dict[Deadline, None] = {}
-        # The loop in which the timer runs; None: it does not run.
-        self.loop: asyncio.AbstractEventLoop | None = None
-
-    def start(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
-        """Start the timer; waits of another loop are gone with that."""
-        if self.loop is not None:
-            self.waits.clear()
-        self.loop = loop
-        loop.call_at(due, self._ring, loop)
-
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
-        for wait in list(self.waits):
-            if wait.due > now:
-                loop.call_at(wait.due, self._ring, loop)
-                return
-            del self.waits[wait]
-            wait.expire(loop, _LAST_CHANCES)
-        self.loop = None
-
-
 class Deadline:
     """Like `asyncio.timeout`, but a reply that has arrived in time counts even if the loop was too busy to read it."""
 
-    __slots__ = ("_expired", "_handle", "_shared", "_task", "due")
-
-    def __init__(self, shared: SharedTimeout) -> None:
-        self._shared = shared
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._expired = False
-        self._handle: asyncio.Handle | None = None
 
     def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        shared = self._shared
-        self.due = loop.time() + shared.seconds
-        if loop is not shared.loop:
-            shared.start(loop, self.due)
-        shared.waits[self] = None
+        loop = asyncio.get_running_loop()
+        self._timer: asyncio.Handle = loop.call_later(self._seconds, self._expire, loop, _LAST_CHANCES)
 
-    def expire(self, loop: asyncio.AbstractEventLoop, chances: int) -> None:
+    def _expire(self, loop: asyncio.AbstractEventLoop, chances: int) -> None:
         """Cancel the task, after the loop has had some chances to receive the reply."""
         if chances:
-            self._handle = loop.call_soon(self.expire, loop, chances - 1)
+            self._timer = loop.call_soon(self._expire, loop, chances - 1)
         elif self._task is not None:
             self._expired = True
             self._task.cancel()
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        self._shared.waits.pop(self, None)
-        if self._handle is not None:
-            self._handle.cancel()
+        self._timer.cancel()
         if (
             self._expired
             and self._task is not None
@@ -142,7 +105,6 @@ class LocalEngine(BaseEngine):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._rate = RateLimiter(options.rate)
-        self._timeout = SharedTimeout(options.timeout)
         # Ids must be unique, not unpredictable; a system call for each would let other threads run.
         self._ids = random.Random(os.urandom(32))
 
@@ -267,7 +229,7 @@ class LocalEngine(BaseEngine):
         """Ask once: the reply, and the error if the target says that asking again may help."""
         begun = time.perf_counter()
         try:
-            with Deadline(self._timeout):
+            with Deadline(self._options.timeout):
                 return await target.ask(ask), None
         except RetryableError as error:
             done = Reply() if error.so_far is None else admit_reply(error.so_far)
@@ -430,35 +392,9 @@ _CANCEL_S = 5.0
 class RayEngine(LocalEngine):
     """Asks from the nodes of a cluster."""
 
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._options = options
-
     def place_target(self, target: BaseTarget, make: Callable[[], BaseTarget]) -> BaseTarget:
         """The target as a client of the workers, each of which calls `make` on its own machine."""
         return SpreadTarget(target, make, self._options)
-
-
-class _Retry(NamedTuple):
-    """A RetryableError on its way from a worker: an exception would come back wrapped in one of Ray's."""
-
-    failure: Failure
-    retry_after: float | None
-    so_far: Reply | None
-    # Of an AskAgainError: whether the chatbot may still work on the attempt; None for any other error.
-    still_works: bool | None
-
-    @classmethod
-    def of(cls, error: RetryableError) -> "_Retry":
-        """What is sent of an error."""
-        still_works = error.still_works if isinstance(error, AskAgainError) else None
-        return cls(error.failure, error.retry_after, error.so_far, still_works)
-
-    def error(self) -> RetryableError:
-        """The error that was raised."""
-        if self.still_works is None:
-            return RetryableError(self.failure, self.retry_after, self.so_far)
-        return AskAgainError(self.failure, self.retry_after, self.so_far, still_works=self.still_works)
 
 
 class AskingWorker:
@@ -489,7 +425,7 @@ class AskingWorker:
         """Open the target, without sending it back."""
         await self.open()
 
-    async def ask(self, ask: Ask) -> "Reply | _Retry | None":
+    async def ask(self, ask: Ask) -> Reply | RetryableError | None:
         """The reply as observed here; or why the question is to be asked again; None if it was cancelled."""
         target = await self.open()
         # In the same call, which is sent through the cluster once.
@@ -499,7 +435,8 @@ class AskingWorker:
         try:
             reply = await task
         except RetryableError as error:
-            return _Retry.of(error)
+            # Raised here, it would come back wrapped in an error of Ray's.
+            return error
         except asyncio.CancelledError:
             return None
         finally:
@@ -592,7 +529,7 @@ class SpreadTarget(TargetWrapper):
             raise TimeoutError
         if isinstance(answered, Reply):
             return answered
-        raise answered.error()
+        raise answered
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The worker observes, as part of `ask`."""

@@ -44,7 +44,7 @@ class RetryableError(Exception):
     def __init__(
         self, failure: Failure, retry_after: float | None = None, so_far: Reply | None = None
     ) -> None:
-        super().__init__(failure.message)
+        super().__init__(failure, retry_after, so_far)
         # The failure of the reply if the retries are used up.
         self.failure = failure
         # Seconds that the chatbot asked to wait; None: unknown.
@@ -52,6 +52,9 @@ class RetryableError(Exception):
         # Steps that are done and not repeated: part of the reply if the retries are used up. Its latency is that of this
         # attempt.
         self.so_far = so_far
+
+    def __str__(self) -> str:
+        return self.failure.message
 
 
 class AskAgainError(RetryableError):

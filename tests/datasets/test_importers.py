@@ -157,7 +157,7 @@ def test_the_question_of_a_promptfoo_chat_prompt_is_its_user_message(tmp_path: P
         tmp_path, json.dumps({"prompts": [json.dumps(chat)], "tests": [{"vars": {"what": "rent"}}]})
     )
     assert rows[0]["question"] == "Who pays rent?"
-    assert any("the system message of a prompt" in note for note in notes)
+    assert any("a system message" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -561,7 +561,7 @@ def test_output_items_take_the_place_of_the_runs_data_with_their_own_prompt_call
     assert (row["question"], row["answer"]) == ("The rent, in euros?", "900")
     assert row["tool_calls"] == [call]
     assert row["usage"] == {"prompt_tokens": 20, "completion_tokens": 10}
-    for lost in ("(has_more)", "a row of the data that has no output item", "the developer message"):
+    for lost in ("(has_more)", "a row of the data that has no output item", "a system message"):
         assert any(lost in note for note in found.notes), lost
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from answerkey.engine import Deadline, SharedTimeout
+from answerkey.engine import Deadline
 
 
 def test_what_arrived_while_the_loop_was_busy_counts() -> None:
@@ -19,7 +19,7 @@ def test_what_arrived_while_the_loop_was_busy_counts() -> None:
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=ours)
         with theirs:
-            with Deadline(SharedTimeout(0.1)):
+            with Deadline(0.1):
                 asyncio.get_running_loop().call_soon(hold, theirs)
                 said = await reader.readline()
             writer.close()
@@ -30,7 +30,7 @@ def test_what_arrived_while_the_loop_was_busy_counts() -> None:
 
 def test_what_never_comes_is_a_timeout() -> None:
     async def run() -> None:
-        with Deadline(SharedTimeout(0.05)):
+        with Deadline(0.05):
             await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):
@@ -39,7 +39,7 @@ def test_what_never_comes_is_a_timeout() -> None:
 
 def test_cancelled_from_outside_it_stays_cancelled() -> None:
     async def wait() -> None:
-        with Deadline(SharedTimeout(30)):
+        with Deadline(30):
             await asyncio.Event().wait()
 
     async def run() -> None:
@@ -53,30 +53,16 @@ def test_cancelled_from_outside_it_stays_cancelled() -> None:
 
 
 def test_each_wait_has_its_own_time_and_one_that_is_over_ends_no_other() -> None:
-    async def ask(shared: SharedTimeout, begun: float, comes: float) -> str:
+    async def ask(begun: float, comes: float) -> str:
         await asyncio.sleep(begun)
         try:
-            with Deadline(shared):
+            with Deadline(0.2):
                 await asyncio.sleep(comes)
         except TimeoutError:
             return "timeout"
         return "reply"
 
     async def run() -> list[str]:
-        timeout = SharedTimeout(0.2)
-        return await asyncio.gather(
-            ask(timeout, 0.0, 30), ask(timeout, 0.0, 0.01), ask(timeout, 0.1, 0.15), ask(timeout, 0.1, 30)
-        )
+        return await asyncio.gather(ask(0.0, 30), ask(0.0, 0.01), ask(0.1, 0.15), ask(0.1, 30))
 
     assert asyncio.run(run()) == ["timeout", "reply", "reply", "timeout"]
-
-
-def test_it_serves_another_loop() -> None:
-    async def run() -> None:
-        with Deadline(timeout):
-            await asyncio.Event().wait()
-
-    timeout = SharedTimeout(0.05)
-    for _ in range(2):
-        with pytest.raises(TimeoutError):
-            asyncio.run(run())

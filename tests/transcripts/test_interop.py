@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.formats import FORMATS, formats_of
-from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES
+from answerkey.transcripts.formats import formats_of
 from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import Streamed, reply_from_object
 from answerkey.transcripts.recorded_rows import reply_in_row
@@ -113,8 +112,3 @@ def test_no_two_rows_of_the_table_claim_the_same_payload_equally() -> None:
         if isinstance(recorded["payload"], dict):
             claims = [len(row.marks) for row in formats_of(recorded["payload"])]
             assert len(claims) < 2 or claims[0] > claims[1], recorded["case"]
-
-
-def test_the_first_mark_of_every_format_is_known_to_the_short_way() -> None:
-    first = {next(iter(row.marks)).partition("/")[0] for row in FORMATS}
-    assert first - set(TEXT_NAMES) - {"type"} <= FORMAT_MARKS

@@ -5,9 +5,9 @@ What has no counterpart in the other format is never dropped silently: `Losses` 
 People's verdicts are read from other tools' exports: Langfuse scores, LangSmith feedback, Phoenix annotations, plain JSON Lines.
 """
 
-import ast
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from answerkey.model.reply import Json, JsonObject
 from answerkey.protocols import Exported, Imported
 from answerkey.text.dates import read_moment
 from answerkey.transcripts.fields import UNNAMED, read_call
-from answerkey.transcripts.json_values import decode_strict_json
+from answerkey.transcripts.json_values import as_dict, as_str, decode_cell
 from answerkey.transcripts.row_files import finder, open_rows, read_rows
 
 # Fields of a reply; a row with one of these is a recorded reply with its expectations inline.
@@ -161,17 +161,10 @@ def numbered_rows(paths: Iterable[Path]) -> Iterator[tuple[RowPosition, JsonObje
 
 def _parse_cell(cell: Json) -> Json:
     """The list or object in a table's cell, written as JSON or Python; any other cell unchanged."""
-    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
-        return cell
-    try:
-        return decode_strict_json(cell)
-    except ValueError:
-        pass
-    try:
-        value: Json = ast.literal_eval(cell)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return cell
-    return value
+    if isinstance(cell, str) and cell[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return decode_cell(cell)
+    return cell
 
 
 def check_cases(cases: Iterable[tuple[RowPosition, JsonObject]], losses: Losses, name: str) -> Imported:
@@ -330,15 +323,29 @@ def _are_messages(value: Any) -> bool:
     )
 
 
+def last_user_text(messages: Sequence[JsonObject], losses: Losses) -> str | None:
+    """The text of a chat's last user message; None if there is none. The rest of the chat is listed as lost."""
+    asked = [message for message in messages if _role(message) in ("user", "human")]
+    if not asked:
+        return None
+    if any(_role(message) in ("system", "developer") for message in messages):
+        losses.add("a system message")
+    if len(asked) > 1 or any(message.get("role") == "assistant" for message in messages):
+        losses.add("the conversation before the last question")
+    content = asked[-1].get("content")
+    if not isinstance(content, list | dict):
+        return as_text(content)
+    parts = as_list(content)
+    texts = [part if isinstance(part, str) else as_str(as_dict(part).get("text")) for part in parts]
+    if not all(texts):
+        losses.add("the pictures or files of a message")
+    return "\n".join(text for text in texts if text)
+
+
 def read_input(value: Any, losses: Losses) -> str | None:
     """What the user asks: a text, the user's last message, or the likeliest entry of an object."""
     if _are_messages(value):
-        by_user = [message for message in value if _role(message) in ("user", "human")]
-        if any(_role(message) == "system" for message in value):
-            losses.add("a system message")
-        if len(by_user) > 1 or any(message.get("role") == "assistant" for message in value):
-            losses.add("the conversation before the last question")
-        return as_text(by_user[-1].get("content")) if by_user else None
+        return last_user_text(value, losses)
     if isinstance(value, dict):
         if "messages" in value:
             return read_input(value["messages"], losses)

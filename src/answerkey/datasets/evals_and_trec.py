@@ -16,7 +16,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from answerkey.datasets.conversion import Losses, RowPosition, check_cases, numbered_rows, row_position
+from answerkey.datasets.conversion import (
+    Losses,
+    RowPosition,
+    check_cases,
+    last_user_text,
+    numbered_rows,
+    row_position,
+)
 from answerkey.datasets.golden_sets import question_row
 from answerkey.datasets.promptfoo import fill_variables
 from answerkey.datasets.table_formats import OPENAI_EVALS
@@ -180,13 +187,9 @@ def _with_question(
     """The row with the user's words of its prompt, or of the run's, as its input."""
     sent = as_dicts(as_dict(row.get("sample")).get("input"))
     prompt = sent or template
-    asked = [message for message in prompt if message.get("role") == "user"]
-    if not asked or "question" in (fields or {}) or not isinstance(row.get("item"), dict):
+    if "question" in (fields or {}) or not isinstance(row.get("item"), dict):
         return row
-    others = {as_str(message.get("role")) or "?" for message in prompt if message is not asked[-1]}
-    for role in sorted(others):
-        losses.add(f"the {role} message of the prompt: give it to the chatbot")
-    words = _text(asked[-1].get("content"))
+    words = last_user_text(prompt, losses) or ""
     if not sent:
         words, unfilled = _filled(words, as_dict(row["item"]))
         if unfilled:

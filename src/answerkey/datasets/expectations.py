@@ -188,12 +188,6 @@ def _read_numbers(value: Any, where: str) -> tuple[NumberExpectation, ...]:
     )
 
 
-def _read_number(value: Any, where: str) -> tuple[float, bool]:
-    """A number and whether it is a percentage."""
-    first = _read_numbers(value, where)[0]
-    return first.number, first.percent
-
-
 def _number(value: Any, where: str) -> NumberExpectation:
     return _read_numbers(value, where)[0]
 
@@ -201,10 +195,12 @@ def _number(value: Any, where: str) -> NumberExpectation:
 def _range(value: Any, where: str) -> RangeExpectation:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError(f"{where} must be a list of two numbers, the lowest and the highest")
-    (low, percent), (high, also) = (_read_number(end, where) for end in value)
-    if low > high:
-        raise ValueError(f"{where}: {low:g} is higher than {high:g}; write the lower number first")
-    return RangeExpectation(low, high, percent=percent or also)
+    low, high = (_number(end, where) for end in value)
+    if low.number > high.number:
+        raise ValueError(
+            f"{where}: {low.number:g} is higher than {high.number:g}; write the lower number first"
+        )
+    return RangeExpectation(low.number, high.number, percent=low.percent or high.percent)
 
 
 def _date(value: Any, where: str) -> DateExpectation:

@@ -415,13 +415,15 @@ def read_turns(value: Any, where: str) -> list[Mapping[str, Any]]:
     return value
 
 
-def read_tools(value: Any, where: str) -> str:
-    """ "none"."""
-    if value != "none":
-        raise ValueError(
-            f"{where} can only be \"none\" (must use no tool); name tools under 'expected_tools'"
-        )
-    return str(value)
+def _reader_of_word(word: str, remedy: str) -> Callable[[Any, str], str]:
+    """A reader of a field that can only be one word."""
+
+    def read(value: Any, where: str) -> str:
+        if value != word:
+            raise ValueError(f'{where} can only be "{word}"{remedy}')
+        return word
+
+    return read
 
 
 def read_documents(value: Any, where: str) -> dict[str, float]:
@@ -507,13 +509,6 @@ def read_answerable(value: Any, where: str) -> bool:
     return value
 
 
-def read_severity(value: Any, where: str) -> str:
-    """ "critical"."""
-    if value != "critical":
-        raise ValueError(f'{where} can only be "critical"; leave it out for any other question')
-    return str(value)
-
-
 # The table of fields, with the JSON Schema of each.
 
 
@@ -581,7 +576,10 @@ _EXPECTATIONS: dict[str, Field] = {
         read_expected_tools, _list_schema(_TOOL_SCHEMA, "Tools that a good reply calls.")
     ),
     "forbidden_tools": Field(read_texts, _list_schema(_NAME_SCHEMA, "Tools that it must not call.")),
-    "tools": Field(read_tools, {"enum": ["none", None], "description": '"none": it must call no tool.'}),
+    "tools": Field(
+        _reader_of_word("none", " (must use no tool); name tools under 'expected_tools'"),
+        {"enum": ["none", None], "description": '"none": it must call no tool.'},
+    ),
     "expected_keywords": Field(
         read_expectations, _list_schema(EXPECTATION_SCHEMA, "What a good reply says; a list is alternatives.")
     ),
@@ -636,7 +634,8 @@ QUESTION_FIELDS: dict[str, Field] = {
         {"type": ["number", "string"], "description": "A note; the means weigh every question alike."},
     ),
     "severity": Field(
-        read_severity, {"enum": ["critical", None], "description": "Failing it is shown first."}
+        _reader_of_word("critical", "; leave it out for any other question"),
+        {"enum": ["critical", None], "description": "Failing it is shown first."},
     ),
     "turns": Field(
         read_turns,

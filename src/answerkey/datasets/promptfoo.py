@@ -17,6 +17,7 @@ from answerkey.datasets.conversion import (
     as_text,
     check_cases,
     expected_call,
+    last_user_text,
     row_position,
     single_arguments,
 )
@@ -132,16 +133,20 @@ def _templates(prompt: Any, folder: Path) -> list[str] | None:
         return [text]
     texts: list[str] = []
     for path in files_named(text, folder):
-        if path.suffix in _PROGRAMS:
-            return None
-        try:
-            content = path.read_text("utf-8-sig")
-        except (OSError, ValueError):
+        content = _text_of(path)
+        if content is None:
             return None
         if path.suffix in (".yaml", ".yml"):
             content = _as_json(content)
         texts += _BETWEEN_PROMPTS.split(content) if path.suffix in (".txt", ".md") else [content]
     return texts or None
+
+
+def _text_of(path: Path) -> str | None:
+    """The text of a file; None for a program, and where there is no text."""
+    with suppress(OSError, ValueError):
+        return None if path.suffix in _PROGRAMS else path.read_text("utf-8-sig")
+    return None
 
 
 def files_named(name: str, folder: Path) -> list[Path]:
@@ -167,20 +172,8 @@ def _user_words(rendered: str, losses: Losses) -> str:
     except ValueError:
         return rendered
     messages = as_dicts(as_dict(value).get("messages") if isinstance(value, dict) else value)
-    asked = [message for message in messages if message.get("role") == "user"]
-    if not asked:
-        return rendered
-    if any(message.get("role") in ("system", "developer") for message in messages):
-        losses.add("the system message of a prompt, which belongs to the chatbot")
-    if len(asked) > 1 or messages[-1] is not asked[-1]:
-        losses.add("the earlier messages of a chat prompt")
-    content = asked[-1].get("content")
-    if isinstance(content, list):
-        texts = [text for part in as_dicts(content) if isinstance(text := part.get("text"), str)]
-        if len(texts) < len(content):
-            losses.add("the pictures or files of a chat prompt")
-        return "\n".join(texts)
-    return as_text(content) or ""
+    asked = last_user_text(messages, losses)
+    return rendered if asked is None else asked
 
 
 def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -208,14 +201,11 @@ def load_variables(variables: Mapping[str, Any], folder: Path, losses: Losses) -
     for name, value in variables.items():
         if not isinstance(value, str) or not value.startswith(_FILE):
             continue
-        path = folder / value.removeprefix(_FILE)
-        text = None
-        if path.suffix not in _PROGRAMS:
-            with suppress(OSError, ValueError):
-                text = path.read_text("utf-8-sig")
-        loaded[name] = value if text is None else text
+        text = _text_of(folder / value.removeprefix(_FILE))
         if text is None:
             losses.add(f"the text of {value!r}, a variable that is not a text file here")
+        else:
+            loaded[name] = text
     return loaded
 
 
@@ -342,11 +332,9 @@ def _document(path: Path) -> JsonObject:
     """A configuration; empty if the file is a list or a table of tests."""
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
         return {}
-    try:
-        value = decode_yaml(path.read_text("utf-8-sig"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    with suppress(ValueError):
+        return as_dict(decode_yaml(_text_of(path) or ""))
+    return {}
 
 
 def _rows(path: Path, document: JsonObject, tests: Any) -> Iterator[tuple[int | None, JsonObject]]:

@@ -35,6 +35,7 @@ from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_ev
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
+    from aiohttp.client import _RequestContextManager
     from yarl import URL
 
     from answerkey.observe.observations import ConversationFaults, ToolAnswer
@@ -326,8 +327,7 @@ class ExchangeBook:
 
     def fault_record(self, ask: Ask) -> FaultRecord | None:
         """What became of the fault of a question that is still open; None: nothing was planned for it here."""
-        ids = read_traceparent(ask.traceparent)
-        one = None if ids is None else self._open.get(ids[0])
+        one = self._attempt(ask.traceparent)
         if one is None or one.faults is None or ask.fault is None or ask.fault.turn != ask.turn:
             return None
         if one.is_contested and not all(exchange.by_trace for exchange in one.exchanges):
@@ -354,9 +354,7 @@ class ExchangeBook:
         # It is not read again: the record of the fault says what the model got.
         return faults.rewrite(body)
 
-    def tool_faults(
-        self, tool: str, *, trace_id: str | None, traceparent: str | None
-    ) -> "ConversationFaults | None":
+    def tool_faults(self, *, trace_id: str | None, traceparent: str | None) -> "ConversationFaults | None":
         """What is planted in the conversation that calls an HTTP tool; None where it cannot be known which one does."""
         ids = read_traceparent(traceparent)
         named = [self._open[one] for one in (trace_id, ids and ids[0]) if one in self._open]
@@ -367,9 +365,13 @@ class ExchangeBook:
 
     def give_up(self, traceparent: str | None) -> None:
         """An attempt timed out; the chatbot may still work on it."""
+        if (one := self._attempt(traceparent)) is not None:
+            one.timed_out = True
+
+    def _attempt(self, traceparent: str | None) -> _Attempt | None:
+        """The open attempt of a traceparent."""
         ids = read_traceparent(traceparent)
-        if ids is not None and ids[0] in self._open:
-            self._open[ids[0]].timed_out = True
+        return None if ids is None else self._open.get(ids[0])
 
     def begin(
         self,
@@ -515,8 +517,7 @@ class ExchangeBook:
 
     async def settle(self, traceparent: str | None) -> None:
         """Wait for the pending requests of a question, at most for a quiet period."""
-        ids = read_traceparent(traceparent)
-        one = None if ids is None else self._open.get(ids[0])
+        one = self._attempt(traceparent)
         if one is not None and one.pending:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._quiet_s):
@@ -658,17 +659,18 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
         body = await request.read()
         read = read_request(path, body) if request.method == "POST" else None
         exchange = None
+        trace_id = attempt.group(1).lower() if attempt else None
         if read is not None:
-            trace_id = attempt.group(1).lower() if attempt else None
             exchange = book.begin(read, trace_id=trace_id, traceparent=request.headers.get("traceparent"))
             body = book.rewrite(exchange, body)
         query = request.rel_url.raw_query_string
         target = yarl.URL(f"{url}?{query}" if query else url, encoded=True)
+        forwarded = _Forwarded(request, app[kept], target, path.split("/")[1], trace_id, body, exchange)
         if book.plants_faults and (read is None or isinstance(read, McpCall)):
-            answer = await _break_tool(request, app[kept], target, body, book, exchange)
+            answer = await _break_tool(forwarded, book)
             if answer is not None:
                 return answer
-        return await _pass_on(request, app[kept], target, body, book, exchange)
+        return await _pass_on(forwarded, book)
 
     app = web.Application(client_max_size=_MOST_REQUEST, handler_args={"auto_decompress": False})
     app.cleanup_ctx.append(session)
@@ -676,25 +678,43 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
     return app
 
 
-async def _pass_on(
-    request: "web.Request",
-    session: "ClientSession",
-    url: "URL",
-    body: bytes,
-    book: ExchangeBook,
-    exchange: Exchange | None,
-) -> "web.StreamResponse":
+class _Forwarded(NamedTuple):
+    """A request that is forwarded."""
+
+    request: "web.Request"
+    session: "ClientSession"
+    url: "URL"
+    # The first step of its path, and the trace id before it.
+    upstream: str
+    trace_id: str | None
+    body: bytes
+    exchange: Exchange | None
+
+    def send(self, encodings: str) -> "_RequestContextManager":
+        """The request to the upstream server; `encodings` are those in which it may answer."""
+        headers = [
+            (name, value)
+            for name, value in self.request.headers.items()
+            if name.lower() not in _NOT_PASSED_ON
+        ]
+        return self.session.request(
+            self.request.method,
+            self.url,
+            headers=[*headers, ("Accept-Encoding", encodings)],
+            data=self.body or None,
+            allow_redirects=False,
+        )
+
+
+async def _pass_on(forwarded: _Forwarded, book: ExchangeBook) -> "web.StreamResponse":
     import aiohttp
     from aiohttp import web
 
-    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON]
-    # Request only encodings that can be read here.
-    headers.append(("Accept-Encoding", "gzip, deflate"))
+    request, exchange = forwarded.request, forwarded.exchange
     seen: SeenResponse | None = None
     try:
-        async with session.request(
-            request.method, url, headers=headers, data=body or None, allow_redirects=False
-        ) as answer:
+        # Request only encodings that can be read here.
+        async with forwarded.send("gzip, deflate") as answer:
             given = answer.headers
             passed = [(name, value) for name, value in given.items() if name.lower() not in _HELD_BACK]
             response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=passed)
@@ -717,33 +737,24 @@ async def _pass_on(
             if request.transport is not None:
                 request.transport.close()
             return response
-        text = f"the proxy cannot reach {urlsplit(str(url)).netloc}: {type(error).__name__}"
+        text = f"the proxy cannot reach {forwarded.url.authority}: {type(error).__name__}"
         return web.json_response({"error": {"message": text}}, status=502)
     finally:
         if exchange is not None:
             book.end(exchange, seen)
 
 
-async def _break_tool(
-    request: "web.Request",
-    session: "ClientSession",
-    url: "URL",
-    body: bytes,
-    book: ExchangeBook,
-    exchange: Exchange | None,
-) -> "web.StreamResponse | None":
+async def _break_tool(forwarded: _Forwarded, book: ExchangeBook) -> "web.StreamResponse | None":
     """The broken answer of an MCP server or HTTP tool; None if this call is not to be broken."""
     from aiohttp import web
 
     from answerkey.observe.observations import broken_answer, needs_true_answer
 
-    path = request.rel_url.raw_path
-    attempt = _ATTEMPT.match(path)
-    tool = path[attempt.end() if attempt else 0 :].split("/")[1]
-    request_id = None
+    request, exchange = forwarded.request, forwarded.exchange
+    tool, request_id = forwarded.upstream, None
     if exchange is None:
-        trace_id = attempt.group(1).lower() if attempt else None
-        faults = book.tool_faults(tool, trace_id=trace_id, traceparent=request.headers.get("traceparent"))
+        traceparent = request.headers.get("traceparent")
+        faults = book.tool_faults(trace_id=forwarded.trace_id, traceparent=traceparent)
     else:
         faults = exchange.faults
         if isinstance(exchange.request, McpCall):
@@ -753,12 +764,8 @@ async def _break_tool(
         return None
     true_answer = b""
     if needs_true_answer(fault):
-        headers = [
-            (name, value) for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON
-        ]
         # Uncompressed, so that it can be read.
-        headers.append(("Accept-Encoding", "identity"))
-        async with session.request(request.method, url, headers=headers, data=body or None) as answer:
+        async with forwarded.send("identity") as answer:
             true_answer = await answer.read()
     broken, planted = broken_answer(fault, true_answer, request_id)
     faults.land(planted)

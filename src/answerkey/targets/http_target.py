@@ -30,6 +30,7 @@ from answerkey.targets.resolve import (
 )
 from answerkey.targets.sessions import (
     FAILURES,
+    ConnectionSettings,
     Login,
     LoginSettings,
     TargetSession,
@@ -37,7 +38,6 @@ from answerkey.targets.sessions import (
     is_refused,
     read_cookies,
     retry_after_seconds,
-    tls_settings,
 )
 from answerkey.text.normalise import clean_text, decode_text
 from answerkey.text.patterns import lazy
@@ -88,7 +88,7 @@ _PAGE = lazy(
 _TITLE = lazy(r"<(title|h1)\b[^<>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
 
 
-class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HttpSettings(ConnectionSettings, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table `[targets.NAME]` of an HTTP target; `${ENV}` is expanded in url, headers, query and body on opening."""
 
     url: str
@@ -101,10 +101,6 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reply: ReplyMapping | None = None
     # Of a stream of the chatbot's own: the name of an event → what it brings of the reply.
     events: dict[str, ReplyMapping] = {}
-    tls: TlsSettings | None = None
-    # The same as `verify` and `ca_file` in `tls`.
-    verify_tls: bool = True
-    ca_file: str | None = None
     # A larger reply is a failure.
     max_reply_mb: float = MOST_MEGABYTES
     # False for a chatbot that must never receive a question twice: each gets a new connection.
@@ -126,7 +122,7 @@ def make_http_target(rest: str, context: TargetContext) -> BaseTarget:
         settings,
         name=context.name,
         concurrency=context.concurrency,
-        tls=tls_settings(settings, context.folder),
+        tls=settings.tls_in(context.folder),
     )
 
 
@@ -158,7 +154,7 @@ class HttpTarget(BaseTarget):
         self._session = TargetSession(
             self.name,
             self.secrets,
-            tls=tls or tls_settings(settings, None),
+            tls=tls or settings.tls_in(None),
             most_bytes=int(settings.max_reply_mb * _MEGABYTE),
             reuse=settings.retry_reused,
         )

@@ -171,10 +171,9 @@ class PythonProcess:
         self.ending: Failure | None = None
         # It gets no new conversations, and is ended when its questions are done.
         self.retiring = False
-        # Its replacement is being started; it waits for a next turn before it is ended.
-        self.is_replaced = self.lingers = False
-        # Called for a question that continues after it was cancelled, for a blocked loop, and when there is room.
-        self.on_stuck: Callable[[PythonProcess], None] = lambda process: None
+        # It waits for a next turn before it is ended.
+        self.lingers = False
+        # Called for a blocked loop, and when there is room or the process retires.
         self.on_blocked: Callable[[PythonProcess], None] = lambda process: None
         self.on_room: Callable[[], None] = lambda: None
 
@@ -264,7 +263,9 @@ class PythonProcess:
 
     def _check_stopped(self, number: int) -> None:
         if number in self._cancelled and self.ending is None:
-            self.on_stuck(self)
+            # The question continues although nobody waits for it: the process must not get further ones.
+            self.retiring = True
+            self.on_room()
 
     async def _listen(self) -> None:
         broken = ""
@@ -522,7 +523,6 @@ class IsolatedTarget(BaseTarget):
             # Raised by the questions that wait; the next one tries again.
             self._refusal = error
         else:
-            process.on_stuck = self._replace
             process.on_blocked = self._isolate
             process.on_room = self._notify
             self._processes.append(process)
@@ -538,17 +538,6 @@ class IsolatedTarget(BaseTarget):
             if process.retiring and not process.running and not process.lingers:
                 process.lingers = True
                 self._in_background(self._end_idle(process))
-
-    def _replace(self, process: PythonProcess) -> None:
-        """End a process in which a cancelled question continues, once its replacement has started."""
-        if not process.retiring and not process.is_replaced:
-            process.is_replaced = True
-            self._in_background(self._start_in_place_of(process))
-
-    async def _start_in_place_of(self, process: PythonProcess) -> None:
-        await self._start(process.begin)
-        process.retiring = True
-        self._notify()
 
     def _isolate(self, process: PythonProcess) -> None:
         """Ask each question in its own process from now on, since the function blocks its loop."""

@@ -24,18 +24,18 @@ from answerkey.errors import ConfigError
 from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
 from answerkey.protocols import Ask, BaseTarget, RetryableError, TargetContext
 from answerkey.providers import KNOWN_APIS, ModelApi, Prompt, Step, ToolSpec, read_step
-from answerkey.targets.http_client import Endpoint, HttpClient, Response, TlsSettings, read_endpoint
+from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
 from answerkey.targets.http_target import read_error
 from answerkey.targets.python_target import WorkerThreads, load_callable
 from answerkey.targets.resolve import PerConversation, read_settings
 from answerkey.targets.sessions import (
     FAILURES,
+    ConnectionSettings,
     McpClient,
     McpError,
     TargetSession,
     is_refused,
     retry_after_seconds,
-    tls_settings,
 )
 from answerkey.text.normalise import decode_text
 from answerkey.transcripts.failures import failure_message, read_failure
@@ -379,7 +379,9 @@ _MOST_BYTES = 16 * 1024 * 1024
 _RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
 
 
-class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelSettings(
+    ConnectionSettings, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """The settings of a model of any provider."""
 
     # Address of the API; default: the provider's environment variable, or its public address.
@@ -395,10 +397,6 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     # Further fields of the request: temperature, seed, max_tokens, …
     parameters: dict[str, Any] = {}
     headers: dict[str, str] = {}
-    tls: TlsSettings | None = None
-    # The same as `verify` and `ca_file` in `tls`.
-    verify_tls: bool = True
-    ca_file: str | None = None
 
 
 def _settings_of(kind: str) -> type[ModelSettings]:
@@ -463,7 +461,7 @@ class ModelTarget(BaseTarget):
         self._session = TargetSession(
             self.name,
             self._secrets,
-            tls=tls_settings(settings, context.folder),
+            tls=settings.tls_in(context.folder),
             most_bytes=_MOST_BYTES,
         )
 
@@ -493,7 +491,6 @@ class ModelTarget(BaseTarget):
     async def __aexit__(self, *exc: object) -> None:
         await self._tools.close()
         await self._session.close()
-        self._threads.close()
 
     def _full_address(self, base: str) -> str:
         """The base address with a scheme; accepts `host:port` as in OLLAMA_HOST, and the path of the API or its first part."""

@@ -5,14 +5,12 @@ The frameworks' agents are known by the names of their types; none of the framew
 
 import asyncio
 import contextvars
-import hashlib
 import inspect
-import queue
 import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from answerkey.config import settings_hash
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.observations import join_observations
@@ -129,7 +128,8 @@ def _runnable(target: Any) -> _Asking | None:
     run = ainvoke if callable(ainvoke) else invoke
     if not callable(run):
         return None
-    fill, takes_config = _input_of(target), _takes(run, "config")
+    fill = _input_of(target)
+    takes_config = any(part.name == "config" for part in _parameters(run) or ())
 
     def begin(ask: Ask) -> object:
         config = {"configurable": {"thread_id": ask.conversation_id}}
@@ -155,99 +155,50 @@ def _input_of(target: Any) -> Callable[[str], object]:
     return lambda question: {name: question}
 
 
-def _takes(function: Any, name: str) -> bool:
-    try:
-        return name in inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-
-
 # Maximum calls that may still be running after their timeout.
 _MOST_ABANDONED = 256
 
-_Job = tuple[Callable[[], object], contextvars.Context, asyncio.AbstractEventLoop, "asyncio.Future[object]"]
-
 
 class WorkerThreads:
-    """A thread pool for callables that block, with daemon threads: a call that never returns does not delay the end of the run.
+    """Daemon threads for callables that block: a call that never returns does not delay the end of the run.
 
     A call whose task is cancelled (a timeout) frees its slot at once; its thread continues until it returns.
     """
 
     def __init__(self, limit: int) -> None:
         self._free = asyncio.Semaphore(limit)
-        self._idle: list[_Worker] = []
-        self._lock = threading.Lock()
-        self._abandoned = 0
-        self._closed = False
+        self._abandoned: set[threading.Thread] = set()
 
     async def run(self, function: Callable[[], object]) -> object:
         """The result of `function` called in a thread; raises what it raises."""
         async with self._free:
-            if self._abandoned >= _MOST_ABANDONED:
+            self._abandoned = {thread for thread in self._abandoned if thread.is_alive()}
+            if len(self._abandoned) >= _MOST_ABANDONED:
                 raise TimeoutError(
-                    f"{self._abandoned} calls that timed out are still running; no more are started"
+                    f"{len(self._abandoned)} calls that timed out are still running; no more are started"
                 )
             loop = asyncio.get_running_loop()
             future: asyncio.Future[object] = loop.create_future()
-            with self._lock:
-                worker = self._idle.pop() if self._idle else None
-            if worker is None:
-                worker = _Worker(self._done)
-                worker.start()
-            worker.jobs.put((function, contextvars.copy_context(), loop, future))
+            context = contextvars.copy_context()
+
+            def work() -> None:
+                result: object = None
+                error: BaseException | None = None
+                try:
+                    result = context.run(function)
+                except BaseException as raised:  # noqa: BLE001  # raised to the caller: even SystemExit must not end the thread
+                    error = _for_future(raised)
+                # If the loop was closed during the call, the result is not needed.
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(_settle, future, result, error)
+
+            thread = threading.Thread(target=work, name="answerkey-target", daemon=True)
+            thread.start()
             try:
                 return await future
             except asyncio.CancelledError:
-                if not worker.between_jobs:
-                    self._abandoned += 1
-                    worker.was_abandoned = True
+                self._abandoned.add(thread)
                 raise
-
-    def close(self) -> None:
-        """Let the idle threads end; busy ones end when their call returns."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for worker in idle:
-            worker.jobs.put(None)
-
-    def _done(self, worker: "_Worker") -> None:
-        with self._lock:
-            if worker.was_abandoned:
-                worker.was_abandoned = False
-                self._abandoned -= 1
-            if not self._closed:
-                self._idle.append(worker)
-                return
-        worker.jobs.put(None)
-
-
-class _Worker(threading.Thread):
-    def __init__(self, done: Callable[["_Worker"], None]) -> None:
-        super().__init__(name="answerkey-target", daemon=True)
-        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self.was_abandoned = False
-        self.between_jobs = False
-        self._done = done
-
-    def run(self) -> None:
-        while (job := self.jobs.get()) is not None:
-            function, context, loop, future = job
-            self.between_jobs = False
-            result: object = None
-            error: BaseException | None = None
-            try:
-                result = context.run(function)
-            except BaseException as raised:  # noqa: BLE001  # raised to the caller: even SystemExit must not end the thread
-                error = _for_future(raised)
-            self.between_jobs = True
-            self._done(self)
-            try:
-                loop.call_soon_threadsafe(_settle, future, result, error)
-            except RuntimeError:
-                # The loop was closed during the call: the result is not needed.
-                continue
 
 
 def _settle(future: "asyncio.Future[object]", result: object, error: BaseException | None) -> None:
@@ -339,15 +290,12 @@ class PythonTarget(BaseTarget):
         function: Callable[..., object],
         *,
         name: str | None = None,
-        fingerprint: str | None = None,
         mapping: ReplyMapping | None = None,
         concurrency: int = 10,
         max_reply_mb: float = MOST_MEGABYTES,
     ) -> None:
         self.name = name or f"python:{_name_of(function)}"
-        self.fingerprint = fingerprint or _hash(
-            self.name, _source_of(function), msgspec.json.encode(mapping).decode()
-        )
+        self.fingerprint = settings_hash("python", [self.name, _source_of(function), mapping])
         # None: it has no file.
         self.code = _file_of(function)
         self._function = function
@@ -371,7 +319,6 @@ class PythonTarget(BaseTarget):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._threads.close()
         self._open.close()
 
     async def ask(self, ask: Ask) -> Reply:
@@ -594,7 +541,3 @@ def _file_of(function: Callable[..., object]) -> Path | None:
 def _written(function: Callable[..., object]) -> Any:
     """The part of a callable that has source code: itself, or its class."""
     return function if inspect.isroutine(function) else type(function)
-
-
-def _hash(*parts: str) -> str:
-    return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()

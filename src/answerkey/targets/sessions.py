@@ -16,7 +16,7 @@ import ssl
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -78,23 +78,20 @@ class LoginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     prefix: str = "Bearer "
 
 
-class _HasTls(Protocol):
-    """The settings of TLS, of a chatbot or a model."""
+class ConnectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of connections that chatbots and models share."""
 
-    @property
-    def tls(self) -> TlsSettings | None: ...
-    @property
-    def verify_tls(self) -> bool: ...
-    @property
-    def ca_file(self) -> str | None: ...
+    tls: TlsSettings | None = None
+    # The same as `verify` and `ca_file` in `tls`.
+    verify_tls: bool = True
+    ca_file: str | None = None
 
-
-def tls_settings(settings: _HasTls, folder: Path | None) -> TlsSettings:
-    """The settings of TLS with their files in the folder of relative paths."""
-    tls = settings.tls or TlsSettings()
-    paths = {"ca_file": tls.ca_file or settings.ca_file, "cert_file": tls.cert_file, "key_file": tls.key_file}
-    files = {name: path and str((folder or Path()) / path) for name, path in paths.items()}
-    return msgspec.structs.replace(tls, verify=tls.verify and settings.verify_tls, **files)
+    def tls_in(self, folder: Path | None) -> TlsSettings:
+        """The settings of TLS with their files in the folder of relative paths."""
+        tls = self.tls or TlsSettings()
+        paths = {"ca_file": tls.ca_file or self.ca_file, "cert_file": tls.cert_file, "key_file": tls.key_file}
+        files = {name: path and str((folder or Path()) / path) for name, path in paths.items()}
+        return msgspec.structs.replace(tls, verify=tls.verify and self.verify_tls, **files)
 
 
 def retry_after_seconds(value: str | None) -> float | None:

@@ -123,18 +123,13 @@ class _RemoteBytes(io.RawIOBase):
         try:
             content = self._file.read(len(buffer))
         except Exception as error:  # noqa: BLE001  # whatever it raises, the file cannot be read
-            raise OSError(_first_line(error)) from None
+            raise OSError(first_line(error)) from None
         buffer[: len(content)] = content
         return len(content)
 
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 @contextmanager
@@ -151,7 +146,7 @@ def _opened(url: str) -> Iterator[tuple[Any, str]]:
     except FileNotFoundError:
         raise InputError("no such file", path=url) from None
     except Exception as error:  # noqa: BLE001  # a missing package, a login, a host that is not there
-        raise InputError(f"cannot be read: {_first_line(error)}", path=url) from None
+        raise InputError(f"cannot be read: {first_line(error)}", path=url) from None
 
 
 # The bytes and the text of an input: plain, gzip or zstd, in any usual encoding.
@@ -429,10 +424,7 @@ class SqliteDatabase:
         # A text that is not UTF-8 must not end the reading.
         self._connection.text_factory = lambda text: decode_text(text)[0]
         try:
-            cursor = self._connection.execute(query)
-            names = [column[0] for column in cursor.description or ()]
-            while rows := cursor.fetchmany(_FETCHED):
-                yield from [_json_row(names, row, texts) for row in rows]
+            yield from _json_rows(self._connection.execute(query), texts)
         except sqlite3.Error as error:
             raise DatabaseError(self._problem(error)) from None
 
@@ -492,7 +484,7 @@ class PostgresDatabase:
             # A failed query must not end the transaction, and with it the snapshot.
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 cursor.execute(query, dict(values))
-                names = [column.name for column in cursor.description or ()]
+                names = [column[0] for column in cursor.description or ()]
                 return Selected(names, cursor.fetchmany(most) if names else [])
         except self._error as error:
             raise DatabaseError(self._problem(error)) from None
@@ -503,10 +495,7 @@ class PostgresDatabase:
         try:
             with self._connection.cursor(name="answerkey") as cursor:
                 # Without parameters, % and : are as they are.
-                cursor.execute(query.strip().rstrip(";"))
-                names = [column.name for column in cursor.description or ()]
-                while rows := cursor.fetchmany(_FETCHED):
-                    yield from [_json_row(names, row, texts) for row in rows]
+                yield from _json_rows(cursor.execute(query.strip().rstrip(";")), texts)
         except self._error as error:
             raise DatabaseError(self._problem(error)) from None
 
@@ -591,14 +580,16 @@ def read_database(url: str, query: str, texts: Iterable[str] = ()) -> Iterator[t
 _TEXT_COLUMNS = frozenset({*TEXT_NAMES, "question"})
 
 
-def _json_row(names: Sequence[str], row: Sequence[Any], texts: Set[str]) -> JsonObject:
-    """A row as JSON; a NULL is only kept where it is the reply: a null reply."""
-    values = zip(names, row, strict=True)
-    return {
-        name: _json_value(value, is_text=name in texts)
-        for name, value in values
-        if value is not None or (name in texts and name != "question")
-    }
+def _json_rows(cursor: Any, texts: Set[str]) -> Iterator[JsonObject]:
+    """The rows of a cursor as JSON; a NULL is only kept where it is the reply: a null reply."""
+    names = [column[0] for column in cursor.description or ()]
+    while rows := cursor.fetchmany(_FETCHED):
+        for row in rows:
+            yield {
+                name: _json_value(value, is_text=name in texts)
+                for name, value in zip(names, row, strict=True)
+                if value is not None or (name in texts and name != "question")
+            }
 
 
 def _json_value(value: Any, *, is_text: bool) -> Json:

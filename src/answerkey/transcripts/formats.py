@@ -24,6 +24,7 @@ from answerkey.model.reply import (
 from answerkey.transcripts.failures import failure_message, not_text, read_failure
 from answerkey.transcripts.fields import add_usage, ranked, read_call, read_source, read_sources, read_usage
 from answerkey.transcripts.json_values import (
+    TEXT_NAMES,
     as_dict,
     as_dicts,
     as_list,
@@ -288,7 +289,7 @@ MODEL_API_FORMATS = (
     Format("Ollama generate", {"done": bool, "response": str}, _ollama),
     Format("Bedrock Converse", {"output/message/content": list, "output/message/role": object}, _bedrock),
     *(
-        Format("LangChain message", {"type": kind, "response_metadata": dict, "content": object}, _message)
+        Format("LangChain message", {"response_metadata": dict, "type": kind, "content": object}, _message)
         for kind in _ASSISTANTS
     ),
     *(
@@ -765,3 +766,10 @@ FORMATS: tuple[Format, ...] = (
 _BY_MARK: dict[str, list[Format]] = {}
 for _row in FORMATS:
     _BY_MARK.setdefault(next(iter(_row.marks)).partition("/")[0], []).append(_row)
+# A payload with none of these names can only be in a format if its text field is not text.
+FORMAT_MARKS = frozenset(_BY_MARK) - {*TEXT_NAMES, "type"}
+
+
+def has_reply_names(value: JsonObject) -> bool:
+    """Whether an object can be a reply: it has a text under a usual name, or a format's mark."""
+    return any(name in value for name in TEXT_NAMES) or not value.keys().isdisjoint(FORMAT_MARKS)

@@ -126,22 +126,6 @@ TEXT_NAMES = (
     *("answer", "response", "text", "output", "message", "content", "reply"),
     *("output_text", "final_answer", "generated_text"),
 )
-# A payload with none of these names can only be in a format if its text field is not text.
-FORMAT_MARKS = frozenset(
-    (
-        # OpenAI, Gemini, Ollama and MCP.
-        *words("choices object candidates contents done isError jsonrpc"),
-        *spellings("prompt_feedback structured_content"),
-        # Transcripts, LangChain, LangGraph and LangSmith.
-        *words("messages lc response_metadata values run_type gen_ai.input.messages gen_ai.output.messages"),
-        # The AI SDK, CrewAI, DSPy and A2A.
-        *words("parts steps finishReason toolInvocations tasks_output responseMessages trajectory"),
-        *spellings("context_id"),
-        # Inspect and ADK.
-        *words("samples conversation"),
-        *spellings("eval_cases final_response intermediate_data"),
-    )
-)
 _PART_TEXTS = ("text", "output_text", "generated_text")
 # Parts of these types are not shown to the user.
 _UNSPOKEN = frozenset(
@@ -160,11 +144,6 @@ _WORDS = {
     int: "a number",
     float: "a number",
 }
-
-
-def has_reply_names(value: JsonObject) -> bool:
-    """Whether an object can be a reply: it has a text under a usual name, or a format's mark."""
-    return any(name in value for name in TEXT_NAMES) or not value.keys().isdisjoint(FORMAT_MARKS)
 
 
 def safe_text(text: str) -> str:
@@ -322,6 +301,8 @@ def _fields(value: Any) -> Mapping[str, object] | None:
             dumped = dump(value)
             if isinstance(dumped, Mapping):
                 return dumped
+    from answerkey.transcripts.formats import has_reply_names  # formats are read with the functions here
+
     own = getattr(value, "__dict__", None)
     return own if isinstance(own, dict) and has_reply_names(own) else None
 

@@ -20,15 +20,20 @@ from answerkey.transcripts.failures import (
     read_failure,
 )
 from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
-from answerkey.transcripts.formats import read_document, read_list, read_transcript, streamed
-from answerkey.transcripts.json_values import (
+from answerkey.transcripts.formats import (
     FORMAT_MARKS,
+    has_reply_names,
+    read_document,
+    read_list,
+    read_transcript,
+    streamed,
+)
+from answerkey.transcripts.json_values import (
     TEXT_NAMES,
     admit_reply,
     as_builtin,
     as_json,
     either,
-    has_reply_names,
     json_text,
     pick,
     plain_reply,
@@ -382,7 +387,6 @@ def _list(items: list[Json], context: QuestionContext) -> Reply:
 # From whatever a chatbot gives back to a Reply: the usual names, the known formats, or JMESPath expressions.
 
 
-_NOTHING_REPLY_MAPPING = Reply()
 # What an item of a stream may be once it is plain; anything else is unknown.
 _READABLE = (dict, list, str, int, float)
 # The expressions whose name is not that of the reply's field.
@@ -493,9 +497,7 @@ def _mapped(payload: object, mapping: ReplyMapping, context: QuestionContext) ->
     fields = {_FIELDS.get(name, name) for name in found} - {"latency_ms", "first_byte_ms"}
     if "text" in found and base.failure is not None and base.failure.kind == "malformed":
         fields.add("failure")
-    base = msgspec.structs.replace(
-        base, **{field: getattr(_NOTHING_REPLY_MAPPING, field) for field in fields}
-    )
+    base = msgspec.structs.replace(base, **{field: getattr(_NOTHING, field) for field in fields})
     base = with_evidence(
         base,
         tools_observed=base.evidence.tools_observed and "tool_calls" not in found,

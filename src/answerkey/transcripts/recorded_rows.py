@@ -14,8 +14,8 @@ from answerkey.model.reply import Evidence, Json, JsonObject, Reply
 from answerkey.text.normalise import fold_accents
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import ARGUMENT_NAMES, CALL_NAMES, RESULT_NAMES
-from answerkey.transcripts.formats import read_transcript
-from answerkey.transcripts.json_values import FORMAT_MARKS, TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
+from answerkey.transcripts.formats import FORMAT_MARKS, read_transcript
+from answerkey.transcripts.json_values import TEXT_NAMES, as_dict, as_dicts, as_str, decode_json
 from answerkey.transcripts.messages import (
     TRANSCRIPT_NAMES,
     QuestionContext,

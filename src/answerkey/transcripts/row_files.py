@@ -22,6 +22,7 @@ from answerkey.transcripts.files import (
     input_path,
     is_binary,
     open_bytes,
+    read_database,
     reading_errors,
     shown_path,
     shown_url,
@@ -44,11 +45,15 @@ from answerkey.transcripts.payloads import NAMES_READ
 from answerkey.transcripts.tables import (
     FIELDS_OF,
     LIST_FIELDS,
+    SEPARATOR_NAMES,
     Bad,
     HeaderNames,
     Purpose,
     Row,
+    guess_separator,
+    looks_like_table,
     read_columns,
+    read_delimited,
     refuse,
 )
 
@@ -285,8 +290,6 @@ def open_rows(
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
     url = database_url(path)
     if url is not None:
-        from answerkey.transcripts.files import read_database
-
         texts = [column for field, column in (fields or {}).items() if field in TEXT_NAMES]
         selected = read_database(url, sql, texts)
         return RowFile(
@@ -399,13 +402,6 @@ class _FileReader(NamedTuple):
             )
         if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
             return self._yaml(text)
-        from answerkey.transcripts.tables import (
-            SEPARATOR_NAMES,
-            guess_separator,
-            looks_like_table,
-            read_delimited,
-        )
-
         header = self._header()
         separator = guess_separator(text, header)
         is_prose = suffix in _PROSE and self.purpose != "records" and not self.fields

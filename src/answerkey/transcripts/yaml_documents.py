@@ -66,23 +66,26 @@ class YamlDocument(NamedTuple):
         """The nodes of the list that the keys lead to."""
         node = self.node
         for key in keys:
-            node = next((value for name, value in _pairs(node) if name.value == key), None)
+            node = _child(node, key)
         return node.value if isinstance(node, SequenceNode) else []
 
 
 def line_of(node: Node, path: Iterable[str | int] = ()) -> int:
     """The line of a value inside a node: by field name and, in a list, by number from 1; as far as the path exists."""
     for part in path:
-        if isinstance(part, int):
-            inner = (
-                node.value[part - 1] if isinstance(node, SequenceNode) and part <= len(node.value) else None
-            )
-        else:
-            inner = next((value for name, value in _pairs(node) if name.value == part), None)
+        inner = _child(node, part)
         if inner is None:
             break
         node = inner
     return _line(node.start_mark)
+
+
+def _child(node: Node | None, part: str | int) -> Node | None:
+    """The field of a name, or the item of a number from 1; None if there is none."""
+    if isinstance(part, int):
+        return node.value[part - 1] if isinstance(node, SequenceNode) and part <= len(node.value) else None
+    pairs = node.value if isinstance(node, MappingNode) else ()
+    return next((value for name, value in pairs if name.value == part), None)
 
 
 def decode_yaml(text: str) -> Json:
@@ -139,8 +142,6 @@ def _compose(text: str) -> Node | None:
 
 def _read_items(text: str, problem: YamlError, text_keys: frozenset[str]) -> YamlDocument:
     """The items of a list that has a mistake, each read on its own."""
-    from ruamel.yaml.nodes import SequenceNode
-
     problems: list[YamlError] = []
     nodes: list[Any] = []
     values: list[Json] = []
@@ -319,10 +320,6 @@ def _number(text: str) -> Json:
 
 def _is_plain(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.style is None
-
-
-def _pairs(node: object) -> list[tuple[Node, Node]]:
-    return node.value if isinstance(node, MappingNode) else []
 
 
 def _line(mark: StreamMark) -> int:
