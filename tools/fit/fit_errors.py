@@ -16,7 +16,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -29,6 +29,7 @@ from scipy.sparse import csr_matrix
 
 from answerkey.detect import detector
 from answerkey.detect.detector import (
+    FAILURE_WORD,
     MOST_OTHERS,
     body_fields,
     certain_form,
@@ -38,7 +39,7 @@ from answerkey.detect.detector import (
     read_message,
     scan,
 )
-from answerkey.detect.model import Model, Weights, by_beginning, clip, runs_of, shapes_of
+from answerkey.detect.model import SHORTEST_RUN, Model, Weights, runs_of, shapes_of, words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = ROOT / "src/answerkey/detect/weights.json.gz"
@@ -129,16 +130,14 @@ def has_certain_form(text: str) -> bool:
     stripped = plain_text(text)
     if is_blank(stripped):
         return True
-    found = scan(stripped)
-    form = None if found is None else certain_form(stripped, found)
+    form = certain_form(stripped, scan(stripped))
     return form is not None and form.charged
 
 
 def may_be_charged(text: str) -> bool:
     """Whether the model's threshold may charge a reply."""
     stripped = plain_text(text)
-    found = scan(stripped)
-    if found is None or not found.has_failure_word or body_fields(stripped) is not None:
+    if FAILURE_WORD not in scan(stripped) or body_fields(stripped) is not None:
         return False
     message = read_message(stripped)
     return message is not None and message.others <= MOST_OTHERS
@@ -147,7 +146,7 @@ def may_be_charged(text: str) -> bool:
 def features_of(text: str) -> dict[tuple[str, str], float]:
     """The features that the model weighs, by table and name."""
     stripped = plain_text(text)
-    words = clip(stripped).lower().split()
+    words = words_of(stripped)
     if not words:
         return {}
     runs = Counter(run for word in words for run in runs_of(word))
@@ -208,10 +207,18 @@ def _to_weights(names: Sequence[tuple[str, str]], values: np.ndarray, bias: floa
     for (kind, name), value in sorted(zip(names, np.rint(values / unit).astype(int).tolist(), strict=True)):
         if value:
             tables[kind][name] = value
-    runs = by_beginning(tables["runs"])
+    runs = _by_beginning(tables["runs"])
     return Weights(
         bias=round(bias, 4), unit=round(unit, 6), charged_from=1.0, runs=runs, shapes=tables["shapes"]
     )
+
+
+def _by_beginning(weights: Mapping[str, int]) -> dict[str, msgspec.Raw]:
+    """Weights of runs as they are stored."""
+    grouped: dict[str, dict[str, int]] = {}
+    for run, weight in sorted(weights.items()):
+        grouped.setdefault(run[:SHORTEST_RUN], {})[run[SHORTEST_RUN:]] = weight
+    return {beginning: msgspec.Raw(msgspec.json.encode(rests)) for beginning, rests in grouped.items()}
 
 
 class Verdicts(NamedTuple):

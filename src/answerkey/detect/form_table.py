@@ -131,11 +131,9 @@ def compile_form(pattern: str, case: bool = False) -> Any:
     return re2.compile(pattern, _options(case))
 
 
-def compile_set(
-    new_set: Callable[[Any], Any], patterns: Iterable[str]
-) -> Callable[[bytes], list[int] | None]:
-    """A function that gives the numbers of the patterns that a text in UTF-8 has, found in one pass."""
-    found = new_set(_options(case=False))
+def compile_set(patterns: Iterable[str]) -> Callable[[bytes], list[int] | None]:
+    """A function that gives the numbers of the patterns that occur in a text in UTF-8, found in one pass."""
+    found = re2.Set.SearchSet(_options(case=False))
     for pattern in patterns:
         found.Add(pattern)
     found.Compile()

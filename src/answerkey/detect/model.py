@@ -1,7 +1,7 @@
 """A linear model of the words of a reply: how likely it is an error message instead of an answer, or declines to answer.
 
 A word weighs what its runs of characters weigh together, so that a new word, or another form of a known one, has a weight too.
-Only the beginning and the end of a long reply are read. `tools/fit` fits the weights.
+Only the beginning and the end of a long reply are read, and every digit is read as 0. `tools/fit` fits the weights.
 """
 
 import gzip
@@ -15,12 +15,12 @@ import msgspec
 from answerkey.text.normalise import Remembered, lazy
 
 _HEAD, _TAIL = 240, 80
-_SHORTEST_RUN, _LONGEST_RUN, _LONGEST_WORD = 3, 5, 24
+SHORTEST_RUN, _LONGEST_RUN, _LONGEST_WORD = 3, 5, 24
 _MARKS = ".,!?:;\"“”'()[]*…。，！？、「」«»"
 # Thai, kana, Han and Hangul, which are written without spaces or whose words carry endings: also one or two characters count.
 _DENSE = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
-
+# Most numbers are new words; with 0 for every digit they are known ones.
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _decode_rests = msgspec.json.Decoder(dict[str, int]).decode
 
 
@@ -48,7 +48,7 @@ class Model:
 
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
-        words = clip(stripped).lower().split()
+        words = words_of(stripped)
         return self.weigh(words, shapes_of(stripped, words))
 
     def weigh(self, words: Sequence[str], features: Mapping[str, float]) -> float:
@@ -61,7 +61,7 @@ class Model:
     def _weigh_word(self, word: str) -> int:
         """What the `runs_of` a word weigh together."""
         return sum(
-            [self._rests_after(run[:_SHORTEST_RUN]).get(run[_SHORTEST_RUN:], 0) for run in runs_of(word)]
+            [self._rests_after(run[:SHORTEST_RUN]).get(run[SHORTEST_RUN:], 0) for run in runs_of(word)]
         )
 
     def _rests_after(self, beginning: str) -> dict[str, int]:
@@ -81,17 +81,11 @@ def shipped_model(folder: Path = Path(__file__).parent) -> Model:
     return Model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
 
 
-def by_beginning(weights: Mapping[str, int]) -> dict[str, msgspec.Raw]:
-    """Weights of runs as they are stored."""
-    grouped: dict[str, dict[str, int]] = {}
-    for run, weight in sorted(weights.items()):
-        grouped.setdefault(run[:_SHORTEST_RUN], {})[run[_SHORTEST_RUN:]] = weight
-    return {beginning: msgspec.Raw(msgspec.json.encode(rests)) for beginning, rests in grouped.items()}
-
-
-def clip(text: str) -> str:
-    """The beginning and the end of a long text."""
-    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
+def words_of(stripped: str) -> list[str]:
+    """The words that are read of a text: its beginning and its end, in lower case and with 0 for every digit."""
+    if len(stripped) > _HEAD + _TAIL:
+        stripped = f"{stripped[:_HEAD]} {stripped[-_TAIL:]}"
+    return stripped.lower().encode().translate(_ZEROS).decode().split()
 
 
 def runs_of(word: str) -> list[str]:
@@ -99,10 +93,10 @@ def runs_of(word: str) -> list[str]:
     marked = f" {word.strip(_MARKS)[:_LONGEST_WORD]} "
     size = len(marked)
     runs = [marked]
-    for start in range(size - _SHORTEST_RUN + 1):
+    for start in range(size - SHORTEST_RUN + 1):
         # No run is the whole word.
         last = min(start + _LONGEST_RUN, size - (start == 0))
-        runs += [marked[start:end] for end in range(start + _SHORTEST_RUN, last + 1)]
+        runs += [marked[start:end] for end in range(start + SHORTEST_RUN, last + 1)]
     if not word.isascii() and _DENSE.search(word):
         runs += [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
     return runs
