@@ -4,7 +4,7 @@ import gc
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
@@ -23,9 +23,9 @@ from answerkey.datasets.golden_sets import (
     read_question_text,
 )
 from answerkey.model.options import Options
-from answerkey.model.question import Question, question_id
+from answerkey.model.question import ExpectedTool, Question, question_id
 from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
-from answerkey.model.reply import Reply, Timings
+from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.model.run_document import row_line, table_line
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
 from answerkey.model.tally import Tally
@@ -102,29 +102,41 @@ class PlainRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     def reply(self) -> Reply:
         """The reply in it."""
-        calls = read_calls(self.tools_used)
-        latency = read_duration(self.latency_ms)
+        answer, tools, latency = self.answer, self.tools_used, read_duration(self.latency_ms)
         return Reply(
-            text=self.answer if self.answer.isascii() else safe_text(self.answer),
-            tool_calls=calls,
+            text=answer if answer.isascii() else safe_text(answer),
+            tool_calls=_calls_by_name(tuple(tools)) if tools else (),
             timings=_UNTIMED if latency is None else Timings(latency_ms=latency),
-            evidence=EVIDENCE[self.tools_used is not None, False],
+            evidence=_TOOLS_SEEN if tools is not None else _TOOLS_UNSEEN,
         )
 
     def own_question(self, identity: str | None) -> Question:
         """The question that it brings itself."""
         text = read_question_text(self.question or identity, "question")
+        category, expected_tools = _category_and_tools(self.category, tuple(self.expected_tools))
         return Question(
             id=question_id(text) if identity is None else read_id(identity, "id"),
             question=text,
-            category=read_category(self.category or "", "category"),
-            expected_tools=read_expected_tools(self.expected_tools, "expected_tools"),
+            category=category,
+            expected_tools=expected_tools,
             expected_keywords=read_expectations(self.expected_keywords, "expected_keywords"),
         )
 
 
+@lru_cache(maxsize=1000)
+def _calls_by_name(names: tuple[str, ...]) -> tuple[ToolCall, ...]:
+    """The calls of tools that a row only names; few lists make up most logs."""
+    return read_calls(list(names))
+
+
+@lru_cache(maxsize=1000)
+def _category_and_tools(category: str | None, tools: tuple[str, ...]) -> tuple[str, tuple[ExpectedTool, ...]]:
+    return read_category(category or "", "category"), read_expected_tools(list(tools), "expected_tools")
+
+
 decode_plain = msgspec.json.Decoder(PlainRow).decode
 _UNTIMED = Timings()
+_TOOLS_SEEN, _TOOLS_UNSEEN = EVIDENCE[True, False], EVIDENCE[False, False]
 
 
 class LoggedTrial(msgspec.Struct, frozen=True, gc=False):
@@ -205,22 +217,28 @@ class RowReader:
             row = decode_plain(raw)
             if "\0" in row.answer:
                 return None
-            identity = str(row.id) if isinstance(row.id, int) else row.id
-            number = _trial_number(row.trial)
-            known = self._known(identity, row.question)
-            if known is None:
-                if self._has_golden_set or (identity is None and row.question is None):
+            identity = str(row.id) if type(row.id) is int else row.id
+            if self._has_golden_set:
+                known = self._known(identity, row.question)
+                if known is None:
                     return None
-                fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
-                question = self._parsed_once(
-                    str(identity or row.question), fields, lambda: row.own_question(identity)
-                )
-                known = self._behind + row_index, question
-            if known[1].turns:
+                position, question = known
+            elif identity is None and row.question is None:
                 return None
-            return Trial(known[1], number, known[0], (row.reply(),), origin=RowOrigin(line))
+            else:
+                position, question = self._behind + row_index, self._own_question(row, identity)
+            if question.turns:
+                return None
+            number = UNNUMBERED if row.trial is None else _trial_number(row.trial)
+            return Trial(question, number, position, (row.reply(),), origin=RowOrigin(line))
         except (ValueError, RecursionError):
             return None
+
+    def _own_question(self, row: PlainRow, identity: str | None) -> Question:
+        key = identity or row.question or ""
+        fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
+        question = self._parsed_before(key, fields)
+        return question or self._remember(key, row.own_question(identity), fields)
 
     def _row(
         self, row: dict[str, Any], raw: bytes | dict[str, Any], row_index: int, line: int | None
@@ -267,9 +285,10 @@ class RowReader:
         fields = _question_fields(row, identity, text)
         for name in row.keys() - fields.keys() - self._allowed_names:
             self._allow_name(name)
-        question = self._parsed_once(
-            str(identity or text), fields, lambda: parse_question(fields, registry=self._registry)
-        )
+        key = str(identity or text)
+        question = self._parsed_before(key, fields)
+        if question is None:
+            question = self._remember(key, parse_question(fields, registry=self._registry), fields)
         return self._behind + row_index, question
 
     def _known(self, identity: object, text: object) -> tuple[int, Question] | None:
@@ -299,13 +318,16 @@ class RowReader:
             )
         self._allowed_names.add(name)
 
-    def _parsed_once(self, key: str, fields: object, parse: Callable[[], Question]) -> Question:
-        """The question that a row brings itself, parsed once for rows that repeat it."""
+    def _parsed_before(self, key: str, fields: object) -> Question | None:
+        """The question that a row brings itself, if an earlier row has brought the same."""
         cached = self._parsed.get(key)
-        if cached is not None and cached[1] == fields:
-            self._repeated += 1
-            return cached[0]
-        question = parse()
+        if cached is None or cached[1] != fields:
+            return None
+        self._repeated += 1
+        return cached[0]
+
+    def _remember(self, key: str, question: Question, fields: object) -> Question:
+        """Keep a question for rows that repeat it, and return it."""
         count = len(self._parsed)
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)
