@@ -27,7 +27,7 @@ from answerkey.model.question import ExpectedTool, Question, question_id
 from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
 from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.model.run_document import row_line, table_line
-from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
+from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Scorecard, Trial
 from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import BadRow, Block
@@ -217,7 +217,7 @@ class RowReader:
             row = decode_plain(raw)
             if "\0" in row.answer:
                 return None
-            identity = str(row.id) if type(row.id) is int else row.id
+            identity = str(row.id) if isinstance(row.id, int) else row.id
             if self._has_golden_set:
                 known = self._known(identity, row.question)
                 if known is None:
@@ -388,8 +388,8 @@ def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
 ResultForm = Literal["nothing", "trials", "lines", "table_lines"]
 # The lowest replies, which reports list.
 WORST_LISTED = 20
-# Rows that are scored together; fewer than the texts that error handling remembers.
-_BATCH = 2000
+# Rows that are scored together, within the time limit of one: few, so that only very slow scorers exceed it.
+_BATCH = 100
 # Rows of results that are kept together.
 _ROWS_TOGETHER = 500
 
@@ -430,34 +430,39 @@ class BlockScorer:
         self._reader = RowReader(plan.questions, keep=plan.keep, registry=grader.registry)
 
     def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
-        """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the index of each row."""
+        """Score a block; a row that cannot be read is listed among the bad ones.
+
+        `before_row` gets the index of the first row of each batch before it is graded; of each row where the block says so.
+        """
         with paused_garbage_collection():
             # What it needed is freed before garbage is collected again.
             return self._score(block, before_row)
 
     def _score(self, block: Block, before_row: Callable[[int], None] | None) -> BlockPart:
-        collector = BlockCollector(self._plan, block)
+        collector = BlockCollector(self._plan, block, self._grader)
         trials = self.trials(block, collector)
-        while rows := list(islice(trials, _BATCH)):
-            for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
-                collector.add(trial, row.index)
+        batch = 1 if block.one_by_one else _BATCH
+        while rows := list(islice(trials, batch)):
+            if before_row is not None:
+                before_row(rows[0].index)
+            for row, card in zip(rows, self._cards(rows, block), strict=True):
+                collector.add(row.trial.scored(card), row.index)
         return collector.part()
 
-    def _scored_batch(
-        self, rows: Sequence[LoggedTrial], block: Block, before_row: Callable[[int], None] | None
-    ) -> list[Trial]:
-        """The trials of some rows, scored step by step: code that does one thing at a time stays in the processor's cache."""
-        for row in rows:
-            if before_row is not None:
-                before_row(row.index)
-            if row.index not in block.too_costly:
-                self._grader.look_ahead(row.trial.replies)
-        scored: list[Trial] = []
-        for row in rows:
-            if before_row is not None:
-                before_row(row.index)
-            scored.append(self._scored(row, block))
-        return scored
+    def _cards(self, rows: Sequence[LoggedTrial], block: Block) -> list[Scorecard]:
+        # The facts behind a value are only looked at in results.
+        facts = self._plan.results != "nothing"
+        if not block.too_costly:
+            return self._grader.grade_many([row.trial for row in rows], facts=facts)
+        return [
+            self._too_costly(row.trial)
+            if row.index in block.too_costly
+            else self._grader.grade_many([row.trial], facts=facts)[0]
+            for row in rows
+        ]
+
+    def _too_costly(self, trial: Trial) -> Scorecard:
+        return self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
 
     def trials(self, block: Block, collector: "BlockCollector") -> Iterator[LoggedTrial]:
         """The block's trials, not yet scored; rows that cannot be read go to the collector."""
@@ -469,20 +474,12 @@ class BlockScorer:
                     collector.add_without_text(row)
                 yield row
 
-    def _scored(self, logged: LoggedTrial, block: Block) -> Trial:
-        trial = logged.trial
-        if logged.index in block.too_costly:
-            return trial.scored(
-                self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
-            )
-        return trial.scored(self._grader.grade(trial.question, trial.replies))
-
 
 class BlockCollector:
     """Collects the scored trials of a block."""
 
-    def __init__(self, plan: LogPlan, block: Block) -> None:
-        self._plan, self._block = plan, block
+    def __init__(self, plan: LogPlan, block: Block, grader: Grader) -> None:
+        self._plan, self._block, self._grader = plan, block, grader
         self._tally = Tally(plan.pass_mark)
         # Question id → the first question with it, its slices, and its trials.
         self._questions: dict[str, tuple[Question, QuestionSlices, SingleTrial | QuestionTotals]] = {}
@@ -584,7 +581,10 @@ class BlockCollector:
             errors=self._errors,
             points=self._points,
             tally=self._tally,
-            worst=[LowScore(score, index, _encode_trial(trial)) for score, index, trial in low],
+            worst=[
+                LowScore(score, index, _encode_trial(trial.scored(self._grader.explained(trial))))
+                for score, index, trial in low
+            ],
             imperfect=self._imperfect,
             failed=self._failed,
             bad=self._bad,
