@@ -23,8 +23,16 @@ from answerkey.datasets.golden_sets import (
     read_question_text,
 )
 from answerkey.model.options import Options
-from answerkey.model.question import ExpectedTool, Question, question_id
-from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
+from answerkey.model.question import ExpectedTool, Question, group_of, question_id
+from answerkey.model.question_totals import (
+    AlikeReplies,
+    PlainReply,
+    QuestionSlices,
+    QuestionTotals,
+    SharedValues,
+    SingleTrial,
+    TrialValues,
+)
 from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.model.run_document import row_line, table_line
 from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Scorecard, Trial
@@ -146,6 +154,8 @@ class LoggedTrial(msgspec.Struct, frozen=True, gc=False):
     trial: Trial
     # The row, where it has no field for the text of a reply.
     row_without_text: Mapping[str, Any] | None = None
+    # Whether its reply has nothing but a text, tools by name and a latency.
+    is_plain: bool = False
 
 
 class RowReader:
@@ -201,7 +211,7 @@ class RowReader:
                 trial = self._plain_trial(raw, position, line)
                 if trial is not None:
                     plain_tries = _PLAIN_TRIES
-                    yield LoggedTrial(position, trial)
+                    yield LoggedTrial(position, trial, is_plain=True)
                     continue
                 plain_tries -= 1
             try:
@@ -445,8 +455,7 @@ class BlockScorer:
         while rows := list(islice(trials, batch)):
             if before_row is not None:
                 before_row(rows[0].index)
-            for row, card in zip(rows, self._cards(rows, block), strict=True):
-                collector.add(row.trial.scored(card), row.index)
+            collector.add_many(rows, self._cards(rows, block))
         return collector.part()
 
     def _cards(self, rows: Sequence[LoggedTrial], block: Block) -> list[Scorecard]:
@@ -481,9 +490,12 @@ class BlockCollector:
     def __init__(self, plan: LogPlan, block: Block, grader: Grader) -> None:
         self._plan, self._block, self._grader = plan, block, grader
         self._tally = Tally(plan.pass_mark)
-        # Question id → the first question with it, its slices, and its trials.
-        self._questions: dict[str, tuple[Question, QuestionSlices, SingleTrial | QuestionTotals]] = {}
-        self._shared = SharedValues.none()
+        # By question: plain replies, and all others.
+        self._plain: dict[str, list[PlainReply]] = {}
+        self._others: dict[str, tuple[Question, QuestionTotals]] = {}
+        # Plain replies that are alike, by what they have in common, and by the ids of this, which are quicker to look up.
+        self._alike: dict[tuple[QuestionSlices, TrialValues, str | None, bool], AlikeReplies] = {}
+        self._alike_by_ids: dict[tuple[int, int, bool], tuple[AlikeReplies, QuestionSlices, Scorecard]] = {}
         self._low: list[tuple[float, int, Trial]] = []
         self._low_limit = 2.0
         self._trials = self._errors = self._imperfect = self._failed = 0
@@ -498,6 +510,57 @@ class BlockCollector:
         self._without_text = 0
         self._first_without_text: BadRow | None = None
 
+    def add_many(self, rows: Sequence[LoggedTrial], cards: Sequence[Scorecard]) -> None:
+        """Count rows with their scorecards; plain replies that are alike are added up together when the block ends."""
+        plain, known = self._plain, self._alike_by_ids
+        keeps_index = self._plan.results != "nothing"
+        whole = self._tally.whole
+        for row, card in zip(rows, cards, strict=True):
+            trial, index = row.trial, row.index
+            question = trial.question
+            if not row.is_plain or question.severity is not None or group_of(question) is not None:
+                self.add(trial.scored(card), index)
+                continue
+            reply = trial.replies[0]
+            same = plain.get(question.id)
+            # Rows mostly repeat the very same question.
+            repeats = same is not None and same[0].question is question
+            slices = same[0].alike.slices if same and repeats else QuestionSlices.of(question)
+            found = known.get((id(slices), id(card), reply.evidence.tools_observed))
+            alike = self._alike_of(trial, card, slices) if found is None else found[0]
+            if alike is None:
+                self.add(trial.scored(card), index)
+                continue
+            latency = reply.timings.latency_ms
+            alike.times += 1
+            if latency is not None:
+                alike.latencies.append(latency)
+                if latency >= whole.slowest_limit:
+                    whole.add_slow(question.id, latency)
+            one = PlainReply(
+                question, alike, trial.position, trial.number, index if keeps_index else None, latency
+            )
+            if same is None:
+                plain[question.id] = [one]
+            else:
+                same.append(one)
+            if keeps_index or card.total != 1:
+                self._keep(trial.scored(card), index)
+
+    def _alike_of(self, trial: Trial, card: Scorecard, slices: QuestionSlices) -> AlikeReplies | None:
+        """Those that a plain reply is alike to; None: its own words are counted too."""
+        if card.total is None or card.suspected is not None:
+            return None
+        values, observed = TrialValues.of_card(card), trial.replies[0].evidence.tools_observed
+        key = slices, values, None if card.error is None else card.error.kind, observed
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = AlikeReplies(trial.scored(card), slices, values)
+        if self._plan.results == "nothing":
+            # What has these ids is kept, so that nothing else gets them.
+            self._alike_by_ids[id(slices), id(card), observed] = alike, slices, card
+        return alike
+
     def add(self, trial: Trial, row_index: int) -> None:
         """Count a scored trial."""
         card = trial.scorecard
@@ -510,7 +573,13 @@ class BlockCollector:
         if card.total is None or card.total < 1:
             self._imperfect += 1
             self._failed += not card.passed
-            self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
+        self._keep(trial, row_index)
+
+    def _keep(self, trial: Trial, row_index: int) -> None:
+        """Keep a scored trial, as far as results and the lowest replies are kept."""
+        score = trial.scorecard.total
+        if score is None or score < 1:
+            self._add_low(-1.0 if score is None else score, row_index, trial)
         if self._write_row is not None:
             self._rows.append(self._write_row(trial))
             self._indices.append(row_index)
@@ -518,32 +587,38 @@ class BlockCollector:
                 self._join_rows()
         elif self._plan.results == "trials":
             packed = _encode_trial(trial)
-            self._results.append(BlockResult(row_index, trial.question.id, card.total, packed))
+            self._results.append(BlockResult(row_index, trial.question.id, score, packed))
 
     def _add_to_question(self, trial: Trial, row_index: int) -> QuestionSlices:
         """Count a trial of its question; returns the slices that this row puts it in."""
         question = trial.question
-        index = row_index if self._plan.results != "nothing" else None
-        known = self._questions.get(question.id)
+        known = self._others.get(question.id)
         if known is None:
-            slices = QuestionSlices.of(question)
-            totals: SingleTrial | QuestionTotals | None
-            totals = self._shared.single_trial(trial, trial.position, slices, index)
-            if totals is None:
-                totals = QuestionTotals(question, trial.position)
-                totals.add(trial, index)
-            self._questions[question.id] = question, slices, totals
-            return slices
-        first, slices, totals = known
-        if not isinstance(totals, QuestionTotals):
-            totals = QuestionTotals.from_single(totals, self._shared.listed)
-            self._questions[question.id] = first, slices, totals
-        totals.add(trial, index)
+            known = self._others[question.id] = question, QuestionTotals(question, trial.position)
+        first, totals = known
+        totals.add(trial, row_index if self._plan.results != "nothing" else None)
         # Rows mostly repeat the very same question.
         if question is first:
-            return slices
+            return totals.slices
         totals.has_several_texts |= question.question != first.question
         return QuestionSlices.of(question)
+
+    def _questions(self, shared: SharedValues) -> Iterator[SingleTrial | QuestionTotals]:
+        """The block's questions; those of one plain reply by that alone."""
+        for identity, replies in self._plain.items():
+            known = self._others.get(identity)
+            single = shared.single_trial(replies[0]) if known is None and len(replies) == 1 else None
+            if single is not None:
+                yield single
+                continue
+            plain = QuestionTotals(replies[0].question, replies[0].first)
+            plain.add_plain(replies)
+            if known is None:
+                yield plain
+            else:
+                known[1].merge(plain)
+        for _, totals in self._others.values():
+            yield totals
 
     def _join_rows(self) -> None:
         if self._rows:
@@ -575,6 +650,15 @@ class BlockCollector:
         """What the block came to."""
         low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
         self._join_rows()
+        for alike in self._alike.values():
+            self._tally.add_alike(alike)
+            card = alike.trial.scorecard
+            self._trials += alike.times
+            self._errors += alike.times * (card.error is not None)
+            self._points += alike.times * (card.total or 0.0)
+            self._imperfect += alike.times * (card.total != 1)
+            self._failed += alike.times * (not card.passed)
+        shared = SharedValues.none()
         summary = BlockSummary(
             number=self._block.number,
             trials=self._trials,
@@ -594,7 +678,7 @@ class BlockCollector:
         )
         return BlockPart(
             summary,
-            PackedQuestions.of((totals for _, _, totals in self._questions.values()), self._shared),
+            PackedQuestions.of(self._questions(shared), shared),
             self._results,
             self._lines,
             self._block.row_checksums(),

@@ -41,7 +41,6 @@ from answerkey.scorers.evidence import CHUNK_PATTERN, Ranker
 from answerkey.scorers.user_scorers import Checks, make_scorer
 from answerkey.text.normalise import one_line
 
-
 # Cards that are kept for further replies with the same scores.
 _MOST_SHARED = 10_000
 
