@@ -2,7 +2,8 @@
 
 import marshal
 from array import array
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
@@ -50,10 +51,14 @@ class TrialValues(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, trial: Trial) -> "TrialValues":
         """The values of a scored trial."""
-        card = trial.scorecard
+        return cls.of_card(trial.scorecard, trial.cost)
+
+    @classmethod
+    def of_card(cls, card: Scorecard, cost: float | None = None) -> "TrialValues":
+        """The values of a scorecard, beside what the replies cost."""
         names = _measure_names(tuple(card.components), tuple(card.metrics))
         values = (*[score.value for score in card.components.values()], *card.metrics.values())
-        return cls(names, card.total, values, trial.cost)
+        return cls(names, card.total, values, cost)
 
     def columns(self, pass_mark: float) -> Iterator[tuple[str, float]]:
         """The values that there are, by name, and whether the score passes."""
@@ -96,7 +101,7 @@ class QuestionSlices(msgspec.Struct, frozen=True):
     def of(cls, question: Question) -> "QuestionSlices":
         """The slices of a question."""
         words = len(question.question.split())
-        return cls(
+        return _shared_slices(
             question.category,
             question.persona,
             question.tags,
@@ -109,6 +114,10 @@ class QuestionSlices(msgspec.Struct, frozen=True):
     def listed(self) -> tuple[SliceKey, ...]:
         """The slices by kind and name."""
         return _slice_keys(self)
+
+
+# Few combinations make up the questions of most logs.
+_shared_slices = lru_cache(maxsize=1000)(QuestionSlices)
 
 
 def _expected_tools(question: Question) -> str:
@@ -148,17 +157,45 @@ _MOST_SHARED = 128
 SingleTrial = tuple[str, int, int, int, int | None, int, int, int, int | None]
 
 
+class AlikeReplies:
+    """Plain replies that are alike in the slices of their question, their values and their error, with their latencies."""
+
+    __slots__ = ("errors", "latencies", "slices", "times", "trial", "values")
+
+    def __init__(self, trial: Trial, slices: QuestionSlices, values: TrialValues) -> None:
+        # The first of them, scored.
+        self.trial, self.slices, self.values = trial, slices, values
+        self.errors = _errors(trial.scorecard)
+        self.times = 0
+        # Those that are known.
+        self.latencies: list[float] = []
+
+
+class PlainReply(msgspec.Struct, frozen=True, gc=False):
+    """A question's single reply in a log that has nothing but a text, tools by name and a latency."""
+
+    question: Question
+    alike: AlikeReplies
+    first: int
+    number: int
+    # Its position in the log, where results are kept.
+    index: int | None
+    latency: float | None
+
+
 class SharedValues(NamedTuple):
     """Slices and values of the questions of a block: most of them are those of many questions, which refer to them by number."""
 
     slices: dict[QuestionSlices, int]
     values: dict[TrialValues, int]
     listed: "ListedValues"
+    # The numbers of what alike replies have in common.
+    alike: dict[AlikeReplies, tuple[int | None, int | None]]
 
     @classmethod
     def none(cls) -> "SharedValues":
         """Those of a block without questions."""
-        return cls({}, {}, ListedValues([], []))
+        return cls({}, {}, ListedValues([], []), {})
 
     def number_slices(self, slices: QuestionSlices) -> int | None:
         """The number of slices; None if there are too many different ones."""
@@ -168,29 +205,25 @@ class SharedValues(NamedTuple):
         """The number of values; None if there are too many different ones."""
         return _number(self.values, self.listed.values, values)
 
-    def single_trial(
-        self, trial: Trial, first: int, slices: QuestionSlices, index: int | None
-    ) -> SingleTrial | None:
-        """A question by its only trial; None where it is more than that of a question of its own with one plain reply."""
-        question, replies = trial.question, trial.replies
-        if len(replies) != 1 or question.severity is not None or group_of(question) is not None:
-            return None
-        for call in replies[0].tool_calls:
-            if call.duration_ms is not None:
-                return None
-        its_slices, its_values = self.number_slices(slices), self.number_values(TrialValues.of(trial))
+    def single_trial(self, reply: PlainReply) -> SingleTrial | None:
+        """A question by its only reply in a block; None if there are too many different slices or values."""
+        question, alike, latency = reply.question, reply.alike, reply.latency
+        numbers = self.alike.get(alike)
+        if numbers is None:
+            numbers = self.number_slices(alike.slices), self.number_values(alike.values)
+            self.alike[alike] = numbers
+        its_slices, its_values = numbers
         if its_slices is None or its_values is None:
             return None
-        latency = counted_latency(replies[0])
         return (
             question.id,
-            first,
+            reply.first,
             crc32(question.question.encode("utf-8", "replace")),
-            trial.number,
-            index,
+            reply.number,
+            reply.index,
             its_slices,
             its_values,
-            _errors(trial.scorecard),
+            alike.errors,
             None if latency is None else to_fixed_point(latency),
         )
 
@@ -354,6 +387,23 @@ class QuestionTotals:
         elif index is not None:
             self.indices.append(index)
         self._add_replies(trial)
+
+    def add_plain(self, replies: Sequence[PlainReply]) -> None:
+        """Count plain replies."""
+        for alike, times in Counter([reply.alike for reply in replies]).items():
+            self.trials[alike.values] = self.trials.get(alike.values, 0) + times
+        errors = sum([reply.alike.errors for reply in replies])
+        add_to_column(self.sums, ERRORS, to_fixed_point(errors), len(replies))
+        latencies = [to_fixed_point(reply.latency) for reply in replies if reply.latency is not None]
+        if latencies:
+            add_to_column(self.sums, LATENCY, sum(latencies), len(latencies))
+        for reply in replies:
+            if reply.number != UNNUMBERED:
+                self.numbers.append(reply.number)
+            elif reply.index is not None:
+                self.indices.append(reply.index)
+            if reply.question is not replies[0].question:
+                self.has_several_texts |= reply.question.question != replies[0].question.question
 
     def _add_replies(self, trial: Trial) -> None:
         add_to_column(self.sums, ERRORS, to_fixed_point(_errors(trial.scorecard)), len(trial.replies))

@@ -24,6 +24,7 @@ from answerkey.model.question_totals import (
     SCORE,
     TOOL,
     WORTH,
+    AlikeReplies,
     ColumnSum,
     MeasureNames,
     QuestionSlices,
@@ -80,19 +81,16 @@ class ReplyCounts:
         # Column → its moments over units.
         self.moments: dict[str, UnitMoments] = {}
 
-    def add(self, trial: Trial) -> None:
-        """Count a scored trial."""
+    def add(self, trial: Trial, times: int, latencies: Iterable[float]) -> None:
+        """Count scored trials that are alike in all but their latencies."""
         card = trial.scorecard
-        self.trials += card.total is not None
-        self.passed += card.passed
-        self.replies += len(trial.replies)
+        self.trials += times * (card.total is not None)
+        self.passed += times * card.passed
+        self.replies += times * len(trial.replies)
         for turn in card.turns or (card,):
             if turn.error is not None:
-                self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
-        for reply in trial.replies:
-            latency = counted_latency(reply)
-            if latency is not None:
-                self.latency.add(latency)
+                self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + times
+        self.latency.extend(latencies)
 
     def add_unit(self, sums: Mapping[str, ColumnSum], times: int = 1) -> None:
         """Count the sums of a unit, all of whose replies were counted; `times` units that are alike."""
@@ -224,7 +222,7 @@ class WholeRunCounts:
         self._timed = self._first_bytes = 0
         # Question → its slowest trial, of the slowest few questions; what is faster than the limit is not among them.
         self._slowest: dict[str, float] = {}
-        self._slowest_limit = 0.0
+        self.slowest_limit = 0.0
         self._usage: Counter[str] = Counter()
 
     def add(self, trial: Trial) -> None:
@@ -243,8 +241,20 @@ class WholeRunCounts:
         for reply in trial.replies:
             self._add_reply(reply)
         latency = trial.latency_ms
-        if latency is not None and latency >= self._slowest_limit:
-            self._add_slow(trial.question.id, latency)
+        if latency is not None and latency >= self.slowest_limit:
+            self.add_slow(trial.question.id, latency)
+
+    def add_alike(self, alike: AlikeReplies) -> None:
+        """Count plain replies, whose latencies were compared with the slowest ones before."""
+        self.tools_unobserved += alike.times * (not alike.trial.reply.evidence.tools_observed)
+        self._add_rest(alike.latencies)
+
+    def _add_rest(self, latencies: Sequence[float], tools_ms: float = 0.0) -> None:
+        """Count the time that replies took beside their tools."""
+        self._timed += len(latencies)
+        self._phases["rest"] += sum(
+            [round(max(0.0, latency - tools_ms) * _NANOSECONDS) for latency in latencies]
+        )
 
     def _add_suspected(self, replies: Iterable[SuspectedReply]) -> None:
         """Keep the likeliest, each wording once."""
@@ -267,8 +277,7 @@ class WholeRunCounts:
                 self.tool_latency.setdefault(call.name, Durations()).add(call.duration_ms)
         timings = reply.timings
         if timings.latency_ms is not None:
-            self._timed += 1
-            self._phases["rest"] += round(max(0.0, timings.latency_ms - tools_ms) * _NANOSECONDS)
+            self._add_rest([timings.latency_ms], tools_ms)
             if tools_ms:
                 self._phases["tools"] += round(tools_ms * _NANOSECONDS)
             if timings.first_byte_ms is not None:
@@ -286,11 +295,12 @@ class WholeRunCounts:
             if amount is not None:
                 self._usage[name] += round(amount * _USAGE_UNITS)
 
-    def _add_slow(self, identity: str, latency: float) -> None:
+    def add_slow(self, identity: str, latency: float) -> None:
+        """Count a reply that took at least as long as the limit."""
         self._slowest[identity] = max(latency, self._slowest.get(identity, 0.0))
         if len(self._slowest) > _SLOWEST_LISTED:
             self._slowest = dict(self._ranked()[:_SLOWEST_LISTED])
-            self._slowest_limit = min(self._slowest.values())
+            self.slowest_limit = min(self._slowest.values())
 
     def _ranked(self) -> list[tuple[str, float]]:
         return [
@@ -319,7 +329,7 @@ class WholeRunCounts:
         for name, nanoseconds in other._phases.items():
             self._phases[name] += nanoseconds
         for identity, latency_ms in other._slowest.items():
-            self._add_slow(identity, latency_ms)
+            self.add_slow(identity, latency_ms)
         self._usage.update(other._usage)
 
     def unscored_reasons(self) -> dict[str, int]:
@@ -447,11 +457,20 @@ class Tally:
 
     def add_reply(self, trial: Trial, slices: QuestionSlices) -> None:
         """Count a scored trial of a question that is in these slices."""
+        latencies = [counted_latency(reply) for reply in trial.replies]
+        self._replies_of(slices).add(trial, 1, [latency for latency in latencies if latency is not None])
+        self.whole.add(trial)
+
+    def add_alike(self, alike: AlikeReplies) -> None:
+        """Count plain replies."""
+        self._replies_of(alike.slices).add(alike.trial, alike.times, alike.latencies)
+        self.whole.add_alike(alike)
+
+    def _replies_of(self, slices: QuestionSlices) -> ReplyCounts:
         counts = self._replies.get(slices)
         if counts is None:
             counts = self._replies[slices] = ReplyCounts()
-        counts.add(trial)
-        self.whole.add(trial)
+        return counts
 
     def add_question(self, totals: QuestionTotals) -> None:
         """Count a question, all of whose trials were counted."""

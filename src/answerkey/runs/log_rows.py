@@ -4,7 +4,7 @@ import gc
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
@@ -23,11 +23,19 @@ from answerkey.datasets.golden_sets import (
     read_question_text,
 )
 from answerkey.model.options import Options
-from answerkey.model.question import Question, question_id
-from answerkey.model.question_totals import QuestionSlices, QuestionTotals, SharedValues, SingleTrial
-from answerkey.model.reply import Reply, Timings
+from answerkey.model.question import ExpectedTool, Question, group_of, question_id
+from answerkey.model.question_totals import (
+    AlikeReplies,
+    PlainReply,
+    QuestionSlices,
+    QuestionTotals,
+    SharedValues,
+    SingleTrial,
+    TrialValues,
+)
+from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.model.run_document import row_line, table_line
-from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Trial
+from answerkey.model.scorecard import UNNUMBERED, RowOrigin, Scorecard, Trial
 from answerkey.model.tally import Tally
 from answerkey.plugins import ScorerRegistry, scorers
 from answerkey.runs.log_files import BadRow, Block
@@ -102,29 +110,41 @@ class PlainRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     def reply(self) -> Reply:
         """The reply in it."""
-        calls = read_calls(self.tools_used)
-        latency = read_duration(self.latency_ms)
+        answer, tools, latency = self.answer, self.tools_used, read_duration(self.latency_ms)
         return Reply(
-            text=self.answer if self.answer.isascii() else safe_text(self.answer),
-            tool_calls=calls,
+            text=answer if answer.isascii() else safe_text(answer),
+            tool_calls=_calls_by_name(tuple(tools)) if tools else (),
             timings=_UNTIMED if latency is None else Timings(latency_ms=latency),
-            evidence=EVIDENCE[self.tools_used is not None, False],
+            evidence=_TOOLS_SEEN if tools is not None else _TOOLS_UNSEEN,
         )
 
     def own_question(self, identity: str | None) -> Question:
         """The question that it brings itself."""
         text = read_question_text(self.question or identity, "question")
+        category, expected_tools = _category_and_tools(self.category, tuple(self.expected_tools))
         return Question(
             id=question_id(text) if identity is None else read_id(identity, "id"),
             question=text,
-            category=read_category(self.category or "", "category"),
-            expected_tools=read_expected_tools(self.expected_tools, "expected_tools"),
+            category=category,
+            expected_tools=expected_tools,
             expected_keywords=read_expectations(self.expected_keywords, "expected_keywords"),
         )
 
 
+@lru_cache(maxsize=1000)
+def _calls_by_name(names: tuple[str, ...]) -> tuple[ToolCall, ...]:
+    """The calls of tools that a row only names; few lists make up most logs."""
+    return read_calls(list(names))
+
+
+@lru_cache(maxsize=1000)
+def _category_and_tools(category: str | None, tools: tuple[str, ...]) -> tuple[str, tuple[ExpectedTool, ...]]:
+    return read_category(category or "", "category"), read_expected_tools(list(tools), "expected_tools")
+
+
 decode_plain = msgspec.json.Decoder(PlainRow).decode
 _UNTIMED = Timings()
+_TOOLS_SEEN, _TOOLS_UNSEEN = EVIDENCE[True, False], EVIDENCE[False, False]
 
 
 class LoggedTrial(msgspec.Struct, frozen=True, gc=False):
@@ -134,6 +154,8 @@ class LoggedTrial(msgspec.Struct, frozen=True, gc=False):
     trial: Trial
     # The row, where it has no field for the text of a reply.
     row_without_text: Mapping[str, Any] | None = None
+    # Whether its reply has nothing but a text, tools by name and a latency.
+    is_plain: bool = False
 
 
 class RowReader:
@@ -189,7 +211,7 @@ class RowReader:
                 trial = self._plain_trial(raw, position, line)
                 if trial is not None:
                     plain_tries = _PLAIN_TRIES
-                    yield LoggedTrial(position, trial)
+                    yield LoggedTrial(position, trial, is_plain=True)
                     continue
                 plain_tries -= 1
             try:
@@ -206,21 +228,27 @@ class RowReader:
             if "\0" in row.answer:
                 return None
             identity = str(row.id) if isinstance(row.id, int) else row.id
-            number = _trial_number(row.trial)
-            known = self._known(identity, row.question)
-            if known is None:
-                if self._has_golden_set or (identity is None and row.question is None):
+            if self._has_golden_set:
+                known = self._known(identity, row.question)
+                if known is None:
                     return None
-                fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
-                question = self._parsed_once(
-                    str(identity or row.question), fields, lambda: row.own_question(identity)
-                )
-                known = self._behind + row_index, question
-            if known[1].turns:
+                position, question = known
+            elif identity is None and row.question is None:
                 return None
-            return Trial(known[1], number, known[0], (row.reply(),), origin=RowOrigin(line))
+            else:
+                position, question = self._behind + row_index, self._own_question(row, identity)
+            if question.turns:
+                return None
+            number = UNNUMBERED if row.trial is None else _trial_number(row.trial)
+            return Trial(question, number, position, (row.reply(),), origin=RowOrigin(line))
         except (ValueError, RecursionError):
             return None
+
+    def _own_question(self, row: PlainRow, identity: str | None) -> Question:
+        key = identity or row.question or ""
+        fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
+        question = self._parsed_before(key, fields)
+        return question or self._remember(key, row.own_question(identity), fields)
 
     def _row(
         self, row: dict[str, Any], raw: bytes | dict[str, Any], row_index: int, line: int | None
@@ -267,9 +295,10 @@ class RowReader:
         fields = _question_fields(row, identity, text)
         for name in row.keys() - fields.keys() - self._allowed_names:
             self._allow_name(name)
-        question = self._parsed_once(
-            str(identity or text), fields, lambda: parse_question(fields, registry=self._registry)
-        )
+        key = str(identity or text)
+        question = self._parsed_before(key, fields)
+        if question is None:
+            question = self._remember(key, parse_question(fields, registry=self._registry), fields)
         return self._behind + row_index, question
 
     def _known(self, identity: object, text: object) -> tuple[int, Question] | None:
@@ -299,13 +328,16 @@ class RowReader:
             )
         self._allowed_names.add(name)
 
-    def _parsed_once(self, key: str, fields: object, parse: Callable[[], Question]) -> Question:
-        """The question that a row brings itself, parsed once for rows that repeat it."""
+    def _parsed_before(self, key: str, fields: object) -> Question | None:
+        """The question that a row brings itself, if an earlier row has brought the same."""
         cached = self._parsed.get(key)
-        if cached is not None and cached[1] == fields:
-            self._repeated += 1
-            return cached[0]
-        question = parse()
+        if cached is None or cached[1] != fields:
+            return None
+        self._repeated += 1
+        return cached[0]
+
+    def _remember(self, key: str, question: Question, fields: object) -> Question:
+        """Keep a question for rows that repeat it, and return it."""
         count = len(self._parsed)
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)
@@ -366,8 +398,8 @@ def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
 ResultForm = Literal["nothing", "trials", "lines", "table_lines"]
 # The lowest replies, which reports list.
 WORST_LISTED = 20
-# Rows that are scored together; fewer than the texts that error handling remembers.
-_BATCH = 2000
+# Rows that are scored together, within the time limit of one: few, so that only very slow scorers exceed it.
+_BATCH = 100
 # Rows of results that are kept together.
 _ROWS_TOGETHER = 500
 
@@ -408,34 +440,38 @@ class BlockScorer:
         self._reader = RowReader(plan.questions, keep=plan.keep, registry=grader.registry)
 
     def score(self, block: Block, before_row: Callable[[int], None] | None = None) -> BlockPart:
-        """Score a block; a row that cannot be read is listed among the bad ones. `before_row` gets the index of each row."""
+        """Score a block; a row that cannot be read is listed among the bad ones.
+
+        `before_row` gets the index of the first row of each batch before it is graded; of each row where the block says so.
+        """
         with paused_garbage_collection():
             # What it needed is freed before garbage is collected again.
             return self._score(block, before_row)
 
     def _score(self, block: Block, before_row: Callable[[int], None] | None) -> BlockPart:
-        collector = BlockCollector(self._plan, block)
+        collector = BlockCollector(self._plan, block, self._grader)
         trials = self.trials(block, collector)
-        while rows := list(islice(trials, _BATCH)):
-            for row, trial in zip(rows, self._scored_batch(rows, block, before_row), strict=True):
-                collector.add(trial, row.index)
+        batch = 1 if block.one_by_one else _BATCH
+        while rows := list(islice(trials, batch)):
+            if before_row is not None:
+                before_row(rows[0].index)
+            collector.add_many(rows, self._cards(rows, block))
         return collector.part()
 
-    def _scored_batch(
-        self, rows: Sequence[LoggedTrial], block: Block, before_row: Callable[[int], None] | None
-    ) -> list[Trial]:
-        """The trials of some rows, scored step by step: code that does one thing at a time stays in the processor's cache."""
-        for row in rows:
-            if before_row is not None:
-                before_row(row.index)
-            if row.index not in block.too_costly:
-                self._grader.look_ahead(row.trial.replies)
-        scored: list[Trial] = []
-        for row in rows:
-            if before_row is not None:
-                before_row(row.index)
-            scored.append(self._scored(row, block))
-        return scored
+    def _cards(self, rows: Sequence[LoggedTrial], block: Block) -> list[Scorecard]:
+        # The facts behind a value are only looked at in results.
+        facts = self._plan.results != "nothing"
+        if not block.too_costly:
+            return self._grader.grade_many([row.trial for row in rows], facts=facts)
+        return [
+            self._too_costly(row.trial)
+            if row.index in block.too_costly
+            else self._grader.grade_many([row.trial], facts=facts)[0]
+            for row in rows
+        ]
+
+    def _too_costly(self, trial: Trial) -> Scorecard:
+        return self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
 
     def trials(self, block: Block, collector: "BlockCollector") -> Iterator[LoggedTrial]:
         """The block's trials, not yet scored; rows that cannot be read go to the collector."""
@@ -447,24 +483,19 @@ class BlockScorer:
                     collector.add_without_text(row)
                 yield row
 
-    def _scored(self, logged: LoggedTrial, block: Block) -> Trial:
-        trial = logged.trial
-        if logged.index in block.too_costly:
-            return trial.scored(
-                self._grader.too_costly(trial.question, trial.number, self._plan.scoring_seconds)
-            )
-        return trial.scored(self._grader.grade(trial.question, trial.replies))
-
 
 class BlockCollector:
     """Collects the scored trials of a block."""
 
-    def __init__(self, plan: LogPlan, block: Block) -> None:
-        self._plan, self._block = plan, block
+    def __init__(self, plan: LogPlan, block: Block, grader: Grader) -> None:
+        self._plan, self._block, self._grader = plan, block, grader
         self._tally = Tally(plan.pass_mark)
-        # Question id → the first question with it, its slices, and its trials.
-        self._questions: dict[str, tuple[Question, QuestionSlices, SingleTrial | QuestionTotals]] = {}
-        self._shared = SharedValues.none()
+        # By question: plain replies, and all others.
+        self._plain: dict[str, list[PlainReply]] = {}
+        self._others: dict[str, tuple[Question, QuestionTotals]] = {}
+        # Plain replies that are alike, by what they have in common, and by the ids of this, which are quicker to look up.
+        self._alike: dict[tuple[QuestionSlices, TrialValues, str | None, bool], AlikeReplies] = {}
+        self._alike_by_ids: dict[tuple[int, int, bool], tuple[AlikeReplies, QuestionSlices, Scorecard]] = {}
         self._low: list[tuple[float, int, Trial]] = []
         self._low_limit = 2.0
         self._trials = self._errors = self._imperfect = self._failed = 0
@@ -479,6 +510,57 @@ class BlockCollector:
         self._without_text = 0
         self._first_without_text: BadRow | None = None
 
+    def add_many(self, rows: Sequence[LoggedTrial], cards: Sequence[Scorecard]) -> None:
+        """Count rows with their scorecards; plain replies that are alike are added up together when the block ends."""
+        plain, known = self._plain, self._alike_by_ids
+        keeps_index = self._plan.results != "nothing"
+        whole = self._tally.whole
+        for row, card in zip(rows, cards, strict=True):
+            trial, index = row.trial, row.index
+            question = trial.question
+            if not row.is_plain or question.severity is not None or group_of(question) is not None:
+                self.add(trial.scored(card), index)
+                continue
+            reply = trial.replies[0]
+            same = plain.get(question.id)
+            # Rows mostly repeat the very same question.
+            repeats = same is not None and same[0].question is question
+            slices = same[0].alike.slices if same and repeats else QuestionSlices.of(question)
+            found = known.get((id(slices), id(card), reply.evidence.tools_observed))
+            alike = self._alike_of(trial, card, slices) if found is None else found[0]
+            if alike is None:
+                self.add(trial.scored(card), index)
+                continue
+            latency = reply.timings.latency_ms
+            alike.times += 1
+            if latency is not None:
+                alike.latencies.append(latency)
+                if latency >= whole.slowest_limit:
+                    whole.add_slow(question.id, latency)
+            one = PlainReply(
+                question, alike, trial.position, trial.number, index if keeps_index else None, latency
+            )
+            if same is None:
+                plain[question.id] = [one]
+            else:
+                same.append(one)
+            if keeps_index or card.total != 1:
+                self._keep(trial.scored(card), index)
+
+    def _alike_of(self, trial: Trial, card: Scorecard, slices: QuestionSlices) -> AlikeReplies | None:
+        """Those that a plain reply is alike to; None: its own words are counted too."""
+        if card.total is None or card.suspected is not None:
+            return None
+        values, observed = TrialValues.of_card(card), trial.replies[0].evidence.tools_observed
+        key = slices, values, None if card.error is None else card.error.kind, observed
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = AlikeReplies(trial.scored(card), slices, values)
+        if self._plan.results == "nothing":
+            # What has these ids is kept, so that nothing else gets them.
+            self._alike_by_ids[id(slices), id(card), observed] = alike, slices, card
+        return alike
+
     def add(self, trial: Trial, row_index: int) -> None:
         """Count a scored trial."""
         card = trial.scorecard
@@ -491,7 +573,13 @@ class BlockCollector:
         if card.total is None or card.total < 1:
             self._imperfect += 1
             self._failed += not card.passed
-            self._add_low(-1.0 if card.total is None else card.total, row_index, trial)
+        self._keep(trial, row_index)
+
+    def _keep(self, trial: Trial, row_index: int) -> None:
+        """Keep a scored trial, as far as results and the lowest replies are kept."""
+        score = trial.scorecard.total
+        if score is None or score < 1:
+            self._add_low(-1.0 if score is None else score, row_index, trial)
         if self._write_row is not None:
             self._rows.append(self._write_row(trial))
             self._indices.append(row_index)
@@ -499,32 +587,38 @@ class BlockCollector:
                 self._join_rows()
         elif self._plan.results == "trials":
             packed = _encode_trial(trial)
-            self._results.append(BlockResult(row_index, trial.question.id, card.total, packed))
+            self._results.append(BlockResult(row_index, trial.question.id, score, packed))
 
     def _add_to_question(self, trial: Trial, row_index: int) -> QuestionSlices:
         """Count a trial of its question; returns the slices that this row puts it in."""
         question = trial.question
-        index = row_index if self._plan.results != "nothing" else None
-        known = self._questions.get(question.id)
+        known = self._others.get(question.id)
         if known is None:
-            slices = QuestionSlices.of(question)
-            totals: SingleTrial | QuestionTotals | None
-            totals = self._shared.single_trial(trial, trial.position, slices, index)
-            if totals is None:
-                totals = QuestionTotals(question, trial.position)
-                totals.add(trial, index)
-            self._questions[question.id] = question, slices, totals
-            return slices
-        first, slices, totals = known
-        if not isinstance(totals, QuestionTotals):
-            totals = QuestionTotals.from_single(totals, self._shared.listed)
-            self._questions[question.id] = first, slices, totals
-        totals.add(trial, index)
+            known = self._others[question.id] = question, QuestionTotals(question, trial.position)
+        first, totals = known
+        totals.add(trial, row_index if self._plan.results != "nothing" else None)
         # Rows mostly repeat the very same question.
         if question is first:
-            return slices
+            return totals.slices
         totals.has_several_texts |= question.question != first.question
         return QuestionSlices.of(question)
+
+    def _questions(self, shared: SharedValues) -> Iterator[SingleTrial | QuestionTotals]:
+        """The block's questions; those of one plain reply by that alone."""
+        for identity, replies in self._plain.items():
+            known = self._others.get(identity)
+            single = shared.single_trial(replies[0]) if known is None and len(replies) == 1 else None
+            if single is not None:
+                yield single
+                continue
+            plain = QuestionTotals(replies[0].question, replies[0].first)
+            plain.add_plain(replies)
+            if known is None:
+                yield plain
+            else:
+                known[1].merge(plain)
+        for _, totals in self._others.values():
+            yield totals
 
     def _join_rows(self) -> None:
         if self._rows:
@@ -556,13 +650,25 @@ class BlockCollector:
         """What the block came to."""
         low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
         self._join_rows()
+        for alike in self._alike.values():
+            self._tally.add_alike(alike)
+            card = alike.trial.scorecard
+            self._trials += alike.times
+            self._errors += alike.times * (card.error is not None)
+            self._points += alike.times * (card.total or 0.0)
+            self._imperfect += alike.times * (card.total != 1)
+            self._failed += alike.times * (not card.passed)
+        shared = SharedValues.none()
         summary = BlockSummary(
             number=self._block.number,
             trials=self._trials,
             errors=self._errors,
             points=self._points,
             tally=self._tally,
-            worst=[LowScore(score, index, _encode_trial(trial)) for score, index, trial in low],
+            worst=[
+                LowScore(score, index, _encode_trial(trial.scored(self._grader.explained(trial))))
+                for score, index, trial in low
+            ],
             imperfect=self._imperfect,
             failed=self._failed,
             bad=self._bad,
@@ -572,7 +678,7 @@ class BlockCollector:
         )
         return BlockPart(
             summary,
-            PackedQuestions.of((totals for _, _, totals in self._questions.values()), self._shared),
+            PackedQuestions.of(self._questions(shared), shared),
             self._results,
             self._lines,
             self._block.row_checksums(),

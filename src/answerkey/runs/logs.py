@@ -570,7 +570,7 @@ async def score_judged_log(
                 if judging is None:
                     raise TypeError("a judge that cannot be opened")
                 for block in log.blocks_to_do():
-                    collector = BlockCollector(log.plan, block)
+                    collector = BlockCollector(log.plan, block, grader)
                     async for trial, index in _judged(scorer.trials(block, collector), grader, judging):
                         collector.add(trial, index)
                     log.add(collector.part())

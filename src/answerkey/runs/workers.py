@@ -308,7 +308,10 @@ class ProcessPool:
                 return answer
             worker.kill()
             row = worker.row_index
-            if worker.ended_by_limit() and row is not None:
+            if worker.ended_by_limit() and row is not None and not block.one_by_one:
+                # Which row of the batch it was is not known.
+                block = msgspec.structs.replace(block, one_by_one=True)
+            elif worker.ended_by_limit() and row is not None:
                 block = msgspec.structs.replace(block, too_costly=(*block.too_costly, row))
             else:
                 crashed += 1

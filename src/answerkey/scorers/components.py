@@ -30,7 +30,7 @@ from answerkey.model.scorecard import (
     SuspectedFacts,
     ToolFacts,
 )
-from answerkey.protocols import BaseScorer, Direction, Need
+from answerkey.protocols import BaseScorer, BatchScorer, Direction, Need
 from answerkey.text.normalise import CompiledPattern, Threshold, compile_pattern
 from answerkey.text.patterns import lazy
 
@@ -290,7 +290,7 @@ class ToolUsage(BaseScorer):
 _REVISIONS: dict[MatchMode, int] = {"literal": 5, "standard": 5, "smart": 10}
 
 
-class ResponseQuality(BaseScorer):
+class ResponseQuality(BatchScorer):
     """Expectations met ÷ expectations; 0 without an essential one, and with a forbidden keyword."""
 
     name = "response_quality"
@@ -311,6 +311,8 @@ class ResponseQuality(BaseScorer):
         self.mode: MatchMode = mode
         # Whether scores say where each keyword is; a log of which only the summary is needed does without.
         self.spans = True
+        # Value → the score without facts that all replies of this value share.
+        self._scores: dict[float, Score] = {}
         # How sure `smart` must be, of keywords in its mode and of reference answers in every mode.
         self.threshold: Threshold = threshold
         self._must, self._whole_numbers = must, whole_numbers
@@ -345,32 +347,49 @@ class ResponseQuality(BaseScorer):
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
+        value, facts = self._quality(question, reply.text, facts=True)
+        return Score(self.name, value, facts=facts)
+
+    def score_many(self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True) -> Sequence[Score]:
+        """Score replies; without facts, few different values make up most scores."""
+        if facts:
+            return [self.score(question, reply) for question, reply in pairs]
+        values = [self._quality(question, reply.text, facts=False)[0] for question, reply in pairs]
+        for value in set(values) - self._scores.keys():
+            self._scores[value] = Score(self.name, value)
+        return [self._scores[value] for value in values]
+
+    def _quality(self, question: Question, text: str | None, *, facts: bool) -> tuple[float, KeywordFacts]:
+        """The value, and what it was decided from; without `facts`, these may be left out."""
         reference = question.reference_answer
         if not question.answerable:
-            value, facts = self._unanswerable(question, reply.text)
+            value, found = self._unanswerable(question, text)
         elif not question.expected_keywords and reference and reference.strip():
-            (match,) = self.find((reference,), reply.text, question.question, "smart")
+            (match,) = self.find((reference,), text, question.question, "smart")
             value = float(match.found)
-            facts = KeywordFacts(matches=(_keyword_match(reference, match),), conveys_reference=match.found)
+            found = KeywordFacts(matches=(_keyword_match(reference, match),), conveys_reference=match.found)
         else:
-            value, facts = self._by_keywords(question, reply.text)
+            value, found = self._by_keywords(question, text, facts=facts)
         if question.forbidden_keywords:
-            forbidden = self._forbidden_said(question, reply.text)
+            forbidden = self._forbidden_said(question, text)
             if forbidden:
-                value, facts = 0.0, msgspec.structs.replace(facts, forbidden=forbidden)
-        return Score(self.name, value, facts=facts)
+                value, found = 0.0, msgspec.structs.replace(found, forbidden=forbidden)
+        return value, found
 
     def _unanswerable(self, question: Question, text: str | None) -> tuple[float, KeywordFacts]:
         """Declining is one expectation beside the keywords; expectations without a value (`on_empty`) are not counted."""
         keywords = _known_keywords(question)
         declined = is_declined(question, text)
-        value, facts = self._by_keywords(msgspec.structs.replace(question, expected_keywords=keywords), text)
+        expecting = msgspec.structs.replace(question, expected_keywords=keywords)
+        value, facts = self._by_keywords(expecting, text, facts=True)
         # A missing essential keyword leaves nothing.
         if not keywords or value or not any(note.must for note in facts.notes):
             value = (len(facts.found) + declined) / (len(keywords) + 1)
         return value, msgspec.structs.replace(facts, declined=declined, no_reply=not (text or "").strip())
 
-    def _by_keywords(self, question: Question, text: str | None) -> tuple[float, KeywordFacts]:
+    def _by_keywords(
+        self, question: Question, text: str | None, *, facts: bool
+    ) -> tuple[float, KeywordFacts]:
         keywords = question.expected_keywords
         if not keywords:
             return 1.0, _NOTHING_EXPECTED
@@ -378,14 +397,18 @@ class ResponseQuality(BaseScorer):
         is_plain = {*map(type, keywords)} == _TEXTS
         names: Sequence[str] = keywords if is_plain else keyword_names(keywords)  # type: ignore[assignment]  # texts
         notes = () if is_plain and self._must == "marked" else self._notes(keywords, names)
-        matches = self.find(keywords, text, question.question, spans=self.spans)
+        spans = facts and self.spans
+        matches = self.find(keywords, text, question.question, spans=spans)
+        value = sum([match.found for match in matches]) / len(matches)
+        if not facts and not notes:
+            return value, _NOTHING_EXPECTED
         found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
         missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
-        spans = tuple(map(_keyword_match, names, matches)) if self.spans else ()
-        value = len(found) / len(names)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
             value = 0.0
-        return value, KeywordFacts(found, missing, spans, notes)
+        return value, KeywordFacts(
+            found, missing, tuple(map(_keyword_match, names, matches)) if spans else (), notes
+        )
 
     def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
         """The essential and computed ones among the expectations."""
@@ -504,7 +527,7 @@ def _is_error(text: str | None) -> bool:
 _MARKS_AROUND = " .!?…\"'“”"
 
 
-class ErrorHandling(BaseScorer):
+class ErrorHandling(BatchScorer):
     """1.0 without an error, 0.0 with one; 1.0 where an error is only suspected."""
 
     name = "error_handling"
@@ -523,10 +546,9 @@ class ErrorHandling(BaseScorer):
         """Load what plain answers need of the detector; the rest is loaded when a reply needs it."""
         detected_in("It was bought in 2019, and it is in Montrose.")
 
-    def look_ahead(self, reply: Reply) -> None:
-        """Decide about a reply's text before it is scored; the decision is remembered."""
-        if reply.failure is None:
-            detected_in(reply.text)
+    def score_many(self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True) -> Sequence[Score]:
+        """Score replies one after the other: code that does one thing at a time stays in the processor's cache."""
+        return [self.score(question, reply) for question, reply in pairs]
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

@@ -1,8 +1,10 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
+from itertools import repeat
 from math import fsum
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -23,6 +25,7 @@ from answerkey.model.scorecard import (
     KeywordFacts,
     Score,
     Scorecard,
+    Trial,
     TurnFacts,
     details,
     letter_grade,
@@ -32,11 +35,14 @@ from answerkey.model.scorecard import (
     unscored_card,
 )
 from answerkey.plugins import ScorerRegistry
-from answerkey.protocols import BaseScorer, Direction, Scorer
-from answerkey.scorers.components import Abstention, ErrorHandling, ResponseQuality
+from answerkey.protocols import BaseScorer, BatchScorer, Direction, Scorer
+from answerkey.scorers.components import Abstention, ResponseQuality
 from answerkey.scorers.evidence import CHUNK_PATTERN, Ranker
 from answerkey.scorers.user_scorers import Checks, make_scorer
 from answerkey.text.normalise import one_line
+
+# Cards that are kept for further replies with the same scores.
+_MOST_SHARED = 10_000
 
 
 class JudgeScores(Protocol):
@@ -87,10 +93,11 @@ class Grader:
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
         self._scorers = tuple(scorers)
-        self._error_scorers = [scorer for scorer in scorers if isinstance(scorer, ErrorHandling)]
         self._calls = [ScorerCall.of(scorer) for scorer in scorers]
         # (Has checks, has relevant documents, has sources) → the scorers that give such a reply a score.
         self._calls_by_reply: dict[tuple[bool, bool, bool], list[ScorerCall]] = {}
+        # The ids of scores that replies share → these scores, and their card.
+        self._shared: dict[tuple[int, ...], tuple[tuple[Score | Sequence[Score], ...], Scorecard]] = {}
         # Every name that a score may have, with the way in which it is better.
         self.directions: dict[str, Direction] = {
             **directions_of(self._scorers),
@@ -143,12 +150,6 @@ class Grader:
         takers = [call.scorer for call in self._calls if call.takes_judged]
         found = {*directions_of(takers), *(self._judge.direction if self._judge is not None else ())}
         return frozenset(found | ({"response_quality"} if self._blends else set()))
-
-    def look_ahead(self, replies: Iterable[Reply]) -> None:
-        """Do what scorers remember of replies now, so that many replies can be looked at in one go."""
-        for scorer in self._error_scorers:
-            for reply in replies:
-                scorer.look_ahead(reply)
 
     def set_spans(self, enabled: bool) -> None:
         """Whether scores include where each keyword was found; values alone are faster."""
@@ -228,14 +229,126 @@ class Grader:
         earlier: Sequence[tuple[Question, Reply]] = (),
     ) -> Scorecard:
         """Score one reply to one turn; `earlier` are the turns before it, with their replies."""
-        if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
-            return self.unscored(reply.failure.message, reply.failure.kind)
+        return self._grade_turns([(question, reply)], judged, earlier)[0]
+
+    def grade_many(self, trials: Sequence[Trial], *, facts: bool = True) -> list[Scorecard]:
+        """Score trials scorer by scorer, without a judge.
+
+        Without `facts`, cards have the same values, trials with equal ones may share a card, and `explained` adds the facts.
+        """
+        facts = facts or self._blends or ResponseQuality.name not in self.scoring.weights
+        plain = [trial for trial in trials if not trial.question.turns]
+        pairs = [(trial.question, trial.replies[0] if trial.replies else Reply()) for trial in plain]
+        graded = self._grade_turns(pairs, facts=facts)
+        if len(plain) == len(trials):
+            return graded
+        cards = iter(graded)
+        return [
+            self.grade(trial.question, trial.replies) if trial.question.turns else next(cards)
+            for trial in trials
+        ]
+
+    def explained(self, trial: Trial) -> Scorecard:
+        """The card of a trial that was graded without facts, with its facts."""
+        card, name = trial.scorecard, ResponseQuality.name
+        score = card.components.get(name)
+        if score is None or score.value is None or score.facts is not None:
+            return card
+        quality = next(scorer for scorer in self._scorers if isinstance(scorer, ResponseQuality))
+        found = quality.score(trial.question, trial.replies[0] if trial.replies else Reply())
+        components = card.components | {name: msgspec.structs.replace(found, weight=score.weight)}
+        return msgspec.structs.replace(card, components=components)
+
+    def _grade_turns(
+        self,
+        pairs: Sequence[tuple[Question, Reply]],
+        judged: Sequence[Score] = (),
+        earlier: Sequence[tuple[Question, Reply]] = (),
+        *,
+        facts: bool = True,
+    ) -> list[Scorecard]:
+        """Score replies; those of which the same scorers have something to say go through each scorer together."""
+        cards: dict[int, Scorecard] = {}
+        alike: dict[tuple[bool, bool, bool], list[int]] = {}
+        for place, (question, reply) in enumerate(pairs):
+            failure = reply.failure
+            if failure is not None and failure.kind in HARNESS_PROBLEMS:
+                cards[place] = self.unscored(failure.message, failure.kind)
+            else:
+                has = (bool(question.checks), bool(question.relevant_documents), bool(reply.sources))
+                alike.setdefault(has, []).append(place)
+        for has, places in alike.items():
+            some = pairs if len(places) == len(pairs) else [pairs[place] for place in places]
+            columns = [
+                self._column(call, some, judged, earlier, facts=facts) for call in self._calls_for(has)
+            ]
+            rows = zip(*columns, strict=True) if columns else repeat(())
+            for place, scores in zip(places, rows, strict=False):
+                cards[place] = self._card_of(scores, judged) if facts else self._shared_card(scores)
+        return [cards[place] for place in range(len(pairs))]
+
+    def _calls_for(self, has: tuple[bool, bool, bool]) -> list[ScorerCall]:
+        """The scorers that give such a reply a score."""
+        calls = self._calls_by_reply.get(has)
+        if calls is None:
+            absent = {
+                name
+                for name, there in zip(("checks", "relevant_documents", "sources"), has, strict=True)
+                if not there
+            }
+            calls = [call for call in self._calls if call.silent_without not in absent]
+            self._calls_by_reply[has] = calls
+        return calls
+
+    def _column(
+        self,
+        call: ScorerCall,
+        pairs: Sequence[tuple[Question, Reply]],
+        judged: Sequence[Score],
+        earlier: Sequence[tuple[Question, Reply]],
+        *,
+        facts: bool,
+    ) -> Sequence[Score | Sequence[Score]]:
+        """What one scorer gives for each reply."""
+        scorer, score_reply = call.scorer, call.score
+        if isinstance(scorer, BatchScorer):
+            # If one of the replies makes it fail, they are scored one by one below.
+            with suppress(Exception):
+                return scorer.score_many(pairs, facts=facts)
+        column: list[Score | Sequence[Score]] = []
+        for question, reply in pairs:
+            try:
+                if call.takes_judged:
+                    column.append(score_reply(question, reply, earlier=earlier, judged=judged))
+                elif call.takes_earlier:
+                    column.append(score_reply(question, reply, earlier=earlier))
+                else:
+                    column.append(score_reply(question, reply))
+            except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
+                reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
+                why = HarnessFacts("scorer", reason)
+                column.append([Score(name, None, facts=why) for name in directions_of([scorer])])
+        return column
+
+    def _shared_card(self, scores: tuple[Score | Sequence[Score], ...]) -> Scorecard:
+        """The card of these scores, which is one for all replies that were given the very same ones."""
+        key = tuple(map(id, scores))
+        known = self._shared.get(key)
+        if known is not None:
+            return known[1]
+        card = self._card_of(scores, ())
+        if len(self._shared) < _MOST_SHARED:
+            # The scores are kept as well: no other ones have their ids then.
+            self._shared[key] = scores, card
+        return card
+
+    def _card_of(self, given: tuple[Score | Sequence[Score], ...], judged: Sequence[Score]) -> Scorecard:
         weights = self.scoring.weights
         components: dict[str, Score] = {}
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
-        for score in self._scores(question, reply, judged, earlier):
+        for score in self._each_score(given, judged):
             name, value, facts = score.name, score.value, score.facts
             if name not in weights:
                 metrics[name] = value
@@ -260,6 +373,17 @@ class Grader:
         points = total({name: score.value for name, score in components.items()}, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
 
+    def _each_score(
+        self, given: Iterable[Score | Sequence[Score]], judged: Sequence[Score]
+    ) -> Iterator[Score]:
+        for scores in given:
+            if isinstance(scores, Score):
+                yield scores
+            else:
+                yield from scores
+        # What the judge said of a check's rubric is the check's to report.
+        yield from (score for score in judged if not score.name.startswith(RUBRIC_PREFIX))
+
     def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:
         """The scorecard of a reply that the harness itself could not ask for or score."""
         return unscored_card(self.scoring.weights, reason, problem)
@@ -269,46 +393,6 @@ class Grader:
         trial = "" if number == UNNUMBERED else f" (trial {number})"
         reason = f"too costly: scoring {question.id}{trial} took more than {seconds:g} s"
         return self.unscored(reason, "too_costly")
-
-    def _scores(
-        self,
-        question: Question,
-        reply: Reply,
-        judged: Sequence[Score],
-        earlier: Sequence[tuple[Question, Reply]],
-    ) -> list[Score]:
-        given: list[Score] = []
-        has = (bool(question.checks), bool(question.relevant_documents), bool(reply.sources))
-        calls = self._calls_by_reply.get(has)
-        if calls is None:
-            absent = {
-                name
-                for name, there in zip(("checks", "relevant_documents", "sources"), has, strict=True)
-                if not there
-            }
-            calls = [call for call in self._calls if call.silent_without not in absent]
-            self._calls_by_reply[has] = calls
-        for scorer, score_reply, takes_earlier, takes_judged, _ in calls:
-            try:
-                if takes_judged:
-                    scores = score_reply(question, reply, earlier=earlier, judged=judged)
-                elif takes_earlier:
-                    scores = score_reply(question, reply, earlier=earlier)
-                else:
-                    scores = score_reply(question, reply)
-            except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
-                reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
-                facts = HarnessFacts("scorer", reason)
-                given += [Score(name, None, facts=facts) for name in directions_of([scorer])]
-                continue
-            if type(scores) is Score:
-                given.append(scores)
-            else:
-                given += scores  # type: ignore[arg-type]  # then it is a sequence
-        # What the judge said of a check's rubric is the check's to report.
-        if judged:
-            given += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
-        return given
 
     def _mean_of_turns(self, cards: Sequence[Scorecard]) -> Scorecard:
         components = {
