@@ -460,6 +460,7 @@ def sheet_heading(sheet: Sheet) -> str:
 
 
 def table_markdown(table: SheetTable) -> Iterator[str]:
-    """A table's lines as Markdown, the first one empty."""
-    yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|")
+    """A table's lines as Markdown, the first one empty; figures are aligned to the right."""
+    rest = ("|---" if table.wordy else "|---:") * (len(table.heads) - 1)
+    yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", f"|---{rest}|")
     yield from (f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows)
