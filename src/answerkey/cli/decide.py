@@ -38,6 +38,7 @@ from answerkey.cli.command import (
 from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from answerkey.comparison.columns import Columns
@@ -265,7 +266,6 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
     """
     from answerkey.comparison.columns import columns_from_store
     from answerkey.report.command_results import causes_sheet, why_sheet
-    from answerkey.report.layout import make_console
     from answerkey.report.sheets import check_sheet_output, scores_in, write_sheet
     from answerkey.report.terminal import print_sheet
     from answerkey.report.wording import score_text
@@ -288,7 +288,7 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
             document, sheet_by = result.to_dict(), partial(why_sheet, result)
     for path in outputs:
         write_sheet(sheet_by(scores_in(path)), document, path)
-    return Answer(document, lambda: print_sheet(sheet_by(score_text), make_console()))
+    return Answer(document, lambda: print_sheet(sheet_by(score_text)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,7 +341,6 @@ def bisect(
     """
     from answerkey.report.terminal_texts import print_bisection
     from answerkey.runs.api import bisect as run_bisect
-    from answerkey.text.normalise import one_line
 
     with interruptible():
         result = run_bisect(
@@ -567,7 +566,6 @@ def set_(name: str, run: str, store: "SqlStore") -> None:
     Example:
       answerkey baseline set production latest
     """
-    from answerkey.text.normalise import one_line
 
     info = store.name_baseline(name, run)
     click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
@@ -583,7 +581,6 @@ def list_(store: "SqlStore") -> Answer:
     Example:
       answerkey baseline list --json
     """
-    from answerkey.text.normalise import one_line
 
     names = dict(sorted(store.baselines().items()))
     lines = [f"{one_line(name, 60)}  {run_id}" for name, run_id in names.items()]

@@ -385,9 +385,8 @@ def _write_junit(result: "FaultResult", file: BinaryIO) -> None:
 
 def print_faults(result: "FaultResult") -> None:
     """Print the result on the terminal."""
-    console = make_console()
-    print_sheet(fault_sheet(result), console)
-    emit(console, *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
+    print_sheet(fault_sheet(result))
+    emit(make_console(), *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
 
 
 def alignment_sheet(

@@ -207,8 +207,9 @@ def _bar(share: float | None, width: int, console: Console) -> Renderable:
     return line
 
 
-def print_sheet(sheet: "Sheet", console: Console) -> None:
+def print_sheet(sheet: "Sheet") -> None:
     """Print a sheet; a row of sentences is an entry: two cells on its first line, each further one after its head."""
+    console = make_console()
     emit(console, "", Text(sheet.title, style="bold"))
     emit(console, *(Text(f"  {one_line(line, 400)}") for line in sheet.lines))
     emit(console, *(Text(f"! {one_line(line, 400)}", style="yellow") for line in sheet.warnings))
