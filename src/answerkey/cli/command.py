@@ -548,7 +548,6 @@ def print_run(run: Run, *, worst: int = 10) -> None:
 
 
 def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
-    """Stream the run document to stdout."""
     from answerkey.model.run_document import write_json
 
     stream = stdout or sys.stdout.buffer
@@ -557,7 +556,6 @@ def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
 
 
 def print_document(document: object) -> None:
-    """Print one JSON document on stdout."""
     _write_document(document, sys.stdout.buffer)
 
 

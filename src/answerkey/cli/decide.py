@@ -133,7 +133,6 @@ class _Outcome(msgspec.Struct, frozen=True):
     judged: "Pairwise | None" = None
 
     def sheet(self, score: "ScoreWords") -> "Sheet":
-        """The outcome as a page."""
         from answerkey.model.comparison import Comparison
         from answerkey.report.sheets import comparison_sheet, ranking_sheet
 
@@ -142,14 +141,12 @@ class _Outcome(msgspec.Struct, frozen=True):
         return ranking_sheet(self.result, score)
 
     def write(self, outputs: Sequence[Path]) -> None:
-        """Write the outcome to files."""
         from answerkey.report.sheets import scores_in, write_sheet
 
         for path in outputs:
             write_sheet(self.sheet(scores_in(path)), self.document, path)
 
     def print(self, *, markdown: bool) -> None:
-        """Print the outcome for people."""
         from answerkey.model.comparison import Comparison
         from answerkey.report.sheets import sheet_markdown
         from answerkey.report.terminal_texts import print_comparison, print_ranking

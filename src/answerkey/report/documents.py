@@ -84,7 +84,6 @@ _WIDTH = 200
 
 
 def write_markdown(run: Run, file: BinaryIO) -> None:
-    """Write the report of a run."""
     file.write(markdown_report(run).encode("utf-8"))
 
 
@@ -336,7 +335,6 @@ def _fallen_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def write_comment(run: Run, file: BinaryIO) -> None:
-    """Write the pull-request comment on a run."""
     file.write(("\n".join(_comment_lines(run)) + "\n").encode("utf-8"))
 
 

@@ -53,7 +53,6 @@ class Text:
         return text
 
     def append(self, text: str, style: str = "") -> None:
-        """Add a text."""
         self._parts.append((text, style))
 
     @property
@@ -88,7 +87,6 @@ class Indented:
         return (f"{' ' * self._spaces}{line}" for line in plain_lines(self.inner))
 
     def drawn(self) -> Any:
-        """The same for rich."""
         from rich.padding import Padding
 
         return Padding(_drawn(self.inner), (0, 0, 0, self._spaces), expand=False)
@@ -148,7 +146,6 @@ class Table:
                 )
 
     def drawn(self) -> Any:
-        """The same for rich."""
         from rich.table import Table as Drawn
 
         padding = (0, self._gap, 0, 0)
@@ -169,12 +166,10 @@ class Group:
         self._parts = parts
 
     def lines(self) -> Iterator[str]:
-        """The lines in a file."""
         for part in self._parts:
             yield from plain_lines(part)
 
     def drawn(self) -> Any:
-        """The same for rich."""
         from rich.console import Group as Drawn
 
         return Drawn(*map(_drawn, self._parts))
@@ -215,7 +210,6 @@ class Console:
 
     @property
     def encoding(self) -> str:
-        """The encoding of the stream."""
         return (getattr(self.file, "encoding", None) or "utf-8").lower()
 
     def print(self, *parts: Renderable, sep: str = " ", **_: Any) -> None:

@@ -348,7 +348,6 @@ class TrendPoint(msgspec.Struct, frozen=True):
 
     @property
     def info(self) -> RunInfo:
-        """The run."""
         return self.row.info
 
 
@@ -657,7 +656,6 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
 
 @cache
 def report_template(name: str) -> "Template":
-    """A template of the report."""
     return make_environment(lambda _: None).get_template(name)
 
 

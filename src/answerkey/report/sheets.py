@@ -357,8 +357,6 @@ def ranking_sheet(ranking: "Ranking", score: ScoreWords = score_text) -> Sheet:
 
 
 def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, ...]]:
-    """A row per figure."""
-
     def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
         return (one_line(name, _NAME), *cells)
 
@@ -392,7 +390,6 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
 
 
 def _failed_gates(runs: "Sequence[Ranked]") -> Iterator[str]:
-    """The failed gates of each run."""
     for run in runs:
         for result in run.gates:
             if not result.passed:

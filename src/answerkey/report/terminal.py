@@ -118,7 +118,6 @@ def _critical(view: ReportView) -> Iterator[Renderable]:
 
 
 def failed_gate_lines(gates: Sequence[GateResult]) -> Iterator[Renderable]:
-    """A line for each failed gate."""
     for gate in gates:
         words = one_line(gate_words(gate), 200)
         yield Text.assemble("  ", (" FAILED ", "bold white on red"), (f" {words}", "bold red"))

@@ -125,7 +125,6 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed_gates(self) -> tuple[GateResult, ...]:
-        """The gates that failed."""
         return tuple(gate for gate in self.gates if not gate.passed)
 
     @property
@@ -308,7 +307,6 @@ def _question(
 
 
 def row_view(row: QuestionRow) -> QuestionView:
-    """The view of a question."""
     figures = {name: getattr(row, name) for name in QuestionFigures.__struct_fields__}
     return QuestionView(**figures, losses=losses_of(row.scorecard))
 

@@ -106,7 +106,6 @@ class RepliesView(TableView, frozen=True, kw_only=True):
 
     @property
     def table(self) -> Table:
-        """The table of replies."""
         return reply_table(self.query, self.rows)
 
 
@@ -186,7 +185,6 @@ def production_charts(series: ProductionSeries, moments: Sequence[Moment]) -> li
 
 
 def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
-    """Read the list."""
     replies = ProductionReplies(store)
     found, total = replies.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     verdicts = replies.verdicts([item.id for item in found])
@@ -311,7 +309,6 @@ class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
-    """Read the page."""
     book = FeedbackStore(store)
     items, total = book.page(query, limit=_PAGE_FEEDBACK, offset=(query.page - 1) * _PAGE_FEEDBACK)
     down = FeedbackFilter(value="down", since=query.since, until=query.until)
@@ -399,7 +396,6 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str) -> QuestionView:
-    """Read the page."""
     info = store.find_run(run)
     results = store.results_of(info, question)
     book = FeedbackStore(store)
@@ -443,7 +439,6 @@ def _trial(result: Trial, feedback: Iterable[Feedback]) -> TrialView:
 
 
 def load_full_reply(store: SqlStore, run: str, question: str, trial: int, turn: int) -> str:
-    """The full text of a reply."""
     info = store.find_run(run)
     for result in store.results_of(info, question, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
@@ -601,7 +596,6 @@ def _agreement(pairs: Iterable[tuple[bool, float | None]], mark: float) -> tuple
 
 
 def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
-    """Read the page."""
     if query.source == "production":
         return _load_production_review(store, query)
     try:

@@ -122,7 +122,6 @@ _FILTERS = {"since": "from", "until": "to", "text": "with the words"}
 
 
 def _condition_words(name: str, value: Any) -> str:
-    """A filter in words."""
     known = _CONDITIONS.get((name, value))
     return known or f"{_FILTERS.get(name, name)} {name_words(value) if name == 'error' else value}"
 
@@ -284,7 +283,6 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
 
 
 def question_layout(info: RunInfo, metrics: Iterable[str]) -> TableLayout[QuestionView]:
-    """The table of a run's questions."""
     repeated = ("trials_passed", "lowest") if info.repeat > 1 else ()
     components = list(info.weights)[:_COMPONENTS_SHOWN]
     return TableLayout(
@@ -311,7 +309,6 @@ def question_table(
 
 
 def export_questions(store: SqlStore, query: QuestionFilter, run: str) -> ExportedTable:
-    """The table as a file."""
     info = store.find_run(run)
     summary = store.summary_of(info.id)
     layout = question_layout(info, () if summary is None else summary.metrics)
@@ -385,7 +382,6 @@ def run_layout(query: RunFilter, rows: Sequence[RunRow]) -> TableLayout[RunRow]:
 
 
 def run_table(query: RunFilter, rows: Sequence[RunRow]) -> Table:
-    """A page of rows."""
     return run_layout(query, rows).table(
         query,
         rows,
@@ -517,7 +513,6 @@ REPLY_LAYOUT: TableLayout[ReplyRow] = TableLayout(
 
 
 def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
-    """A page of rows."""
     return REPLY_LAYOUT.table(
         query,
         rows,
@@ -526,7 +521,6 @@ def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
 
 
 def export_replies(store: SqlStore, query: ProductionFilter) -> ExportedTable:
-    """The table as a file."""
     replies = ProductionReplies(store)
     matching = replies.every(query)
 
@@ -634,7 +628,6 @@ def _side_titles(infos: Sequence[RunInfo]) -> list[str]:
 
 
 def pair_layout(infos: Sequence[RunInfo], metrics: Iterable[str]) -> TableLayout[CompareRow]:
-    """The table of the questions of two or more runs."""
     changes = ("change", "gain") if len(infos) > 2 else ("change", "why")
     default = ("question", "category", *SIDES[: len(infos)], *changes)
     return TableLayout(offered=pair_columns(infos, metrics), default=default, cell=_pair_cell)
@@ -643,7 +636,6 @@ def pair_layout(infos: Sequence[RunInfo], metrics: Iterable[str]) -> TableLayout
 def pair_table(
     query: PairFilter, layout: TableLayout[CompareRow], rows: Sequence[CompareRow], candidate: RunInfo
 ) -> Table:
-    """A page of rows."""
     address = f"/runs/{quote(candidate.id, safe='')}/questions/"
     return layout.table(
         query,
