@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from heapq import nsmallest
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
@@ -389,10 +390,10 @@ _MOST_CATEGORIES = 20
 _SHORT = Limits(reply=3_000, tool_text=400, source_text=300, calls=8, sources=6, turns=8, spans=100)
 
 
-def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | None = None) -> None:
+def write_html(run: Run, file: BinaryIO, *, home: str | None = None) -> None:
     """Write the report of a run; `home` is the address of the index of a site."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
-    view = build_view(run, worst=0, rows=rows, limits=limits)
+    view = build_view(run, worst=0, rows=MOST_ROWS, limits=limits)
     sheet = (
         None
         if run.comparison is None
@@ -456,7 +457,6 @@ def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
 # A static site: an index with the trend of each experiment, a page per run, and each run compared with the one before.
 # It overwrites only files that an earlier site wrote, which are listed in this file.
 _LIST = ".answerkey-site.json"
-_AT_ONCE = 200
 
 
 class _SiteRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -540,18 +540,14 @@ def _write_list(folder: Path, names: Sequence[str]) -> None:
         file.write(msgspec.json.format(msgspec.json.encode(names), indent=1))
 
 
-def _experiments(store: SqlStore, most: int) -> Iterator[list[RunRow]]:
+def _experiments(store: SqlStore, most: int) -> Iterable[list[RunRow]]:
     """Finished runs, newest first, grouped by golden set and chatbot."""
-    listed = RunTable(store)
     found: dict[tuple[str, str], list[RunRow]] = {}
-    start = kept = 0
-    while kept < most and (rows := listed.page(RunFilter(), limit=_AT_ONCE, offset=start)[0]):
-        start += _AT_ONCE
-        for row in rows:
-            if kept < most and row.figures is not None and row.info.status != "running":
-                found.setdefault((row.info.question_set, row.info.target), []).append(row)
-                kept += 1
-    yield from found.values()
+    rows = RunTable(store).every(RunFilter())
+    finished = (row for row in rows if row.figures is not None and row.info.status != "running")
+    for row in islice(finished, most):
+        found.setdefault((row.info.question_set, row.info.target), []).append(row)
+    return found.values()
 
 
 def _planned(store: SqlStore, rows: Sequence[RunRow]) -> _SiteExperiment:

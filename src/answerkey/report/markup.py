@@ -300,8 +300,6 @@ def _axis_ticks(first: datetime, last: datetime) -> list[tuple[datetime, str]]:
 def bar_chart(
     bars: Sequence[Sequence[tuple[float, str, str, str | None]]],
     labels: Sequence[str],
-    *,
-    unit: str = "count",
 ) -> Chart:
     """Stacked bars: for each position the parts, as value, colour, words and address."""
     scale = _Scale.fitting([sum(part[0] for part in parts) for parts in bars], shares=False)
@@ -331,7 +329,7 @@ def bar_chart(
         (round(_LEFT + room * (index + 0.5), 2), labels[index], index // every % 3 == 0)
         for index in range(0, len(bars), every or 1)
     ]
-    return Chart(scale=scale.labels(unit), labels=tuple(shown), bars=tuple(drawn))
+    return Chart(scale=scale.labels("count"), labels=tuple(shown), bars=tuple(drawn))
 
 
 # A gate on the score, which is drawn as a line.

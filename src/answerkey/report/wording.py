@@ -360,9 +360,9 @@ def calibration_words(judge: JudgeRecord) -> str:
 _BROKEN_NAMED = 5
 
 
-def points_text(value: float, digits: int = 1) -> str:
+def points_text(value: float) -> str:
     """A difference of scores in points: +8.5."""
-    return f"{100 * value:+.{digits}f}"
+    return f"{100 * value:+.1f}"
 
 
 def comparison_headline(comparison: Comparison) -> str:

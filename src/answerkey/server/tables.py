@@ -28,6 +28,7 @@ from answerkey.store.table_query import Range, TableFilter
 from answerkey.text.normalise import Piece, one_line
 
 _MAX_COLUMNS = 40
+_MOST_CAUSES = 8
 # Characters of a question or a reply on a page; files have them whole.
 EXCERPT = 600
 # Components in a narrow column.
@@ -141,7 +142,7 @@ def _cause_key(group: Group) -> str:
     return blake2b(group.words.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
-def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]:
+def cause_items(groups: Sequence[Group]) -> tuple[CauseItem, ...]:
     """The largest causes of lost points."""
     lost = [group for group in groups if group.points < 0]
     parts = rounded_parts([-group.points for group in lost])
@@ -153,7 +154,7 @@ def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]
             points=group.points / 100,
             rounded_points=-part / 100,
         )
-        for group, part in zip(lost[:most], parts, strict=False)
+        for group, part in zip(lost[:_MOST_CAUSES], parts, strict=False)
     )
 
 
