@@ -548,6 +548,9 @@ def _load_production_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     waiting, done = queue.counts()
     trusted, judged = queue.trusted()
     found = queue.next_id(query.at)
+    reply = None if found is None else load_reply(store, NoQuery(), found)
+    if reply is not None and query.blind:
+        reply = msgspec.structs.replace(reply, detail=blind_detail(reply.detail))
     return ReviewView(
         info=None,
         query=query,
@@ -557,13 +560,9 @@ def _load_production_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         needed=sample_size(waiting + done, query.precision / 100),
         trusted=trusted,
         interval=wilson_interval(trusted, judged) if judged else None,
-        reply=None if found is None else _blind_reply(load_reply(store, NoQuery(), found), query.blind),
+        reply=reply,
         runs=tuple(store.list_infos(limit=_RUNS)),
     )
-
-
-def _blind_reply(reply: ReplyView, blind: bool) -> ReplyView:
-    return msgspec.structs.replace(reply, detail=blind_detail(reply.detail)) if blind else reply
 
 
 def blind_detail(detail: TrialDetail) -> TrialDetail:
@@ -637,7 +636,7 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         interval=wilson_interval(sum(trusted), len(trusted)) if trusted else None,
         reviewers=reviewers,
         shared=len(shared),
-        alpha=krippendorff_alpha([[_number(votes.get(name)) for name in reviewers] for votes in shared]),
+        alpha=krippendorff_alpha([[votes.get(name) for votes in shared] for name in reviewers]),
         item=item,
         reference_answer=reference,
         trial=trial,
@@ -653,10 +652,6 @@ def sample_size(total: int, precision: float) -> int:
     """The sample size that estimates a share of `total` within ± the precision with 95% confidence."""
     endless = (1.96 / (2 * precision)) ** 2
     return min(total, ceil(endless * total / (endless + total - 1))) if total else 0
-
-
-def _number(trusted: bool | None) -> float | None:
-    return None if trusted is None else float(trusted)
 
 
 def save_verdict(store: SqlStore, verdict: ReviewVerdict, author: str) -> Feedback | None:
