@@ -28,7 +28,7 @@ from answerkey.model.judgement import JudgeRecord
 from answerkey.model.question import Question
 from answerkey.model.question_totals import QuestionSlices
 from answerkey.model.reply import ERROR_KINDS, Usage
-from answerkey.model.run import GateResult, Latency, Run, Slice, Summary
+from answerkey.model.run import GateResult, Latency, Run, Slice, Summary, question_row
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, round_down
 from answerkey.text.normalise import count
 from answerkey.text.patterns import lazy
@@ -402,18 +402,8 @@ class GateSubject(msgspec.Struct, frozen=True, kw_only=True):
 
 def _question_numbers(run: Run) -> dict[str, Numbers]:
     """Return the score, components and metrics of each question, as means over its trials."""
-    values: dict[str, dict[str, list[float]]] = {}
-    for trial in run.results:
-        card = trial.scorecard
-        components = {name: part.value for name, part in card.components.items()}
-        found = values.setdefault(trial.id, {"score": []})
-        for name, value in {"score": card.total, **components, **card.metrics}.items():
-            if value is not None:
-                found.setdefault(name, []).append(value)
-    return {
-        question: {name: math.fsum(known) / len(known) if known else None for name, known in found.items()}
-        for question, found in values.items()
-    }
+    rows = (question_row(trials, run.info.pass_mark) for trials in run.by_question())
+    return {row.id: {"score": row.score, **row.measures} for row in rows}
 
 
 def flatten(document: Mapping[str, Any], prefix: str = "") -> dict[str, float | str | None]:

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerkey.store import open_store
+from answerkey.store.feedback import ReviewQueue
 from store.filling import add_run, golden, good_reply
 
 from .serving import serving
@@ -107,3 +108,21 @@ def test_reviewers_and_score_are_compared(client):
     )
     assert client.get("/api/review?run=last").json["score_agrees"] == [1, 1]
     assert "Reviewers agree with the score on 1 of 1 reply" in client.get("/review?run=last").text
+
+
+def test_reviewers_who_agree_have_an_alpha_of_one_and_others_less(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        add_run(store, "r", questions=golden(12))
+        queue = ReviewQueue(store, store.find_run("r"))
+        asked = [(item.question_id, item.trial) for item in queue.page(limit=4)]
+        for author in ("ann", "bob"):
+            for number, (question, trial) in enumerate(asked):
+                queue.record_verdict(question, trial, trusted=number % 2 == 0, comment="", author=author)
+    with serving(lambda: open_store(path)) as client:
+        view = client.get("/api/review?run=r").json
+        assert (view["shared"], view["alpha"]) == (4, 1.0)
+        answer = client.post("/api/review", {"run": "r", "question": asked[0][0], "verdict": "distrust"})
+        assert answer.status == 201
+        # A third reviewer contradicts both on one reply.
+        assert 0 < client.get("/api/review?run=r").json["alpha"] < 1

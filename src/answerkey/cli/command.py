@@ -548,7 +548,6 @@ def print_run(run: Run, *, worst: int = 10) -> None:
 
 
 def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
-    """Stream the run document to stdout."""
     from answerkey.model.run_document import write_json
 
     stream = stdout or sys.stdout.buffer
@@ -557,7 +556,6 @@ def print_run_document(run: Run, stdout: BinaryIO | None = None) -> None:
 
 
 def print_document(document: object) -> None:
-    """Print one JSON document on stdout."""
     _write_document(document, sys.stdout.buffer)
 
 
@@ -626,7 +624,7 @@ def _interrupt(*_: object) -> None:
 
 
 _SECONDS_BETWEEN_UPDATES = 0.1
-# Width of a log's bar, at least: the numbers beside it say more.
+# Width of a bar, at least: the numbers beside it say more.
 _SHORTEST_BAR = 1
 
 
@@ -643,28 +641,25 @@ class ProgressBar(Progress):
         self._updated_at = 0.0
         self._bar: RichProgress | None = None
         self._task: Any = None
-        # Whether this is a log, whose number of replies is an estimate.
-        self._is_log = False
+        # None: a log, whose number of replies is an estimate that changes.
+        self._planned: int | None = None
         self._done_before = 0
         self._started_at = 0.0
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn
 
-        self._done_before, self._started_at = done, monotonic()
+        self._planned, self._done_before, self._started_at = planned, done, monotonic()
         self._console = self._console or Console(stderr=True)
-        self._is_log = planned is None
-        note = TextColumn("{task.fields[note]}", markup=False)
-        # The estimate of a log's length changes with every update, which rich's own column for the time left cannot handle.
-        live = (BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn())
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            *((BarColumn(bar_width=None), note) if self._is_log else live),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[note]}", markup=False),
             console=self._console,
             transient=True,
             refresh_per_second=5,
-            expand=self._is_log,
+            expand=True,
         )
         self._task = self._bar.add_task(self._doing, total=planned, completed=done, note="")
         self._bar.start()
@@ -674,17 +669,16 @@ class ProgressBar(Progress):
         if self._bar is None or monotonic() - self._updated_at < _SECONDS_BETWEEN_UPDATES:
             return
         self._updated_at = monotonic()
+        done, total = running.done, running.expected
+        if self._planned is not None:
+            done, total = self._done_before + done, self._planned
+        total = None if total is None else max(total, done)
         errors = f" · {running.errors} errors" if running.errors else ""
         score = "" if running.score is None else f"score {running.score:.1%}{errors}"
-        if self._is_log:
-            total = None if running.expected is None else max(running.expected, running.done)
-            note = self._log_note(running.done, total, score)
-            self._bar.update(self._task, total=total, completed=running.done, note=note)
-        else:
-            self._bar.update(self._task, completed=self._done_before + running.done, note=score)
+        self._bar.update(self._task, total=total, completed=done, note=self._note(done, total, score))
 
-    def _log_note(self, done: int, total: int | None, score: str) -> str:
-        """Count, score, speed and time left; where they do not fit, without the speed, then without the score."""
+    def _note(self, done: int, total: int | None, score: str) -> str:
+        """Count, score, speed of a log and time left; where they do not fit, without the speed, then without the score."""
         seconds, new = max(monotonic() - self._started_at, 1e-3), done - self._done_before
         count, left = f"{done:,}", ""
         if total is not None:
@@ -692,7 +686,7 @@ class ProgressBar(Progress):
             left = f"{_clock(seconds * (total - done) / new)} left" if new else ""
         width = self._console.width if self._console is not None else 80
         room = width - len(self._doing) - _SHORTEST_BAR - 2
-        rate = f"{new / seconds:,.0f} a second"
+        rate = f"{new / seconds:,.0f} a second" if self._planned is None else ""
         for parts in ((count, score, rate, left), (count, score, left)):
             note = " · ".join(filter(None, parts))
             if len(note) <= room:

@@ -2,11 +2,11 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -38,13 +38,12 @@ from answerkey.cli.command import (
 from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
+from answerkey.text.normalise import one_line
 
 if TYPE_CHECKING:
     from answerkey.comparison.columns import Columns
-    from answerkey.comparison.run_ranking import Ranking
     from answerkey.gates import Gate
     from answerkey.judge.session import Judge
-    from answerkey.model.comparison import Comparison
     from answerkey.model.run import GateResult, RunInfo
     from answerkey.report.sheets import Sheet
     from answerkey.report.wording import ScoreWords
@@ -96,7 +95,8 @@ def compare(runs: tuple[str, ...], flags: CompareFlags, judge: JudgeFlags) -> An
       answerkey compare gpt-small gpt-large local --json
     """
     from answerkey.gates import parse_gate
-    from answerkey.report.sheets import check_sheet_output
+    from answerkey.report.sheets import check_sheet_output, scores_in, sheet_markdown, write_sheet
+    from answerkey.report.wording import score_text
 
     if len(runs) < 2:
         raise UsageError("compare needs two runs, e.g. answerkey compare latest~1 latest")
@@ -115,53 +115,26 @@ def compare(runs: tuple[str, ...], flags: CompareFlags, judge: JudgeFlags) -> An
             outcome = _rank(store, infos, columns, gates)
         else:
             outcome = _compare_pair(store, infos, columns, gates, flags.margin, pair_judge)
-    outcome.write(flags.outputs)
+    for path in flags.outputs:
+        write_sheet(outcome.sheet(scores_in(path)), outcome.document, path)
+
+    def print_markdown() -> None:
+        sys.stdout.buffer.write(sheet_markdown(outcome.sheet(score_text)).encode())
+
     code = verdict_code(outcome.verdict, flags.fail_on, outcome.gates)
-    return Answer(outcome.document, partial(outcome.print, markdown=flags.markdown), code)
+    return Answer(outcome.document, print_markdown if flags.markdown else outcome.show, code)
 
 
-class _Outcome(msgspec.Struct, frozen=True):
+class _Outcome(NamedTuple):
     """A comparison of two runs or a ranking of several."""
 
-    result: "Comparison | Ranking"
     # What `--json` prints.
     document: Any
-    verdict: str
+    # The outcome as a page, and on the terminal.
+    sheet: "Callable[[ScoreWords], Sheet]"
+    show: "Callable[[], None]"
     gates: "Sequence[GateResult]"
-    # The judge's choices between pairs of replies.
-    judged: "Pairwise | None" = None
-
-    def sheet(self, score: "ScoreWords") -> "Sheet":
-        """The outcome as a page."""
-        from answerkey.model.comparison import Comparison
-        from answerkey.report.sheets import comparison_sheet, ranking_sheet
-
-        if isinstance(self.result, Comparison):
-            return comparison_sheet(self.result, score)
-        return ranking_sheet(self.result, score)
-
-    def write(self, outputs: Sequence[Path]) -> None:
-        """Write the outcome to files."""
-        from answerkey.report.sheets import scores_in, write_sheet
-
-        for path in outputs:
-            write_sheet(self.sheet(scores_in(path)), self.document, path)
-
-    def print(self, *, markdown: bool) -> None:
-        """Print the outcome for people."""
-        from answerkey.model.comparison import Comparison
-        from answerkey.report.sheets import sheet_markdown
-        from answerkey.report.terminal_texts import print_comparison, print_ranking
-        from answerkey.report.wording import score_text
-
-        if markdown:
-            sys.stdout.buffer.write(sheet_markdown(self.sheet(score_text)).encode())
-        elif not isinstance(self.result, Comparison):
-            print_ranking(self.result)
-        else:
-            print_comparison(self.result, failed=[gate for gate in self.gates if not gate.passed])
-            _print_pairwise(self.judged)
-            print_gates(self.gates)
+    verdict: str = ""
 
 
 def _print_pairwise(judged: "Pairwise | None") -> None:
@@ -214,6 +187,8 @@ def _compare_pair(
     pair_judge: "Judge | None",
 ) -> _Outcome:
     from answerkey.comparison import compare_runs
+    from answerkey.report.sheets import comparison_sheet
+    from answerkey.report.terminal_texts import print_comparison
     from answerkey.runs.stored import gates_of_stored, with_wordings
 
     base, candidate = columns
@@ -221,7 +196,13 @@ def _compare_pair(
     results = gates_of_stored(store, infos[1], gates, comparison)
     judged = _judge_pairs(store, infos[0], infos[1], pair_judge)
     document = comparison.to_dict() | {"gates": results} | ({} if judged is None else {"judge": judged})
-    return _Outcome(comparison, document, comparison.verdict, results, judged)
+
+    def show() -> None:
+        print_comparison(comparison, failed=[gate for gate in results if not gate.passed])
+        _print_pairwise(judged)
+        print_gates(results)
+
+    return _Outcome(document, partial(comparison_sheet, comparison), show, results, comparison.verdict)
 
 
 def _rank(
@@ -230,6 +211,8 @@ def _rank(
     """Rank many runs, each with its gates; gates on a comparison compare it with the first run."""
     from answerkey.comparison import compare_runs
     from answerkey.comparison.run_ranking import rank_runs
+    from answerkey.report.sheets import ranking_sheet
+    from answerkey.report.terminal_texts import print_ranking
     from answerkey.runs.stored import gates_of_stored
 
     ranking = rank_runs(columns)
@@ -243,7 +226,8 @@ def _rank(
         ranking, runs=tuple(msgspec.structs.replace(run, gates=results[run.id]) for run in ranking.runs)
     )
     all_results = [result for run in ranking.runs for result in run.gates]
-    return _Outcome(ranking, msgspec.to_builtins(ranking), "", all_results)
+    show = partial(print_ranking, ranking)
+    return _Outcome(msgspec.to_builtins(ranking), partial(ranking_sheet, ranking), show, all_results)
 
 
 @click.command()
@@ -265,7 +249,6 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
     """
     from answerkey.comparison.columns import columns_from_store
     from answerkey.report.command_results import causes_sheet, why_sheet
-    from answerkey.report.layout import make_console
     from answerkey.report.sheets import check_sheet_output, scores_in, write_sheet
     from answerkey.report.terminal import print_sheet
     from answerkey.report.wording import score_text
@@ -288,7 +271,7 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
             document, sheet_by = result.to_dict(), partial(why_sheet, result)
     for path in outputs:
         write_sheet(sheet_by(scores_in(path)), document, path)
-    return Answer(document, lambda: print_sheet(sheet_by(score_text), make_console()))
+    return Answer(document, lambda: print_sheet(sheet_by(score_text)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,7 +324,6 @@ def bisect(
     """
     from answerkey.report.terminal_texts import print_bisection
     from answerkey.runs.api import bisect as run_bisect
-    from answerkey.text.normalise import one_line
 
     with interruptible():
         result = run_bisect(
@@ -567,7 +549,6 @@ def set_(name: str, run: str, store: "SqlStore") -> None:
     Example:
       answerkey baseline set production latest
     """
-    from answerkey.text.normalise import one_line
 
     info = store.name_baseline(name, run)
     click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
@@ -583,7 +564,6 @@ def list_(store: "SqlStore") -> Answer:
     Example:
       answerkey baseline list --json
     """
-    from answerkey.text.normalise import one_line
 
     names = dict(sorted(store.baselines().items()))
     lines = [f"{one_line(name, 60)}  {run_id}" for name, run_id in names.items()]

@@ -439,7 +439,6 @@ def align(run: str, labels: Path | None, judge: JudgeFlags, store: "SqlStore") -
     """
     from answerkey.judge.session import Judge
     from answerkey.report.command_results import alignment_sheet
-    from answerkey.report.layout import make_console
     from answerkey.report.terminal import print_sheet
     from answerkey.runs.judging import align_stored
 
@@ -462,7 +461,7 @@ def align(run: str, labels: Path | None, judge: JudgeFlags, store: "SqlStore") -
         **msgspec.to_builtins(found),
     }
     sheet = alignment_sheet(found, record, None if version is None else version.rubric, run=info.name)
-    return Answer(document, lambda: print_sheet(sheet, make_console()))
+    return Answer(document, lambda: print_sheet(sheet))
 
 
 @judge.command()

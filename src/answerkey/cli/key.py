@@ -28,7 +28,7 @@ from answerkey.cli.command import (
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 from answerkey.plugins import load_object
-from answerkey.text.normalise import for_terminal
+from answerkey.text.normalise import count, for_terminal
 
 
 @click.command()
@@ -118,9 +118,7 @@ def audit(
     """
     from answerkey.datasets.golden_sets import question_row
     from answerkey.report.command_results import audit_sheet
-    from answerkey.report.layout import make_console
     from answerkey.report.terminal import print_sheet
-    from answerkey.report.wording import count
     from answerkey.runs.audit import audit_document, audit_gates, audit_questions, proposed_questions
     from answerkey.runs.context import golden_set, with_truth
     from answerkey.runs.stored import recorded_trials
@@ -141,7 +139,7 @@ def audit(
     document = audit_document(result) | {"gates": [msgspec.to_builtins(gate) for gate in results]}
 
     def show() -> None:
-        print_sheet(audit_sheet(result, len(chosen)), make_console())
+        print_sheet(audit_sheet(result, len(chosen)))
         print_gates(results)
 
     return Answer(document, show, int(not all(gate.passed for gate in results)))
@@ -259,9 +257,7 @@ def draft(
       answerkey draft sqlite:///app.db --sql "SELECT query AS question, response FROM audit_log"
     """
     from answerkey.report.command_results import draft_sheet
-    from answerkey.report.layout import make_console
     from answerkey.report.terminal import print_sheet
-    from answerkey.report.wording import count
     from answerkey.runs.context import golden_set, with_truth
     from answerkey.runs.draft import draft_cases
     from answerkey.runs.production import QuestionSources
@@ -282,9 +278,7 @@ def draft(
             for_terminal(f"note: {count(traffic.unreadable, 'row')} cannot be read: {traffic.problems[0]}"),
             err=True,
         )
-    return Answer(
-        msgspec.to_builtins(drafted), lambda: print_sheet(draft_sheet(drafted, golden), make_console())
-    )
+    return Answer(msgspec.to_builtins(drafted), lambda: print_sheet(draft_sheet(drafted, golden)))
 
 
 @click.command(name="import")
@@ -317,12 +311,12 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
     if fields and "fields" not in signature(importer).parameters:
         raise UsageError(f"{format_name} has fixed fields; remove --map")
     imported = importer(files, **({"fields": fields} if fields else {}))
-    count = 0
+    number = 0
     with nullcontext(sys.stdout.buffer) if output is None else atomic_file(output) as stream:
-        for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # the count is printed below
+        for number, row in enumerate(imported.rows, start=1):  # noqa: B007  # it is printed below
             stream.write(msgspec.json.encode(row) + b"\n")
         stream.flush()
-    _print_written(f"{count} {imported.kind}", output, imported.notes)
+    _print_written(f"{number} {imported.kind}", output, imported.notes)
 
 
 def _print_written(what: str, output: Path | None, notes: Iterable[str]) -> None:

@@ -30,7 +30,7 @@ from answerkey.config import Settings, load_settings
 from answerkey.errors import UsageError
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import JsonObject
-from answerkey.text.normalise import for_terminal, one_line
+from answerkey.text.normalise import count, for_terminal, one_line
 from answerkey.text.patterns import lazy
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ def remove(references: tuple[str, ...], yes: bool, store: "SqlStore") -> None:
       answerkey runs rm 4f2a
       answerkey runs rm latest latest~1 --yes
     """
-    from answerkey.report.wording import count
     from answerkey.store.maintenance import delete_runs
 
     infos = list({info.id: info for info in map(store.find_run, references)}.values())
@@ -163,7 +162,6 @@ def prune(
       answerkey runs prune --keep 500 --dry-run
       answerkey runs prune --production 30 --yes
     """
-    from answerkey.report.wording import count
     from answerkey.store.maintenance import delete_production, delete_runs, old_runs
 
     by_age = older_than is not None or keep is not None or production is None
@@ -211,7 +209,6 @@ def tag(run: str, tags: tuple[str, ...], remove: bool, store: "SqlStore") -> Non
 
 
 def _confirm_deletion(infos: "Sequence[RunInfo]", yes: bool, production: float | None = None) -> None:
-    from answerkey.report.wording import count
 
     if yes:
         return
@@ -467,7 +464,6 @@ _DRAFT_WIDTH = 110
 
 def _review_drafts(path: Path, questions: Path | None, author: str, *, only_list: bool) -> Answer:
     """Show the drafts of a file; accepted and rejected ones leave it."""
-    from answerkey.report.wording import count
     from answerkey.transcripts.row_files import read_rows
     from answerkey.transcripts.yaml_documents import EDITABLE
 
@@ -523,7 +519,6 @@ class _Review:
 
     def run(self) -> None:
         from answerkey.report.result_files import atomic_file
-        from answerkey.report.wording import count
 
         keys, index, accepted = Keys(), 0, 0
         while index < len(self._waiting):

@@ -102,7 +102,6 @@ class LazyCommands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one command."""
         location = COMMANDS[cmd_name].location if cmd_name in COMMANDS else RENAMED.get(cmd_name)
         if location is None:
             return None

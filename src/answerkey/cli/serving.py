@@ -307,7 +307,6 @@ def check(url: str | None) -> Answer:
       answerkey store check postgresql://team@db/answerkey --json
     """
     from answerkey.store.maintenance import check_store
-    from answerkey.text.normalise import one_line
 
     with opened_store(url) as opened:
         result = check_store(opened)

@@ -31,6 +31,7 @@ from answerkey.cli.command import (
 )
 from answerkey.config import DEFAULT_STORE, Settings, load_settings
 from answerkey.errors import AnswerkeyError, MissingExtraError, TargetUnreachableError, UsageError
+from answerkey.text.normalise import for_terminal
 
 if TYPE_CHECKING:
     from answerkey.runs.setup import AskResult, Probe
@@ -301,7 +302,6 @@ def doctor(target: str | None, store: str | None) -> Answer:
       answerkey doctor
       answerkey doctor --target http://localhost:8000/chat --json
     """
-    from answerkey.text.normalise import for_terminal
 
     checks = list(_checks(target, store))
     lines = [f"{_SIGNS[one.state]} {one.check:<14}{' '.join(one.found.split())}" for one in checks]
@@ -467,7 +467,6 @@ def demo_ask(question: str, variant: str, data: Path | None, as_json: bool) -> i
       answerkey demo ask "What is our property's total basis?"
       echo "Is anything overdue?" | answerkey demo ask - --json
     """
-    from answerkey.text.normalise import for_terminal
 
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")

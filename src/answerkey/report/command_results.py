@@ -220,7 +220,6 @@ _LEAST_FOR_A_CLAIM = 3
 
 
 def fault_sheet(result: "FaultResult", score: ScoreWords = score_text) -> Sheet:
-    """The result as a page."""
     tables = [
         SheetTable(
             "Outcomes",
@@ -384,10 +383,8 @@ def _write_junit(result: "FaultResult", file: BinaryIO) -> None:
 
 
 def print_faults(result: "FaultResult") -> None:
-    """Print the result on the terminal."""
-    console = make_console()
-    print_sheet(fault_sheet(result), console)
-    emit(console, *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
+    print_sheet(fault_sheet(result))
+    emit(make_console(), *(Text(f"gate passed: {gate_words(gate)}") for gate in result.gates if gate.passed))
 
 
 def alignment_sheet(

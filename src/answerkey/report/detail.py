@@ -139,7 +139,6 @@ class LinksDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def claims_details(card: Scorecard) -> tuple[ClaimsDetail, ...]:
-    """The checked claims of a reply."""
     return tuple(_claims(card))
 
 
@@ -396,7 +395,6 @@ class TrialDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
-    """The details of one trial."""
     limits = limits or Limits()
     card = result.scorecard
     asks = result.question.asks

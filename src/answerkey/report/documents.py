@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from heapq import nsmallest
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
@@ -30,6 +31,7 @@ from answerkey.report.markup import (
 )
 from answerkey.report.result_files import atomic_file
 from answerkey.report.sheets import (
+    SheetTable,
     changes_table,
     comparison_sheet,
     sheet_heading,
@@ -78,10 +80,11 @@ if TYPE_CHECKING:
 # A pull request's comment is limited to 65,536 characters; this many questions fit easily.
 _WORST = 25
 _PARTS = 40
+# Characters of a name or a text.
+_WIDTH = 200
 
 
 def write_markdown(run: Run, file: BinaryIO) -> None:
-    """Write the report of a run."""
     file.write(markdown_report(run).encode("utf-8"))
 
 
@@ -97,7 +100,7 @@ def markdown_report(run: Run) -> str:
         verdict += sheet_markdown(sheet) + "\n"
     lines = [*_lines(view)]
     if (trend := trend_table(run)) is not None:
-        lines[-2:-2] = ["", f"## {trend.title}", *table_markdown(trend)]
+        lines[-2:-2] = _section(trend)
     return verdict + "\n".join(lines) + "\n"
 
 
@@ -124,21 +127,21 @@ def _lines(view: ReportView) -> Iterator[str]:
         yield "## Gates"
         yield ""
         yield from gate_lines(view.gates)
-    yield from _components(view)
-    yield from _categories(view)
+    yield from _section(_components(view))
+    yield from _section(_categories(view))
     if summary.suspected_errors:
         yield ""
         yield f"Suspected errors, not charged: {count(summary.suspected_errors, 'reply', 'replies')}"
         yield ""
         yield from (f"- {_safe(words, 300)}" for words in suspected_lines(summary))
-    yield from _metrics(summary)
+    yield from _section(_metrics(summary))
     if line := cost_line(summary.cost):
         yield ""
         yield f"Cost: {line}."
     if line := judge_line(view.info.judge):
         yield ""
         yield _safe(line[:1].upper() + line[1:], 300) + "."
-    yield from _latency(view)
+    yield from _section(_latency(view))
     yield from _worst(view)
     yield ""
     passed = " · ".join(passed_texts(summary))
@@ -146,38 +149,33 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
 
 
-def _components(view: ReportView) -> Iterator[str]:
-    yield from _table(
-        "Components",
-        ("component", "weight", "score", "95% interval"),
+def _components(view: ReportView) -> SheetTable:
+    rows = (
         (
-            (
-                name_words(part.name),
-                percent(part.weight, 0),
-                score_text(part.score) if part.measured else "not measured",
-                range_text(part.interval) if part.measured else "",
-            )
-            for part in view.components
-        ),
+            name_words(part.name),
+            percent(part.weight, 0),
+            score_text(part.score) if part.measured else "not measured",
+            range_text(part.interval) if part.measured else "",
+        )
+        for part in view.components
     )
+    return SheetTable("Components", ("component", "weight", "score", "95% interval"), tuple(rows))
 
 
-def _categories(view: ReportView) -> Iterator[str]:
-    yield from _table(
-        "Categories, weakest first",
-        ("category", "grade", "score", "95% interval", "passed", "p95"),
+def _categories(view: ReportView) -> SheetTable:
+    rows = (
         (
-            (
-                _safe(part.name),
-                part.grade or "–",
-                score_text(part.score),
-                range_text(part.interval),
-                f"{part.passed:,}/{part.questions:,}",
-                milliseconds(part.latency_ms.p95 if part.latency_ms else None),
-            )
-            for part in view.categories[:_PARTS]
-        ),
+            one_line(part.name, _WIDTH),
+            part.grade or "–",
+            score_text(part.score),
+            range_text(part.interval),
+            f"{part.passed:,}/{part.questions:,}",
+            milliseconds(part.latency_ms.p95 if part.latency_ms else None),
+        )
+        for part in view.categories[:_PARTS]
     )
+    heads = ("category", "grade", "score", "95% interval", "passed", "p95")
+    return SheetTable("Categories, weakest first", heads, tuple(rows))
 
 
 def _critical(summary: Summary) -> Iterator[str]:
@@ -195,44 +193,34 @@ def gate_lines(gates: Iterable[GateResult]) -> Iterator[str]:
         yield f"- {sign} {_safe(gate.gate)} {outcome}: {value}{_safe(gate.because)}"
 
 
-def _safe(text: str, width: int = 200) -> str:
+def _safe(text: str, width: int = _WIDTH) -> str:
     return for_markdown(one_line(text, width))
 
 
-def _table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    heads = tuple(heads)
-    yield ""
-    yield f"## {title}"
-    yield ""
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'|'.join('---' if index == 0 else '---:' for index in range(len(heads)))}|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
+def _section(table: SheetTable) -> Iterator[str]:
+    """A table under its title, unless it is empty."""
+    if table.rows:
+        yield from ("", f"## {table.title}", *table_markdown(table))
 
 
-def _metrics(summary: Summary) -> Iterator[str]:
-    if summary.metrics:
-        yield from _table(
-            "Other metrics",
-            ("metric", "mean", "95% interval"),
-            (
-                (
-                    _safe(name_words(name)),
-                    metric_text(value),
-                    metric_range_text(summary.metric_intervals.get(name)).strip(" ()"),
-                )
-                for name, value in summary.metrics.items()
-            ),
+def _metrics(summary: Summary) -> SheetTable:
+    rows = (
+        (
+            one_line(name_words(name), _WIDTH),
+            metric_text(value),
+            metric_range_text(summary.metric_intervals.get(name)).strip(" ()"),
         )
+        for name, value in summary.metrics.items()
+    )
+    return SheetTable("Other metrics", ("metric", "mean", "95% interval"), tuple(rows))
 
 
-def _latency(view: ReportView) -> Iterator[str]:
+def _latency(view: ReportView) -> SheetTable:
     rows = []
     for name, taken in view.latencies:
         mean, *rest = (milliseconds(getattr(taken, figure)) for figure in Latency.FIGURES)
-        rows.append((_safe(name), mean, time_range_text(taken.mean_interval), *rest))
-    if rows:
-        yield from _table("Latency", ("", "mean", "95% interval", *Latency.FIGURES[1:]), rows)
+        rows.append((name, mean, time_range_text(taken.mean_interval), *rest))
+    return SheetTable("Latency", ("", "mean", "95% interval", *Latency.FIGURES[1:]), tuple(rows))
 
 
 def _worst(view: ReportView) -> Iterator[str]:
@@ -348,7 +336,6 @@ def _fallen_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def write_comment(run: Run, file: BinaryIO) -> None:
-    """Write the pull-request comment on a run."""
     file.write(("\n".join(_comment_lines(run)) + "\n").encode("utf-8"))
 
 
@@ -403,10 +390,10 @@ _MOST_CATEGORIES = 20
 _SHORT = Limits(reply=3_000, tool_text=400, source_text=300, calls=8, sources=6, turns=8, spans=100)
 
 
-def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | None = None) -> None:
+def write_html(run: Run, file: BinaryIO, *, home: str | None = None) -> None:
     """Write the report of a run; `home` is the address of the index of a site."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
-    view = build_view(run, worst=0, rows=rows, limits=limits)
+    view = build_view(run, worst=0, rows=MOST_ROWS, limits=limits)
     sheet = (
         None
         if run.comparison is None
@@ -470,7 +457,6 @@ def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
 # A static site: an index with the trend of each experiment, a page per run, and each run compared with the one before.
 # It overwrites only files that an earlier site wrote, which are listed in this file.
 _LIST = ".answerkey-site.json"
-_AT_ONCE = 200
 
 
 class _SiteRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -554,18 +540,14 @@ def _write_list(folder: Path, names: Sequence[str]) -> None:
         file.write(msgspec.json.format(msgspec.json.encode(names), indent=1))
 
 
-def _experiments(store: SqlStore, most: int) -> Iterator[list[RunRow]]:
+def _experiments(store: SqlStore, most: int) -> Iterable[list[RunRow]]:
     """Finished runs, newest first, grouped by golden set and chatbot."""
-    listed = RunTable(store)
     found: dict[tuple[str, str], list[RunRow]] = {}
-    start = kept = 0
-    while kept < most and (rows := listed.page(RunFilter(), limit=_AT_ONCE, offset=start)[0]):
-        start += _AT_ONCE
-        for row in rows:
-            if kept < most and row.figures is not None and row.info.status != "running":
-                found.setdefault((row.info.question_set, row.info.target), []).append(row)
-                kept += 1
-    yield from found.values()
+    rows = RunTable(store).every(RunFilter())
+    finished = (row for row in rows if row.figures is not None and row.info.status != "running")
+    for row in islice(finished, most):
+        found.setdefault((row.info.question_set, row.info.target), []).append(row)
+    return found.values()
 
 
 def _planned(store: SqlStore, rows: Sequence[RunRow]) -> _SiteExperiment:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console as RichConsole
 
 Justify = Literal["left", "right"]
-Renderable = Union[str, "Text", "Padding", "Table", "Group"]
+Renderable = Union[str, "Text", "Indented", "Table", "Group"]
 # Characters of a file or pipe, by which bars and columns are laid out.
 _PIPE_WIDTH = 100
 # Environment variables by which rich takes a pipe for a terminal.
@@ -53,19 +53,12 @@ class Text:
         return text
 
     def append(self, text: str, style: str = "") -> None:
-        """Add a text."""
         self._parts.append((text, style))
-
-    def truncate(self, width: int, *, overflow: str) -> None:
-        """Cut the text to a width in cells."""
-        self._settings["truncated"] = (width, overflow)
 
     @property
     def plain(self) -> str:
         """The text alone."""
-        text = _CONTROLS.sub("", "".join([text for text, _ in self._parts])).expandtabs(8)
-        truncated = self._settings.get("truncated")
-        return text if truncated is None else _fitted(text, truncated[0]).rstrip(" ")
+        return _CONTROLS.sub("", "".join([text for text, _ in self._parts])).expandtabs(8)
 
     def __len__(self) -> int:
         return len(self.plain)
@@ -77,31 +70,26 @@ class Text:
         """The same for rich."""
         from rich.text import Text as Drawn
 
-        settings = dict(self._settings)
-        truncated = settings.pop("truncated", None)
-        text = Drawn(style=self._style, **settings)
+        text = Drawn(style=self._style, **self._settings)
         for part, style in self._parts:
             text.append(part, style=style or None)
-        if truncated:
-            text.truncate(truncated[0], overflow=truncated[1])
         return text
 
 
-class Padding:
-    """A text with spaces around it: above, right, below, left."""
+class Indented:
+    """A text with spaces before each line."""
 
-    def __init__(self, inner: Renderable, around: tuple[int, int, int, int], *, expand: bool = True) -> None:
-        self.inner, self._around, self._expand = inner, around, expand
+    def __init__(self, inner: Renderable, spaces: int) -> None:
+        self.inner, self._spaces = inner, spaces
 
     def lines(self) -> Iterator[str]:
         """The lines in a file."""
-        return (f"{' ' * self._around[3]}{line}" for line in plain_lines(self.inner))
+        return (f"{' ' * self._spaces}{line}" for line in plain_lines(self.inner))
 
     def drawn(self) -> Any:
-        """The same for rich."""
-        from rich.padding import Padding as Drawn
+        from rich.padding import Padding
 
-        return Drawn(_drawn(self.inner), self._around, expand=self._expand)
+        return Padding(_drawn(self.inner), (0, 0, 0, self._spaces), expand=False)
 
 
 class Column:
@@ -158,7 +146,6 @@ class Table:
                 )
 
     def drawn(self) -> Any:
-        """The same for rich."""
         from rich.table import Table as Drawn
 
         padding = (0, self._gap, 0, 0)
@@ -179,12 +166,10 @@ class Group:
         self._parts = parts
 
     def lines(self) -> Iterator[str]:
-        """The lines in a file."""
         for part in self._parts:
             yield from plain_lines(part)
 
     def drawn(self) -> Any:
-        """The same for rich."""
         from rich.console import Group as Drawn
 
         return Drawn(*map(_drawn, self._parts))
@@ -225,7 +210,6 @@ class Console:
 
     @property
     def encoding(self) -> str:
-        """The encoding of the stream."""
         return (getattr(self.file, "encoding", None) or "utf-8").lower()
 
     def print(self, *parts: Renderable, sep: str = " ", **_: Any) -> None:

@@ -300,8 +300,6 @@ def _axis_ticks(first: datetime, last: datetime) -> list[tuple[datetime, str]]:
 def bar_chart(
     bars: Sequence[Sequence[tuple[float, str, str, str | None]]],
     labels: Sequence[str],
-    *,
-    unit: str = "count",
 ) -> Chart:
     """Stacked bars: for each position the parts, as value, colour, words and address."""
     scale = _Scale.fitting([sum(part[0] for part in parts) for parts in bars], shares=False)
@@ -331,7 +329,7 @@ def bar_chart(
         (round(_LEFT + room * (index + 0.5), 2), labels[index], index // every % 3 == 0)
         for index in range(0, len(bars), every or 1)
     ]
-    return Chart(scale=scale.labels(unit), labels=tuple(shown), bars=tuple(drawn))
+    return Chart(scale=scale.labels("count"), labels=tuple(shown), bars=tuple(drawn))
 
 
 # A gate on the score, which is drawn as a line.
@@ -348,7 +346,6 @@ class TrendPoint(msgspec.Struct, frozen=True):
 
     @property
     def info(self) -> RunInfo:
-        """The run."""
         return self.row.info
 
 
@@ -429,24 +426,11 @@ def _changes_in_words(before: RunInfo, after: RunInfo) -> str:
 # Text without any of these has no Markdown.
 _SIGNS = lazy(r"[*_`#>|~\[<]|^\s*(?:[-+=]|\d+[.)])", re.MULTILINE)
 _SCHEMES = ("http", "https", "mailto")
-# Markdown element → HTML tag. Headings become paragraphs, so that they do not change the page's outline.
-_TAGS = {
-    "paragraph": "p",
-    "heading": "p",
-    "bullet_list": "ul",
-    "ordered_list": "ol",
-    "list_item": "li",
-    "blockquote": "blockquote",
-    "table": "table",
-    "thead": "thead",
-    "tbody": "tbody",
-    "tr": "tr",
-    "th": "th",
-    "td": "td",
-    "strong": "strong",
-    "em": "em",
-    "s": "s",
-}
+# Elements that a reply may have. Headings become paragraphs, so that they do not change the page's outline.
+_ELEMENTS = frozenset(
+    ["p", "ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "strong", "em", "s"]
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # The library drops what is nested more deeply, and takes quadratic time for unclosed brackets.
 _DEEPEST = 30
 _MOST_BRACKETS = 400
@@ -518,7 +502,6 @@ class _Writer:
             self._write(token)
 
     def _write(self, token: "Token") -> None:
-        kind, _, edge = token.type.rpartition("_")
         if token.type == "inline":
             self.write_all(token.children or ())
         elif token.type in ("softbreak", "hardbreak"):
@@ -544,22 +527,16 @@ class _Writer:
             self._add("image: ")
             self._write_text(token.content)
             self._close_link()
-        elif kind in _TAGS and edge in ("open", "close"):
-            self._write_edge(token, kind, closing=edge == "close")
+        elif token.tag in _HEADINGS:
+            self._add('<p class="head">' if token.nesting > 0 else "</p>")
+        elif token.tag in _ELEMENTS:
+            start = f' start="{int(token.attrs["start"])}"' if "start" in token.attrs else ""
+            # A paragraph of a list item without empty lines is hidden.
+            self._add(
+                "" if token.hidden else f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}{start}>"
+            )
         else:
             self._write_text(token.content)
-
-    def _write_edge(self, token: "Token", kind: str, *, closing: bool) -> None:
-        if token.hidden:
-            return
-        if closing:
-            self._add(f"</{_TAGS[kind]}>")
-        elif kind == "heading":
-            self._add('<p class="head">')
-        elif kind == "ordered_list" and "start" in token.attrs:
-            self._add(f'<ol start="{int(token.attrs["start"])}">')
-        else:
-            self._add(f"<{_TAGS[kind]}>")
 
     def _open_link(self, address: str) -> None:
         # An empty address was not validated.
@@ -677,7 +654,6 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
 
 @cache
 def report_template(name: str) -> "Template":
-    """A template of the report."""
     return make_environment(lambda _: None).get_template(name)
 
 

@@ -463,14 +463,12 @@ class JUnitSuite:
         self._body.write(tostring(case, "utf-8", xml_declaration=False) + b"\n")
 
     def add_gate(self, gate: GateResult) -> None:
-        """Add a gate."""
         if gate.passed:
             self.add("gates", gate.gate)
         else:
             self.add("gates", gate.gate, "failure", kind="gate", message=gate_words(gate))
 
     def write(self, info: RunInfo, properties: dict[str, str], file: BinaryIO) -> None:
-        """Write the suite of a run."""
         from shutil import copyfileobj  # slow to load
         from xml.etree.ElementTree import Element, SubElement, tostring
 

@@ -357,8 +357,6 @@ def ranking_sheet(ranking: "Ranking", score: ScoreWords = score_text) -> Sheet:
 
 
 def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, ...]]:
-    """A row per figure."""
-
     def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
         return (one_line(name, _NAME), *cells)
 
@@ -376,7 +374,7 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
     yield from map(measure_row, filter(COMPONENTS.__contains__, measures))
     yield row("p50 per question", [milliseconds(run.latency_p50_ms) for run in runs])
     yield row("p95 per question", [milliseconds(run.latency_p95_ms) for run in runs])
-    yield row("errors", [f"{percent(run.error_rate)}{_rates(run.error_interval)}" for run in runs])
+    yield row("errors", [percent(run.error_rate) + _in_brackets(run.error_interval, percent) for run in runs])
     if any(run.cost is not None for run in runs):
         yield row("cost per question", [_cost_text(run.cost) for run in runs])
         yield row("cost per point", [_cost_text(run.cost_per_point) for run in runs])
@@ -392,33 +390,23 @@ def _matrix(runs: "Sequence[Ranked]", score: ScoreWords) -> Iterator[tuple[str, 
 
 
 def _failed_gates(runs: "Sequence[Ranked]") -> Iterator[str]:
-    """The failed gates of each run."""
     for run in runs:
         for result in run.gates:
             if not result.passed:
                 yield f"gate FAILED on {one_line(run.name, 24)}: {gate_words(result)}"
 
 
-def _rates(interval: Interval | None) -> str:
-    return "" if interval is None else f" ({percent(interval.low)}–{percent(interval.high)})"
-
-
 def _cost_text(cost: "Mean | None") -> str:
-    if cost is None:
-        return "–"
-    if cost.interval is None:
-        return money(cost.mean)
-    return f"{money(cost.mean)} ({money(max(0.0, cost.interval.low))}–{money(cost.interval.high)})"
+    # An interval may reach below zero, a cost cannot.
+    return _mean_text(cost, lambda value: money(max(0.0, value or 0.0)))
 
 
 def _mean_text(mean: "Mean | None", value: ScoreWords) -> str:
-    if mean is None:
-        return "–"
-    return (
-        value(mean.mean)
-        if mean.interval is None
-        else f"{value(mean.mean)} ({range_text(mean.interval, value)})"
-    )
+    return "–" if mean is None else value(mean.mean) + _in_brackets(mean.interval, value)
+
+
+def _in_brackets(interval: Interval | None, value: ScoreWords) -> str:
+    return "" if interval is None else f" ({range_text(interval, value)})"
 
 
 def check_sheet_output(path: Path) -> None:
@@ -469,6 +457,7 @@ def sheet_heading(sheet: Sheet) -> str:
 
 
 def table_markdown(table: SheetTable) -> Iterator[str]:
-    """A table's lines as Markdown, the first one empty."""
-    yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|")
+    """A table's lines as Markdown, the first one empty; figures are aligned to the right."""
+    rest = ("|---" if table.wordy else "|---:") * (len(table.heads) - 1)
+    yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", f"|---{rest}|")
     yield from (f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows)

@@ -373,7 +373,6 @@ _BYTES = 8_000_000
 
 
 def write_parquet(run: Run, file: BinaryIO) -> None:
-    """Write a run's results."""
     import pyarrow
     import pyarrow.parquet
 

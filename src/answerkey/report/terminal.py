@@ -9,8 +9,8 @@ from answerkey.report.detail import Limits, TrialDetail, TurnDetail, link_note, 
 from answerkey.report.layout import (
     Console,
     Group,
+    Indented,
     Justify,
-    Padding,
     Renderable,
     Table,
     Text,
@@ -118,7 +118,6 @@ def _critical(view: ReportView) -> Iterator[Renderable]:
 
 
 def failed_gate_lines(gates: Sequence[GateResult]) -> Iterator[Renderable]:
-    """A line for each failed gate."""
     for gate in gates:
         words = one_line(gate_words(gate), 200)
         yield Text.assemble("  ", (" FAILED ", "bold white on red"), (f" {words}", "bold red"))
@@ -129,7 +128,7 @@ def _causes(lines: Sequence[str]) -> Iterator[Renderable]:
 
 
 def _indented(text: str, style: str = "dim") -> Renderable:
-    return Padding(Text(text, style), (0, 0, 0, 2), expand=False)
+    return Indented(Text(text, style), 2)
 
 
 def _section(title: str) -> Text:
@@ -174,7 +173,7 @@ def _headline(view: ReportView) -> Iterator[Renderable]:
         line.append(f"{number:,}  ", style="" if number else "dim")
     yield line
     for key_line in key_lines(summary):
-        yield Padding(Text(key_line, style="dim"), (0, 0, 0, 7), expand=False)
+        yield Indented(Text(key_line, style="dim"), 7)
     if summary.coverage < 1 or info.status != "complete":
         missing = "not complete" if info.status != "complete" else "missing scores"
         yield Text(
@@ -207,8 +206,9 @@ def _bar(share: float | None, width: int, console: Console) -> Renderable:
     return line
 
 
-def print_sheet(sheet: "Sheet", console: Console) -> None:
+def print_sheet(sheet: "Sheet") -> None:
     """Print a sheet; a row of sentences is an entry: two cells on its first line, each further one after its head."""
+    console = make_console()
     emit(console, "", Text(sheet.title, style="bold"))
     emit(console, *(Text(f"  {one_line(line, 400)}") for line in sheet.lines))
     emit(console, *(Text(f"! {one_line(line, 400)}", style="yellow") for line in sheet.warnings))
@@ -219,7 +219,7 @@ def print_sheet(sheet: "Sheet", console: Console) -> None:
             for first, second, *more in shown:
                 emit(console, Text.assemble((f"  {first}  ", "bold"), second))
                 named = (f"{head}: {cell}" for head, cell in zip(table.heads[2:], more, strict=True) if cell)
-                emit(console, *(Padding(Text(line, style="dim"), (0, 0, 0, 6)) for line in named))
+                emit(console, *(Indented(Text(line, style="dim"), 6) for line in named))
         else:
             grid = plain_table(f"  {table.heads[0]}", *table.heads[1:])
             for row in shown:
@@ -469,7 +469,7 @@ def print_trial(result: Trial, console: Console, limits: Limits = _LIMITS) -> No
         console.print()
         prefix = f"turn {number}: " if len(detail.turns) > 1 else ""
         for line in _turn(turn, prefix):
-            emit(console, Padding(line, (0, 0, 0, 2), expand=False))
+            emit(console, Indented(line, 2))
     if detail.turns_cut:
         console.print(f"  … and {detail.turns_cut} more turns", style="dim")
     console.print()

@@ -12,7 +12,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
-from answerkey.report.layout import Console, Padding, Table, Text, cell_len, make_console
+from answerkey.report.layout import Console, Indented, Table, Text, cell_len, make_console
 from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import add_row, emit, failed_gate_lines, plain_table, print_trial
 from answerkey.report.wording import (
@@ -108,12 +108,11 @@ def _print_changes(comparison: Comparison, console: Console) -> None:
 def _print_change(change: QuestionChange, console: Console) -> None:
     line = f"  {change.kind:7}{score_text(change.score_from)} → {score_text(change.score_to)}  "
     text = Text(line + one_line(change.id, 60), style=_CHANGE_COLOURS[change.kind])
-    if change.question:
-        text.append(f"  {one_line(change.question, 200)}", style="dim")
-    text.truncate(console.width, overflow="ellipsis")
+    if (room := console.width - cell_len(text.plain) - 2) > 0:
+        text.append(f"  {one_line(change.question, room)}", style="dim")
     emit(console, text)
     if change.because:
-        emit(console, Padding(Text(one_line(change.because, 200)), (0, 0, 0, 9), expand=False))
+        emit(console, Indented(Text(one_line(change.because, 200)), 9))
 
 
 def print_failed_gates(run: Run, console: Console) -> None:
@@ -482,13 +481,8 @@ def print_findings(findings: "Sequence[Finding]", questions: QuestionSet) -> Non
             ("" if finding.id is None else f"[{one_line(finding.id, 60)}] ", "dim"),
             finding.message,
         )
-        remedy = Text(f"    → {finding.remedy}", style="dim")
-        if console.is_terminal:
-            console.print(line, soft_wrap=True)
-            console.print(remedy, soft_wrap=True)
-        else:
-            # Without colours this is much faster for a set with many findings.
-            console.file.write(f"{line.plain}\n{remedy.plain}\n")
+        console.print(line, soft_wrap=True)
+        console.print(Text(f"    → {finding.remedy}", style="dim"), soft_wrap=True)
     counts = Counter(finding.severity for finding in findings)
     words = [
         count(counts[severity], severity, severity if severity == "info" else None)
@@ -535,12 +529,12 @@ def print_asked(result: "AskResult", console: Console) -> None:
     _print_raw(result, console)
     emit(console, Text("read as", style="bold"))
     for line in _parts(result):
-        emit(console, Padding(line, (0, 0, 0, 2), expand=False))
+        emit(console, Indented(line, 2))
     if result.unread:
         emit(console, Text("not read", style="bold"))
         shown = ", ".join(result.unread[:_MOST_UNREAD])
         more = f" and {len(result.unread) - _MOST_UNREAD} more" if len(result.unread) > _MOST_UNREAD else ""
-        emit(console, Padding(Text(for_terminal(shown + more), style="dim"), (0, 0, 0, 2), expand=False))
+        emit(console, Indented(Text(for_terminal(shown + more), style="dim"), 2))
     if result.proposed:
         emit(console, Text("suggested mapping for answerkey.toml:", style="bold"))
         # Not wrapped, so that it can be copied.

@@ -125,7 +125,6 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed_gates(self) -> tuple[GateResult, ...]:
-        """The gates that failed."""
         return tuple(gate for gate in self.gates if not gate.passed)
 
     @property
@@ -269,7 +268,7 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
     slow = {entry.id for entry in run.summary.slowest}
     for position, trials in enumerate(run.by_question()):
         ranking.total += 1
-        score = _mean_score(trials)
+        score = mean_score([trial.scorecard.total for trial in trials])
         ranked = _Ranked.of(score, position, trials, run.info.pass_mark)
         ranking.grouping.add_trials(trials, run.info.options.scoring.match)
         identity = trials[0].question.id
@@ -284,10 +283,6 @@ def _rank_results(run: Run, worst: int, rows: int) -> _Ranking:
         elif len(ranking.others) < rows:
             ranking.others.append(ranked)
     return ranking
-
-
-def _mean_score(trials: Sequence[Trial]) -> float | None:
-    return mean_score([trial.scorecard.total for trial in trials])
 
 
 def _question(
@@ -308,7 +303,6 @@ def _question(
 
 
 def row_view(row: QuestionRow) -> QuestionView:
-    """The view of a question."""
     figures = {name: getattr(row, name) for name in QuestionFigures.__struct_fields__}
     return QuestionView(**figures, losses=losses_of(row.scorecard))
 

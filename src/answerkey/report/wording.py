@@ -51,7 +51,6 @@ def grade_words(summary: Summary, in_words: Callable[[float], str] = shown_score
 
 
 def _weakness(summary: Summary, in_words: Callable[[float], str]) -> str:
-    """Why a grade says little."""
     if summary.is_silent_key:
         verb = "expects" if summary.expecting_nothing == 1 else "expect"
         return f"but {summary.expecting_nothing:,} of {count(summary.questions, 'question')} {verb} nothing of the text"
@@ -130,7 +129,6 @@ def score_percent(score: float | None) -> str:
 
 
 def scored_questions(summary: Summary) -> int:
-    """The number of questions that have a score."""
     return sum(summary.grades.values())
 
 
@@ -362,9 +360,9 @@ def calibration_words(judge: JudgeRecord) -> str:
 _BROKEN_NAMED = 5
 
 
-def points_text(value: float, digits: int = 1) -> str:
+def points_text(value: float) -> str:
     """A difference of scores in points: +8.5."""
-    return f"{100 * value:+.{digits}f}"
+    return f"{100 * value:+.1f}"
 
 
 def comparison_headline(comparison: Comparison) -> str:
@@ -579,7 +577,6 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The notice as plain text."""
         return "\n".join([self.title, *(f"- {line}" for line in self.lines)])
 
 

@@ -160,7 +160,6 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def trusted_networks(self) -> tuple[Network, ...]:
-        """The trusted proxies."""
         return _networks(self.trust_proxy)
 
     @property
@@ -289,7 +288,6 @@ LOCAL = Visitor("local", "admin", "local")
 
 
 def visitor(user: User | None) -> Visitor | None:
-    """A user as a visitor."""
     return None if user is None else Visitor(user.name, user.role, user.sender)
 
 

@@ -134,7 +134,6 @@ class Action(NamedTuple):
 
     @property
     def route(self) -> Route:
-        """The route to it."""
         model = get_type_hints(self.act)["body"]
 
         async def endpoint(request: Request) -> Response:
@@ -145,7 +144,6 @@ class Action(NamedTuple):
 
 
 def action_routes() -> list[Route]:
-    """The routes of all changes."""
     spans = [Route(path, _receive_spans, methods=["POST"]) for path in ("/v1/traces", "/v1/logs")]
     return [*spans, *(action.route for action in ACTIONS)]
 

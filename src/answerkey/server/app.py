@@ -187,7 +187,6 @@ class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asset_routes() -> list[Route]:
-    """The routes of static files and downloads."""
     return [
         Route("/static/{name}", _static_file, methods=["GET"]),
         Route("/runs/{run}/replies/{question:id}", _full_reply, methods=["GET"]),
@@ -296,7 +295,6 @@ class Page:
 
     @property
     def path_names(self) -> list[str]:
-        """The variable parts of the path."""
         return re.findall(r"\{(\w+)", self.path)
 
 
@@ -509,7 +507,6 @@ class StoreHolder:
             return self._store
 
     def close(self) -> None:
-        """Close the store."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
@@ -520,7 +517,6 @@ class StoreHolder:
         return visitor(Users(self.get()).find_by_secret(secret))
 
     def by_session(self, session: str) -> Visitor | None:
-        """The user who is signed in."""
         return visitor(Users(self.get()).find_by_session(session))
 
 

@@ -191,7 +191,6 @@ class CompareView(TableView, frozen=True, kw_only=True):
 
 
 def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
-    """Read the page."""
     infos = _runs(store, query)
     if len(infos) < 2:
         sides = tuple(Side(info, None, None) for info in infos)

@@ -238,7 +238,6 @@ class GoldenFile:
         return question
 
     def reject(self, identity: str) -> None:
-        """Remove a draft."""
         with self._draft_lock:
             self.draft(identity)
             self._remove_draft(identity)

@@ -372,9 +372,7 @@ class RepliesReceipt(msgspec.Struct, frozen=True, kw_only=True):
 class TraceIntake:
     """Recently received traces, held until their replies arrive."""
 
-    def __init__(self, *, most_bytes: int = _MOST_BYTES, held_s: float = _HELD_S) -> None:
-        self._most_bytes = most_bytes
-        self._held_s = held_s
+    def __init__(self) -> None:
         self._held: dict[tuple[str, str], HeldTrace] = {}
         self._bytes = 0
         self._lock = Lock()
@@ -387,7 +385,7 @@ class TraceIntake:
         """Hold spans, all or none; raises OverfullError if there is no room."""
         with self._lock:
             self._drop_old()
-            if self._bytes + sum(item.size for item in items) > self._most_bytes:
+            if self._bytes + sum(item.size for item in items) > _MOST_BYTES:
                 raise OverfullError
             for item in items:
                 held = self._held.setdefault((sender, item.trace_id), HeldTrace(None))
@@ -404,7 +402,7 @@ class TraceIntake:
         return reply if seen is None else join_observations(reply, [seen])
 
     def _drop_old(self) -> None:
-        oldest = time.monotonic() - self._held_s
+        oldest = time.monotonic() - _HELD_S
         for key in [key for key, held in self._held.items() if held.last < oldest]:
             self._bytes -= self._held.pop(key).size
 

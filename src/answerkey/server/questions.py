@@ -106,7 +106,6 @@ class RepliesView(TableView, frozen=True, kw_only=True):
 
     @property
     def table(self) -> Table:
-        """The table of replies."""
         return reply_table(self.query, self.rows)
 
 
@@ -186,7 +185,6 @@ def production_charts(series: ProductionSeries, moments: Sequence[Moment]) -> li
 
 
 def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
-    """Read the list."""
     replies = ProductionReplies(store)
     found, total = replies.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     verdicts = replies.verdicts([item.id for item in found])
@@ -311,7 +309,6 @@ class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
-    """Read the page."""
     book = FeedbackStore(store)
     items, total = book.page(query, limit=_PAGE_FEEDBACK, offset=(query.page - 1) * _PAGE_FEEDBACK)
     down = FeedbackFilter(value="down", since=query.since, until=query.until)
@@ -399,7 +396,6 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str) -> QuestionView:
-    """Read the page."""
     info = store.find_run(run)
     results = store.results_of(info, question)
     book = FeedbackStore(store)
@@ -443,7 +439,6 @@ def _trial(result: Trial, feedback: Iterable[Feedback]) -> TrialView:
 
 
 def load_full_reply(store: SqlStore, run: str, question: str, trial: int, turn: int) -> str:
-    """The full text of a reply."""
     info = store.find_run(run)
     for result in store.results_of(info, question, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
@@ -553,6 +548,9 @@ def _load_production_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     waiting, done = queue.counts()
     trusted, judged = queue.trusted()
     found = queue.next_id(query.at)
+    reply = None if found is None else load_reply(store, NoQuery(), found)
+    if reply is not None and query.blind:
+        reply = msgspec.structs.replace(reply, detail=blind_detail(reply.detail))
     return ReviewView(
         info=None,
         query=query,
@@ -562,13 +560,9 @@ def _load_production_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         needed=sample_size(waiting + done, query.precision / 100),
         trusted=trusted,
         interval=wilson_interval(trusted, judged) if judged else None,
-        reply=None if found is None else _blind_reply(load_reply(store, NoQuery(), found), query.blind),
+        reply=reply,
         runs=tuple(store.list_infos(limit=_RUNS)),
     )
-
-
-def _blind_reply(reply: ReplyView, blind: bool) -> ReplyView:
-    return msgspec.structs.replace(reply, detail=blind_detail(reply.detail)) if blind else reply
 
 
 def blind_detail(detail: TrialDetail) -> TrialDetail:
@@ -601,7 +595,6 @@ def _agreement(pairs: Iterable[tuple[bool, float | None]], mark: float) -> tuple
 
 
 def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
-    """Read the page."""
     if query.source == "production":
         return _load_production_review(store, query)
     try:
@@ -643,7 +636,7 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
         interval=wilson_interval(sum(trusted), len(trusted)) if trusted else None,
         reviewers=reviewers,
         shared=len(shared),
-        alpha=krippendorff_alpha([[_number(votes.get(name)) for name in reviewers] for votes in shared]),
+        alpha=krippendorff_alpha([[votes.get(name) for votes in shared] for name in reviewers]),
         item=item,
         reference_answer=reference,
         trial=trial,
@@ -659,10 +652,6 @@ def sample_size(total: int, precision: float) -> int:
     """The sample size that estimates a share of `total` within ± the precision with 95% confidence."""
     endless = (1.96 / (2 * precision)) ** 2
     return min(total, ceil(endless * total / (endless + total - 1))) if total else 0
-
-
-def _number(trusted: bool | None) -> float | None:
-    return None if trusted is None else float(trusted)
 
 
 def save_verdict(store: SqlStore, verdict: ReviewVerdict, author: str) -> Feedback | None:

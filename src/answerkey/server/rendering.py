@@ -80,7 +80,6 @@ async def read_body(request: Request, model: type[Any]) -> Any:
 
 
 def read_mapping(value: Mapping[str, Any], model: type[Value], *, strict: bool = True) -> Value:
-    """A mapping as `model`."""
     try:
         return msgspec.convert(dict(value), model, strict=strict)
     except msgspec.ValidationError as error:
@@ -130,7 +129,6 @@ class _AnyId(Convertor[str]):
         return value.replace("\x00", "")
 
     def to_string(self, value: str) -> str:
-        """Return the value unchanged."""
         return value
 
 
@@ -400,7 +398,6 @@ class JsonResponse(Response):
 
 
 def render(template: str, scope: Any, **context: Any) -> str:
-    """Render a page."""
     state = scope.get("state") or {}
     path = scope["path"]
     query = scope.get("query_string", b"").decode("latin-1")

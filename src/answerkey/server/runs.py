@@ -125,7 +125,6 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_address(info: RunInfo, against: Against | None) -> str:
-    """The page that compares a run."""
     base = "" if against is None else f"base={quote(against.id, safe='')}&"
     return f"/compare?{base}run={quote(info.id, safe='')}"
 
@@ -430,13 +429,11 @@ class RunView(TableView, frozen=True, kw_only=True):
 
     @property
     def table(self) -> Table:
-        """The table of rows."""
         metrics = () if self.summary is None else self.summary.metrics
         return question_table(self.info, self.query, metrics, self.rows, self.paging.offset)
 
 
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
-    """Read the page."""
     info = store.find_run(run)
     questions = table_of_run(store, info, query)
     rows, total = questions.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
@@ -524,7 +521,6 @@ def load_faults(store: SqlStore, query: NoQuery, run: str) -> FaultsView:
 
 
 def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
-    """The progress of a run."""
     return RunTable(store).progress(store.find_run(run))
 
 
@@ -581,7 +577,6 @@ class RunsView(TableView, frozen=True, kw_only=True):
 
     @property
     def table(self) -> Table:
-        """The table of rows."""
         return run_table(self.query, self.rows)
 
     @property
@@ -598,7 +593,6 @@ class RunsView(TableView, frozen=True, kw_only=True):
 
 
 def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
-    """Read the page."""
     listed = RunTable(store)
     sets = listed.question_sets()
     rows, total = listed.page(query, limit=_PAGE_RUNS, offset=(query.page - 1) * _PAGE_RUNS)

@@ -28,6 +28,7 @@ from answerkey.store.table_query import Range, TableFilter
 from answerkey.text.normalise import Piece, one_line
 
 _MAX_COLUMNS = 40
+_MOST_CAUSES = 8
 # Characters of a question or a reply on a page; files have them whole.
 EXCERPT = 600
 # Components in a narrow column.
@@ -122,7 +123,6 @@ _FILTERS = {"since": "from", "until": "to", "text": "with the words"}
 
 
 def _condition_words(name: str, value: Any) -> str:
-    """A filter in words."""
     known = _CONDITIONS.get((name, value))
     return known or f"{_FILTERS.get(name, name)} {name_words(value) if name == 'error' else value}"
 
@@ -142,7 +142,7 @@ def _cause_key(group: Group) -> str:
     return blake2b(group.words.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
-def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]:
+def cause_items(groups: Sequence[Group]) -> tuple[CauseItem, ...]:
     """The largest causes of lost points."""
     lost = [group for group in groups if group.points < 0]
     parts = rounded_parts([-group.points for group in lost])
@@ -154,7 +154,7 @@ def cause_items(groups: Sequence[Group], most: int = 8) -> tuple[CauseItem, ...]
             points=group.points / 100,
             rounded_points=-part / 100,
         )
-        for group, part in zip(lost[:most], parts, strict=False)
+        for group, part in zip(lost[:_MOST_CAUSES], parts, strict=False)
     )
 
 
@@ -284,7 +284,6 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
 
 
 def question_layout(info: RunInfo, metrics: Iterable[str]) -> TableLayout[QuestionView]:
-    """The table of a run's questions."""
     repeated = ("trials_passed", "lowest") if info.repeat > 1 else ()
     components = list(info.weights)[:_COMPONENTS_SHOWN]
     return TableLayout(
@@ -311,7 +310,6 @@ def question_table(
 
 
 def export_questions(store: SqlStore, query: QuestionFilter, run: str) -> ExportedTable:
-    """The table as a file."""
     info = store.find_run(run)
     summary = store.summary_of(info.id)
     layout = question_layout(info, () if summary is None else summary.metrics)
@@ -385,7 +383,6 @@ def run_layout(query: RunFilter, rows: Sequence[RunRow]) -> TableLayout[RunRow]:
 
 
 def run_table(query: RunFilter, rows: Sequence[RunRow]) -> Table:
-    """A page of rows."""
     return run_layout(query, rows).table(
         query,
         rows,
@@ -517,7 +514,6 @@ REPLY_LAYOUT: TableLayout[ReplyRow] = TableLayout(
 
 
 def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
-    """A page of rows."""
     return REPLY_LAYOUT.table(
         query,
         rows,
@@ -526,7 +522,6 @@ def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
 
 
 def export_replies(store: SqlStore, query: ProductionFilter) -> ExportedTable:
-    """The table as a file."""
     replies = ProductionReplies(store)
     matching = replies.every(query)
 
@@ -634,7 +629,6 @@ def _side_titles(infos: Sequence[RunInfo]) -> list[str]:
 
 
 def pair_layout(infos: Sequence[RunInfo], metrics: Iterable[str]) -> TableLayout[CompareRow]:
-    """The table of the questions of two or more runs."""
     changes = ("change", "gain") if len(infos) > 2 else ("change", "why")
     default = ("question", "category", *SIDES[: len(infos)], *changes)
     return TableLayout(offered=pair_columns(infos, metrics), default=default, cell=_pair_cell)
@@ -643,7 +637,6 @@ def pair_layout(infos: Sequence[RunInfo], metrics: Iterable[str]) -> TableLayout
 def pair_table(
     query: PairFilter, layout: TableLayout[CompareRow], rows: Sequence[CompareRow], candidate: RunInfo
 ) -> Table:
-    """A page of rows."""
     address = f"/runs/{quote(candidate.id, safe='')}/questions/"
     return layout.table(
         query,
