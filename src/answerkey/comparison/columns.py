@@ -206,7 +206,6 @@ class _Trials:
         self.starts: Ints | None = begins if len(begins) < count else None
 
     def sorted(self, values: Floats) -> Floats:
-        """Return the values of all trials, sorted by question."""
         return values if self._order is None else values[self._order]
 
     def firsts(self, starts: Ints) -> list[int]:

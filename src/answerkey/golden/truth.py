@@ -99,7 +99,6 @@ class TruthSources:
         return source
 
     def close(self) -> None:
-        """Close what was opened."""
         for source in self._opened.values():
             source.close()
         self._opened.clear()

@@ -118,7 +118,6 @@ class DatabaseSource:
         return _one_column(found.names, found.rows, self._settings.max_rows)
 
     def close(self) -> None:
-        """Close the connection."""
         self._database.close()
 
 
@@ -175,7 +174,6 @@ class FilesSource:
         return _one_column(names, rows, self._settings.max_rows)
 
     def close(self) -> None:
-        """Drop the tables."""
         self._connection.close()
 
 

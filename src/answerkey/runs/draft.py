@@ -213,7 +213,6 @@ class Traffic:
         return msgspec.structs.replace(one, features=features)
 
     def add(self, real: RealQuestion) -> None:
-        """Count a question."""
         words, nearest = question_words(real.text), None
         if real.opening:
             words, nearest = self._as_later_turn(real, words)
@@ -382,7 +381,6 @@ class _Drafter:
                 yield f"personal data: possibly a person's name, {shown}"
 
     def close(self) -> None:
-        """Close the truth sources."""
         for source in (self._sources or {}).values():
             source.close()
 

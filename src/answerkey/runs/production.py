@@ -427,7 +427,6 @@ class _Sums(msgspec.Struct, kw_only=True):
     judged: int = 0
 
     def add(self, other: "_Sums") -> None:
-        """Add the sums of other replies."""
         self.replies += other.replies
         self.errors += other.errors
         self.graded += other.graded
@@ -442,7 +441,6 @@ class _Sums(msgspec.Struct, kw_only=True):
         self.judged += other.judged
 
     def figures(self, day: str = "", value: str = "") -> ReplyFigures:
-        """The figures."""
         n = self.graded
         mean = self.score / n if n else 0.0
         p50, p95 = percentiles(self.latencies, (50, 95)) if self.latencies else (None, None)

@@ -247,7 +247,6 @@ def interval_of_moments(
 def _unit_residuals(
     values: Sequence[float], units: Sequence[Hashable] | None, mean: float
 ) -> tuple[list[float], Sequence[int]]:
-    """Return each unit's residual and size."""
     if units is None:
         return [value - mean for value in values], [1] * len(values)
     sums: dict[Hashable, float] = {}
@@ -327,7 +326,6 @@ class UnitMoments:
         self.bounded = False
 
     def merge(self, other: "UnitMoments") -> None:
-        """Add the moments of other units."""
         self.count += other.count
         self.units += other.units
         self.total += other.total
@@ -346,7 +344,6 @@ class UnitMoments:
 
     @property
     def mean(self) -> float:
-        """The mean of all values."""
         return self.total / (self.count << _SHIFT)
 
     def interval(self) -> Interval | None:
@@ -504,13 +501,11 @@ class Durations:
         self._folded: Durations | None = None
 
     def add(self, value: float) -> None:
-        """Add one value."""
         self._values.append(value)
         if len(self._values) > MAX_EXACT:
             self._fold()
 
     def extend(self, values: Iterable[float]) -> None:
-        """Add several values."""
         self._values.extend(values)
         if len(self._values) > MAX_EXACT:
             self._fold()
@@ -550,17 +545,14 @@ class Durations:
 
     @property
     def count(self) -> int:
-        """Number of values."""
         return self._counted + len(self._values)
 
     @property
     def longest(self) -> float:
-        """The longest value."""
         return max(self._longest, max(self._values, default=0.0))
 
     @property
     def mean(self) -> float:
-        """The mean."""
         return (self._nanoseconds + _sum(self._values)) / self.count / _NANOSECONDS
 
     def percentiles(self, percents: Sequence[float]) -> list[float]:

@@ -151,7 +151,6 @@ def _interval(
 def unit_sums(
     values: "Floats", units: "Sequence[Hashable] | npt.NDArray[np.int64] | None"
 ) -> "tuple[Floats, Floats]":
-    """Return sums and sizes of the units."""
     import numpy as np
 
     if units is None:
@@ -354,7 +353,6 @@ class SequentialResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sequential_result(test: AnytimeTest | PlannedLooks) -> SequentialResult:
-    """Return a test's result."""
     interval = test.interval()
     return SequentialResult(
         mean=test.mean,
@@ -416,7 +414,6 @@ class Confusion(msgspec.Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """All verdicts."""
         return self.true_positive + self.false_positive + self.false_negative + self.true_negative
 
 

@@ -355,7 +355,6 @@ def sql(template: str, *values: Any, **parts: "Sql | str") -> Sql:
 
 
 def join_sql(separator: str, parts: Iterable[Sql]) -> Sql:
-    """Parts with a separator between them."""
     listed = list(parts)
     return Sql(
         separator.join(part.text for part in listed), tuple(value for part in listed for value in part.values)
@@ -490,7 +489,6 @@ class Database(ABC):
             yield from rows
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
-        """A query's rows in batches."""
         with self.reading() as connection:
             yield from connection.batches(sql, values)
 
@@ -517,7 +515,6 @@ class Database(ABC):
         """A query for the texts of a list in a JSON object."""
 
     def close(self) -> None:
-        """Close the connections."""
         while self._idle:
             self._idle.pop().close()
 

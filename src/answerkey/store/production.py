@@ -137,36 +137,27 @@ def recounted(database: Database, connection: Connection, ids: Sequence[str]) ->
 def window_sums(connection: Connection, criteria: Window) -> Sums:
     """Sums by facet and value over a range of days.
 
-    Sums are stored by UTC day. In another time zone the hours by which the range differs from whole UTC days are added or
-    subtracted, whichever are fewer.
+    Sums are stored by UTC day; in another time zone the hours before the first whole day and after the last one are added up.
     """
     begin = "" if criteria.since is None else day_begins(criteria.since)
     end = "9999-99" if criteria.until is None else day_ends(criteria.until)
     if begin >= end:
         return {}
-    first, last, hours = begin, end, []
-    if begin[10:] not in ("", _FIRST):
-        if begin[11:] < "12":
-            first = begin[:10]
-            hours.append((-1, first, begin))
-        else:
-            hours.append((1, begin, f"{begin[:10]}T24"))
-    if criteria.until is not None and end[10:] != _FIRST:
-        if end[11:] < "12":
-            hours.append((1, end[:10], end))
-        else:
-            last = f"{end[:10]}T24"
-            hours.append((-1, end, last))
-    found = connection.run(
+    stored = connection.run(
         f"SELECT facet, value, {', '.join(f'SUM({name})' for name in _ADDED)} FROM production_sums "
         f"WHERE day || '{_FIRST}' >= ? AND day || '{_LAST}' < ? GROUP BY facet, value",
-        (first, last),
+        (begin, end),
     )
-    parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
-    for sign, since, until in hours:
+    parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in stored}]
+    hours = []
+    if begin[10:] not in ("", _FIRST):
+        hours.append((begin, f"{begin[:10]}T24"))
+    if criteria.until is not None and end[10:] != _FIRST:
+        hours.append((end[:10], end))
+    for since, until in hours:
         read = sums_of(connection, sql("p.created_at >= ? AND p.created_at < ?", since, until))
-        parts.append({key[1:]: tuple(sign * value for value in values) for key, values in read.items()})
-    return {key: values for key, values in _together(parts).items() if values[0]}
+        parts += [{key[1:]: values} for key, values in read.items()]
+    return _together(parts)
 
 
 # Replies
@@ -287,15 +278,8 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             connection.run_many(sql, [rows[identity] for identity in ids])
 
     def find(self, identity: str) -> ProductionReply | None:
-        """The reply with this id."""
         with self.database.reading() as connection:
             return next(iter(self.read(connection, [(identity,)])), None)
-
-    def page(
-        self, criteria: ProductionFilter, *, limit: int = 25, offset: int = 0
-    ) -> tuple[list[ProductionReply], int]:
-        """A page of replies, and how many match: more than MAX_COUNTED are not counted further."""
-        return super().page(criteria, limit=limit, offset=offset)
 
     def every(self, criteria: ProductionFilter) -> Iterator[ProductionReply]:
         """All matching replies, read in batches: there may be millions."""
@@ -401,7 +385,6 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         return ids
 
     def read(self, connection: Connection, keys: Sequence[Row]) -> list[ProductionReply]:
-        """The replies with these ids."""
         ids = [storable(key[0]) for key in keys]
         query = sql(
             "SELECT question, text, payload FROM production_replies WHERE id IN {ids}", ids=in_list(ids)

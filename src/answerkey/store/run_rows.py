@@ -90,7 +90,6 @@ def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None,
 
 
 def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
-    """The replies of a row."""
     replies = _decode_replies(payload)
     if text is not None and not any(reply.text is not None for reply in replies):
         texts = [text] if len(replies) == 1 else text.split(_SEPARATOR)
@@ -183,7 +182,6 @@ CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.
 
 
 def pack_card(card: Scorecard) -> PackedCard:
-    """Pack a scorecard."""
     parts: list[_Part] = []
     values = list(card.metrics.values())
     for index, score in enumerate(card.components.values()):
@@ -210,7 +208,6 @@ def unpack_card(
     measured: bytes,
     payload: bytes,
 ) -> Scorecard:
-    """The scorecard of a row."""
     names = read_measures(measures)
     values = [None if isnan(value) else value for value in unpack_values(measured)]
     details = _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
@@ -275,6 +272,11 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
+# Scorecards `c` with their question `q`, and with both the replies `r`.
+WITH_QUESTION = " JOIN questions q ON q.key = c.question"
+WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
+
+
 # Writing
 
 
@@ -285,7 +287,6 @@ _encode_writing = msgspec.json.Encoder().encode
 
 
 def run_key_sql(run_id: str) -> Sql:
-    """SQL of a run's number."""
     return Sql("(SELECT key FROM runs WHERE id = ?)", (run_id,))
 
 
@@ -482,7 +483,6 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
 
 
 def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
-    """A row of the questions table."""
     asked = storable("\n".join([question.id, *[turn.question for turn in question.turns or (question,)]]))
     named = (storable(question.id), storable(question.category))
     return (
