@@ -29,7 +29,7 @@ from answerkey.model.run import RunInfo
 Dialect = Literal["sqlite", "postgresql"]
 
 # Raised when the tables change; stores of another version are refused.
-VERSION = 14
+VERSION = 15
 
 # SQL of the text in which production replies are searched.
 SAID_IN_PRODUCTION = (
@@ -123,8 +123,6 @@ _DECLARED = (
     _table(
         "replies",
         "run integer, ask_hash bytes, target integer, trial integer",
-        # When it was stored, in seconds since 1970.
-        "stored_at real",
         # The names of the called tools, each between line breaks.
         "tools text",
         # The text, with a record separator between the turns of a conversation; `folded` as in `questions`.
@@ -224,10 +222,10 @@ _DECLARED = (
         production_by_conversation="conversation_id",
         production_by_grading="graded_by",
     ),
-    # Counts and sums of production replies by day and facet; maintained by `production.py`.
+    # How many production replies there are by day and facet; maintained by `production.py`.
     _table(
-        "production_sums",
-        "day text, facet text, value text, replies long, graded long, score real, timed long, latency_ms real",
+        "production_counts",
+        "day text, facet text, value text, replies long",
         identity="day, facet, value",
         ordered=True,
     ),

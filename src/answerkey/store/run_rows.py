@@ -1,7 +1,6 @@
 """How runs, replies and scorecards are written to rows and read back."""
 
 import sys
-import time
 import zlib
 from array import array
 from collections.abc import Iterable, Sequence, Set
@@ -18,7 +17,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
-from answerkey.store.database import TABLES, Connection, Database, Sql, in_list, insert, sql
+from answerkey.store.database import Connection, Database, Sql, in_list, insert, sql
 
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.
@@ -350,29 +349,6 @@ class RunWriter:
                 _check_open(connection, info)
                 write_replies(connection, run, target, trials)
 
-    def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
-        """Copy another run's replies, as far as target, questions and repeats are the same."""
-        query = sql(
-            "SELECT {columns} FROM replies WHERE run = {run} AND target = {target} AND trial <= ? AND ask_hash IN "
-            "(SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question WHERE i.question_set = {set})",
-            new.repeat,
-            columns=", ".join(TABLES["replies"].columns),
-            run=run_key_sql(old.id),
-            target=name_key_sql(new.target_hash),
-            set=name_key_sql(new.question_set_hash),
-        )
-        with self.database.transaction() as connection:
-            run = run_key(connection, new)
-            for rows in connection.batches(*query):
-                connection.insert("replies", [(run, *row[1:]) for row in rows])
-                # The key, then the text and the payload.
-                ids = [
-                    (found, run, *row[1:4])
-                    for row in rows
-                    for found in id_hashes(unpack_replies(row[6], row[8]))
-                ]
-                connection.insert("reply_ids", ids)
-
     def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
         """Delete the scorecards under the run's scoring except those of these (position, trial) pairs."""
         listed = sql(
@@ -508,13 +484,11 @@ def _store_questions(connection: Connection, questions: QuestionSet) -> None:
 
 
 def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
-    # Whole seconds, which take half the space.
-    now = float(int(time.time()))
     rows: list[tuple[Any, ...]] = []
     ids: list[tuple[Any, ...]] = []
     for trial in trials:
         ask_hash = bytes.fromhex(trial.question.ask_hash)
-        rows.append(_reply_row(run, ask_hash, target, now, trial))
+        rows.append(_reply_row(run, ask_hash, target, trial))
         for found in id_hashes(trial.replies):
             ids.append((found, run, ask_hash, target, trial.number))
     # An existing reply to the same trial is not replaced.
@@ -522,11 +496,11 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
     connection.insert("reply_ids", ids)
 
 
-def _reply_row(run: int, ask_hash: bytes, target: int, stored_at: float, trial: Trial) -> tuple[Any, ...]:
+def _reply_row(run: int, ask_hash: bytes, target: int, trial: Trial) -> tuple[Any, ...]:
     tools, text, folded, payload = pack_replies(trial.replies)
     checksum = reply_checksum(ask_hash, trial.number, text, payload)
     origin = None if trial.origin is None else _encode_writing(trial.origin).decode()
-    return run, ask_hash, target, trial.number, stored_at, tools, text, folded, payload, checksum, origin
+    return run, ask_hash, target, trial.number, tools, text, folded, payload, checksum, origin
 
 
 def write_scorecards(
