@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -32,9 +32,6 @@ from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import local_time
 from answerkey.transcripts.files import database_url, input_path, remote_url
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 # Sources that are in the store.
 PRODUCTION, FEEDBACK = "production", "feedback"
@@ -488,9 +485,7 @@ class ProductionSeries(msgspec.Struct, frozen=True, kw_only=True):
     days: tuple[ReplyFigures, ...]
 
 
-def production_series(
-    store: "SqlStore", criteria: ProductionFilter, by: str | None = None
-) -> ProductionSeries:
+def production_series(store: SqlStore, criteria: ProductionFilter, by: str | None = None) -> ProductionSeries:
     """The figures of all replies that meet a filter, by day and the facet `by`."""
     column = _column(by)
     where = ProductionReplies(store).filter_condition(criteria)
@@ -594,7 +589,7 @@ _NEWEST = 2_000
 _MOST_VALUES = 30
 
 
-def metadata_values(store: "SqlStore") -> dict[str, tuple[str, ...]]:
+def metadata_values(store: SqlStore) -> dict[str, tuple[str, ...]]:
     """Name → values of metadata in the newest replies; a name with very many values, such as a user's id, has none."""
     query = "SELECT metadata FROM production_replies ORDER BY created_at DESC LIMIT ?"
     found: dict[str, set[str]] = {}
