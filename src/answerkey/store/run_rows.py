@@ -71,14 +71,6 @@ def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None,
 
     A text that the column cannot store unchanged stays in the payload as well.
     """
-    if len(replies) == 1 and (text := replies[0].text) is not None and text.isascii() and "\0" not in text:
-        # Most are like this.
-        return (
-            tools_text(replies),
-            text,
-            None,
-            _encode([msgspec.structs.replace(replies[0], text=None)]).decode(),
-        )
     texts = [reply.text for reply in replies if reply.text is not None]
     joined = _SEPARATOR.join(texts)
     column = storable(joined)
@@ -120,17 +112,16 @@ def id_hash(kind: str, external_id: str) -> bytes:
 
 def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
     """The hashes of all ids of these replies."""
-    found = []
-    for reply in replies:
-        named = (
+    return [
+        id_hash(kind, external_id)
+        for reply in replies
+        for kind, external_id in (
             ("response", reply.response_id),
             ("trace", reply.trace_id),
             ("conversation", reply.conversation_id),
         )
-        for kind, external_id in named:
-            if external_id:
-                found.append(id_hash(kind, external_id))
-    return found
+        if external_id
+    ]
 
 
 # Scorecards
