@@ -1,5 +1,6 @@
 """A large store, quickly: two runs are written as a run writes them, and their rows are copied within the database."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
@@ -9,7 +10,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
 from answerkey.store.database import TABLES, sql
 from answerkey.store.postgresql import PostgresqlDatabase
-from answerkey.store.production import ProductionReplies, add_up, production_row, sums_of
+from answerkey.store.production import ProductionReplies, add_up, counts_of, production_row
 from answerkey.store.sql import SqlStore
 
 # Different production replies; further ones are these with other ids and times.
@@ -48,7 +49,7 @@ def _copy_run(store: SqlStore, number: int, questions: QuestionSet) -> None:
 
 def _fill_production(store: SqlStore, count: int) -> None:
     patterns = [production_row(_production_reply(number)) for number in range(PATTERNS)]
-    there = ProductionReplies(store).figures().replies
+    there = ProductionReplies(store).facets().replies
     for start in range(there, count, 20 * BATCH):
         rows = [
             (f"p{number}", (START + timedelta(seconds=number)).isoformat(), *patterns[number % PATTERNS][2:])
@@ -57,7 +58,7 @@ def _fill_production(store: SqlStore, count: int) -> None:
         with store.database.transaction() as connection:
             connection.insert("production_replies", rows)
             new = sql("p.created_at >= ? AND p.created_at <= ?", rows[0][1], rows[-1][1])
-            add_up(connection, {}, sums_of(connection, new))
+            add_up(connection, Counter(), counts_of(connection, new))
 
 
 def _production_reply(number: int) -> ProductionReply:

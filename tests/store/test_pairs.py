@@ -33,7 +33,7 @@ def test_what_changed_between_two_runs(store, show, expected, repeat):
 def test_losses_come_first_with_the_replies_of_both(store):
     base = add_run(store, "old", good_reply)
     candidate = add_run(store, "new", day=1)
-    rows, _ = PairTable(store, base, [candidate]).page(limit=2)
+    rows, _ = PairTable(store, base, [candidate]).page(PairFilter(), limit=2)
     assert [(row.id, row.scores) for row in rows] == [("q2", (1.0, 0.0)), ("q5", (1.0, 0.0))]
     assert rows[0].replies == ("It is fact2 in Montrose.", None)
     assert rows[0].question == "What is fact 2 of the documents file?"
@@ -48,14 +48,14 @@ def test_one_category_only(store):
 
 def test_a_page_beyond_the_last_still_counts_all(store):
     base, candidate = add_run(store, "old", good_reply), add_run(store, "new", day=1)
-    assert PairTable(store, base, [candidate]).page(limit=5, offset=50) == ([], 6)
+    assert PairTable(store, base, [candidate]).page(PairFilter(), limit=5, offset=50) == ([], 6)
 
 
 def test_runs_of_different_sets_are_paired_by_id(store):
     base = add_run(store, "old", questions=golden(6))
     candidate = add_run(store, "new", questions=golden(4), day=1)
     pairs = PairTable(store, base, [candidate])
-    assert pairs.page()[1] == 4
+    assert pairs.page(PairFilter())[1] == 4
 
 
 def test_three_runs_side_by_side_and_words_in_any_reply(store):

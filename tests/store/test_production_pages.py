@@ -13,7 +13,7 @@ from answerkey.runs.production import production_series
 from answerkey.store import open_store, production
 from answerkey.store.database import all_of, in_list, sql
 from answerkey.store.maintenance import delete_production, delete_reply
-from answerkey.store.production import ProductionFilter, ProductionReplies, recounted, sums_of
+from answerkey.store.production import ProductionFilter, ProductionReplies, counts_of, recounted
 from answerkey.text.dates import local_time
 
 ORDERS = ("created_at", "score", "latency_ms", "category", "error", "model", "version", "id")
@@ -127,23 +127,21 @@ def test_a_page_of_many_follows_an_index_and_sorts_nothing(store, monkeypatch, w
 
 
 def added_up(store):
-    """What was added up as replies came, and what they add up to now."""
+    """What was counted as replies came, and what there is now."""
     with store.database.reading() as connection:
-        kept = connection.run(
-            "SELECT day, facet, value, replies, graded, score, timed, latency_ms FROM production_sums"
-        ).fetchall()
-        now = sums_of(connection, all_of(()))
-    return {row[:3]: pytest.approx(row[3:]) for row in kept}, now
+        kept = connection.run("SELECT day, facet, value, replies FROM production_counts").fetchall()
+        now = counts_of(connection, all_of(()))
+    return {row[:3]: row[3] for row in kept}, now
 
 
-def test_the_sums_are_right_whatever_happens_to_replies(store):
+def test_the_counts_are_right_whatever_happens_to_replies(store):
     replies = ProductionReplies(store)
     kept, now = added_up(store)
     assert kept == now
-    assert now[("2026-01-01", "", "")][0] == 15
+    assert now[("2026-01-01", "", "")] == 15
     for result in ("failed", "passed", "ungraded"):
         counted = sum(
-            row[0] for (_, facet, value), row in now.items() if (facet, value) == ("result", result)
+            number for (_, facet, value), number in now.items() if (facet, value) == ("result", result)
         )
         assert counted == replies.page(ProductionFilter(result=result))[1] > 0
     assert replies.add([made(number) for number in range(50, 70)]).new == tuple(

@@ -22,7 +22,7 @@ def test_runs_are_paged_and_searched_and_baselines_are_marked(store):
     for number in range(5):
         add_run(store, f"r{number}", day=number, name=f"nightly {number}")
     store.set_baseline("production", "r1")
-    rows, total = RunTable(store).page(limit=2, offset=2)
+    rows, total = RunTable(store).page(RunFilter(), limit=2, offset=2)
     assert ([row.info.id for row in rows], total) == (["r2", "r1"], 5)
     assert rows[1].baselines == ("production",)
     assert [row.info.id for row in RunTable(store).page(RunFilter(text="NIGHTLY 3"))[0]] == ["r3"]

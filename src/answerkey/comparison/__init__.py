@@ -516,7 +516,6 @@ def _unseen_reasons(difference: Difference) -> Iterator[str]:
 
 
 def _units_words(difference: Difference) -> str:
-    """Return the number of units in words."""
     return f"{difference.units:,} {'questions' if difference.units == difference.pairs else 'units'}"
 
 

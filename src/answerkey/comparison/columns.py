@@ -206,7 +206,6 @@ class _Trials:
         self.starts: Ints | None = begins if len(begins) < count else None
 
     def sorted(self, values: Floats) -> Floats:
-        """Return the values of all trials, sorted by question."""
         return values if self._order is None else values[self._order]
 
     def firsts(self, starts: Ints) -> list[int]:
@@ -258,6 +257,8 @@ def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 # Fewest questions of a slice: absolute, and as a share of all.
 _FEWEST, _FEWEST_SHARE = 10, 0.005
 _MOST_SLICES = 2_000
+# Slices of one field that pairs are made of, the largest ones.
+_MOST_PAIRED = 200
 _SHORT, _LONG = 8, 20
 # Detecting the language of more questions takes too long.
 _MOST_DETECTED = 20_000
@@ -350,7 +351,8 @@ def _candidates(singles: dict[_SliceKey, list[int]], units: int) -> tuple[list[_
     for key, members in known.items():
         of_one.setdefault(members.tobytes(), ((key,), members))
     of_two: dict[bytes, _Slice] = {}
-    for (first, ours), (second, theirs) in _pairs(known.items()):
+    largest_of_one = sorted(known.items(), key=lambda item: -len(item[1]))[:_MOST_PAIRED]
+    for (first, ours), (second, theirs) in combinations(largest_of_one, 2):
         if first.field == second.field:
             continue
         both = np.intersect1d(ours, theirs, assume_unique=True)
@@ -358,14 +360,6 @@ def _candidates(singles: dict[_SliceKey, list[int]], units: int) -> tuple[list[_
             of_two.setdefault(both.tobytes(), ((first, second), both))
     largest = sorted(of_two.values(), key=lambda one: -len(one[1]))
     return list(of_one.values()), largest[:_MOST_SLICES]
-
-
-def _pairs(
-    items: Iterable[tuple[_SliceKey, Ints]],
-) -> Iterable[tuple[tuple[_SliceKey, Ints], tuple[_SliceKey, Ints]]]:
-    """All pairs; of very many slices, those of the largest."""
-    largest = sorted(items, key=lambda item: -len(item[1]))[:200]
-    return combinations(largest, 2)
 
 
 def _worse_slices(values: Floats, families: Sequence[list[_Slice]]) -> Iterator[tuple[_Slice, float, float]]:

@@ -11,10 +11,11 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -99,7 +100,6 @@ class TruthSources:
         return source
 
     def close(self) -> None:
-        """Close what was opened."""
         for source in self._opened.values():
             source.close()
         self._opened.clear()
@@ -467,18 +467,13 @@ class Twin(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...]
 
 
-class _Column(Protocol):
-    """A column of a copy, whose figures can be changed and restored."""
+class _Column(NamedTuple):
+    """A column of a copy."""
 
     name: str
-
-    def change(self) -> bool:
-        """Change its figures; False if it has none."""
-        ...
-
-    def restore(self) -> None:
-        """Undo the change."""
-        ...
+    path: Path
+    # Changes its figures; False if it has none.
+    change: Callable[[], bool]
 
 
 def make_twin(
@@ -496,11 +491,12 @@ def make_twin(
         raise UsageError(before.problems[0])
     current, columns = before, []
     for column in [column for name in copies for column in _columns(name, copies[name])]:
+        saved = column.path.read_bytes()
         if not column.change():
             continue
         after = resolve(questions, copies, (), folder)
         if after.problems or _values(after) == _values(current):
-            column.restore()
+            column.path.write_bytes(saved)
         else:
             current = after
             columns.append(column.name)
@@ -576,35 +572,20 @@ def _sqlite_columns(name: str, path: Path) -> Iterator[_Column]:
                 f"PRAGMA table_info({_quoted(table)})"
             ).fetchall():
                 if not key and _FIGURES.search(kind):
-                    yield _SqliteColumn(f"{name}.{table}.{column}", path, table, column)
+                    change = partial(_change_in_sqlite, path, _quoted(table), _quoted(column))
+                    yield _Column(f"{name}.{table}.{column}", path, change)
 
 
 # Types of columns that SQLite treats as numbers.
 _FIGURES = re.compile("INT|REAL|NUM|DEC|FLOA|DOUB", re.IGNORECASE)
 
 
-class _SqliteColumn:
-    def __init__(self, name: str, path: Path, table: str, column: str) -> None:
-        self.name = name
-        self._path, self._table, self._column = path, _quoted(table), _quoted(column)
-        # (value, rowid)
-        self._saved: list[tuple[object, int]] = []
-
-    def change(self) -> bool:
-        with closing(sqlite3.connect(self._path)) as database, database:
-            query = f"SELECT {self._column}, rowid FROM {self._table}"  # noqa: S608  # both are quoted
-            self._saved = database.execute(query).fetchall()
-            changed = [(_other_value(value), row) for value, row in self._saved]
-            database.executemany(self._update, changed)
-        return bool(changed)
-
-    def restore(self) -> None:
-        with closing(sqlite3.connect(self._path)) as database, database:
-            database.executemany(self._update, self._saved)
-
-    @property
-    def _update(self) -> str:
-        return f"UPDATE {self._table} SET {self._column} = ? WHERE rowid = ?"  # noqa: S608  # both are quoted
+def _change_in_sqlite(path: Path, table: str, column: str) -> bool:
+    with closing(sqlite3.connect(path)) as database, database:
+        query = f"SELECT {column}, rowid FROM {table}"  # noqa: S608  # both are quoted
+        changed = [(_other_value(value), row) for value, row in database.execute(query)]
+        database.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", changed)  # noqa: S608
+    return bool(changed)
 
 
 def _quoted(name: str) -> str:
@@ -623,30 +604,20 @@ def _other_value(value: object) -> object:
 def _csv_columns(name: str, path: Path) -> Iterator[_Column]:
     head = next(iter(_read_rows(path)), [])
     for index, title in enumerate(head):
-        yield _CsvColumn(f"{name}.{title}", path, index)
+        yield _Column(f"{name}.{title}", path, partial(_change_in_csv, path, index))
 
 
-class _CsvColumn:
-    def __init__(self, name: str, path: Path, index: int) -> None:
-        self.name = name
-        self._path, self._index = path, index
-        self._saved = b""
-
-    def change(self) -> bool:
-        self._saved = self._path.read_bytes()
-        rows, index = _read_rows(self._path), self._index
-        cells = [row for row in rows[1:] if index < len(row) and row[index]]
-        if not all(_FIGURE.fullmatch(row[index]) for row in cells):
-            return False
-        for row in cells:
-            decimals = len(row[index].partition(".")[2])
-            row[index] = f"{float(row[index]) * _FACTOR + _ADDED:.{decimals}f}"
-        with self._path.open("w", encoding="utf-8", newline="") as lines:
-            csv.writer(lines, delimiter=_DELIMITERS[self._path.suffix.lower()]).writerows(rows)
-        return bool(cells)
-
-    def restore(self) -> None:
-        self._path.write_bytes(self._saved)
+def _change_in_csv(path: Path, index: int) -> bool:
+    rows = _read_rows(path)
+    cells = [row for row in rows[1:] if index < len(row) and row[index]]
+    if not all(_FIGURE.fullmatch(row[index]) for row in cells):
+        return False
+    for row in cells:
+        decimals = len(row[index].partition(".")[2])
+        row[index] = f"{float(row[index]) * _FACTOR + _ADDED:.{decimals}f}"
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines, delimiter=_DELIMITERS[path.suffix.lower()]).writerows(rows)
+    return bool(cells)
 
 
 _FIGURE = re.compile(r"-?\d+(?:\.\d+)?")

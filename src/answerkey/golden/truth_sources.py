@@ -7,8 +7,7 @@ function. All keys of a run are computed before its first question, from one sna
 import datetime
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
@@ -71,30 +70,6 @@ def open_source(name: str, settings: TruthSettings, folder: Path) -> TruthSource
 # Databases.
 
 
-class _TimeLimit:
-    """Interrupts a query that runs longer than the limit."""
-
-    def __init__(self, seconds: float, interrupt: Callable[[], None]) -> None:
-        self._seconds, self._interrupt = seconds, interrupt
-        self.is_over = False
-
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Run one query under the limit."""
-        self.is_over = False
-        timer = threading.Timer(self._seconds, self._stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
-    def _stop(self) -> None:
-        self.is_over = True
-        self._interrupt()
-
-
 class DatabaseSource:
     """A SQLite file or a PostgreSQL database, read-only, in one transaction."""
 
@@ -118,7 +93,6 @@ class DatabaseSource:
         return _one_column(found.names, found.rows, self._settings.max_rows)
 
     def close(self) -> None:
-        """Close the connection."""
         self._database.close()
 
 
@@ -132,14 +106,13 @@ class FilesSource:
             import duckdb
         except ImportError:
             raise MissingExtraError(f"[truth.{name}] files", "truth") from None
-        self._settings, self._error = settings, duckdb.Error
+        self._settings, self._duckdb = settings, duckdb
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         for table, pattern in settings.files.items():
             self._load(name, table, folder / pattern)
         # From here on, queries see the tables and nothing else of this machine.
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
-        self._limit = _TimeLimit(settings.timeout, self._connection.interrupt)
 
     def _load(self, name: str, table: str, path: Path) -> None:
         where = f"[truth.{name}] files: {table} = {path}"
@@ -152,30 +125,33 @@ class FilesSource:
             raise TruthError(f"{where}: no such file")
         try:
             self._connection.execute(f'CREATE TABLE "{table}" AS SELECT * FROM {reader}', [str(path)])  # noqa: S608  # the name is an identifier
-        except self._error as error:
+        except self._duckdb.Error as error:
             raise TruthError(f"{where}: {first_line(error)}") from None
 
     def values(self, expression: str, arguments: Mapping[str, Any]) -> list[TruthValue]:
         """The one column of a query."""
         query = with_placeholders(expression, "${}")
+        limit = threading.Timer(self._settings.timeout, self._connection.interrupt)
+        limit.daemon = True
+        limit.start()
         try:
-            with self._limit.watch():
-                statements = self._connection.extract_statements(query)
-                if len(statements) != 1:
-                    raise TruthError(SEVERAL_STATEMENTS)
-                if statements[0].type.name != "SELECT":
-                    raise TruthError(WRITES)
-                cursor = self._connection.execute(query, _bound(expression, arguments) or None)
-                rows = cursor.fetchmany(self._settings.max_rows + 1)
-        except self._error as error:
-            if self._limit.is_over:
-                raise TruthError(too_slow(self._settings.timeout)) from None
+            statements = self._connection.extract_statements(query)
+            if len(statements) != 1:
+                raise TruthError(SEVERAL_STATEMENTS)
+            if statements[0].type.name != "SELECT":
+                raise TruthError(WRITES)
+            cursor = self._connection.execute(query, _bound(expression, arguments) or None)
+            rows = cursor.fetchmany(self._settings.max_rows + 1)
+        except self._duckdb.InterruptException:
+            raise TruthError(too_slow(self._settings.timeout)) from None
+        except self._duckdb.Error as error:
             raise TruthError(first_line(error)) from None
+        finally:
+            limit.cancel()
         names = [column[0] for column in cursor.description or ()]
         return _one_column(names, rows, self._settings.max_rows)
 
     def close(self) -> None:
-        """Drop the tables."""
         self._connection.close()
 
 

@@ -282,8 +282,10 @@ def wrong_replies(
     *,
     only: Container[str] | None = None,
     seed: int = 0,
-) -> Iterator[tuple[Question, list[list[Mutant]]]]:
+) -> Iterator[tuple[Question, list[Iterator[Mutant]]]]:
     """Make wrong replies to the questions of a set, the same ones every time: for each question, those of each turn.
+
+    Each is made when it is taken: first those of the family fact, then nothing, then subject.
 
     Args:
         questions: The golden set.
@@ -294,21 +296,10 @@ def wrong_replies(
 
     >>> rent = Question(id="rent", question="What is the rent?", reference_answer="The rent is $1,420.")
     >>> [(question, [mutants])] = wrong_replies(QuestionSet(questions=(rent,)))
-    >>> mutants[0].family, mutants[0].operator
+    >>> first = next(mutants)
+    >>> first.family, first.operator
     ('fact', 'asked figure')
     """
-    for question, turns in iterate_wrong_replies(questions, recorded, only=only, seed=seed):
-        yield question, [list(mutants) for mutants in turns]
-
-
-def iterate_wrong_replies(
-    questions: QuestionSet,
-    recorded: Mapping[tuple[str, int], Reply] = MappingProxyType({}),
-    *,
-    only: Container[str] | None = None,
-    seed: int = 0,
-) -> Iterator[tuple[Question, list[Iterator[Mutant]]]]:
-    """The same as `wrong_replies`, each made when it is taken: first those of the family fact, then nothing, then subject."""
     turns = [
         _Turn(question, turn, good_reply(turn, recorded.get((question.id, index))))
         for question in questions

@@ -43,8 +43,6 @@ from answerkey.transcripts.row_files import read_rows
 
 # Fields of a row that may hold the label.
 _FIELDS = ("correct", "verdict", "score", "label", "human", "value")
-_RIGHT = frozenset(("pass", "passed", "correct", "right", "ok", "accept", "accepted"))
-_WRONG = frozenset(("fail", "failed", "incorrect", "wrong", "reject", "rejected"))
 
 # Question id and trial.
 Key = tuple[str, int]
@@ -176,9 +174,6 @@ def _label(row: Mapping[str, Any], pass_mark: float) -> tuple[bool, float] | Non
         value = row.get(name)
         if value is None:
             continue
-        word = value.strip().lower() if isinstance(value, str) else None
-        if word in _RIGHT or word in _WRONG:
-            return word in _RIGHT, float(word in _RIGHT)
         try:
             number = read_value(value)
         except UsageError:

@@ -164,7 +164,6 @@ class PanelMember:
         return read_step(self._api, raw).reply if self._api.answers(as_dict(raw)) else None
 
     def tokens(self, raw: Any) -> tuple[AnswerToken, ...]:
-        """Return an answer's tokens with their probabilities, if it has them."""
         return () if self._api.tokens is None else self._api.tokens(as_dict(raw))
 
     def adapt(self, message: str, param: str) -> bool:
@@ -354,8 +353,6 @@ class JudgeClient:
         # Callers acquire a slot before a call.
         self.slots = asyncio.Semaphore(self.concurrency)
         self._client: HttpClient | None = None
-        # Judge → its endpoint and headers, computed once.
-        self._targets: dict[str, tuple[Endpoint, dict[str, str]]] = {}
         # Base address → its rate limiter, and its consecutive failed calls.
         self._pacers = {member.base_url: RateLimiter(settings.rate) for member in self.members.values()}
         self._failures = Counter[str]()
@@ -363,7 +360,6 @@ class JudgeClient:
         self._down: dict[str, str] = {}
 
     async def __aenter__(self) -> "JudgeClient":
-        self._targets = {name: member.target() for name, member in self.members.items()}
         self._client = HttpClient()
         return self
 
@@ -419,8 +415,8 @@ class JudgeClient:
         """Send one request; the body depends on the parameters that the model has rejected so far."""
         if self._client is None:
             raise _unreachable("the judge is not open")
-        member, (endpoint, headers) = self.members[model], self._targets[model]
-        body = make_body()
+        member, body = self.members[model], make_body()
+        endpoint, headers = member.target()
         try:
             # Redirects are not followed: one could carry the key to another server.
             async with (

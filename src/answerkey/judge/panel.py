@@ -218,7 +218,6 @@ def _written_grades(verdict: Verdict) -> tuple[int, ...]:
 
 
 def weighted(criteria: Mapping[str, float], rubric: Rubric) -> float:
-    """Return the weighted mean of the criteria."""
     return round_score(fsum(rubric.weights[name] * value for name, value in criteria.items()))
 
 
@@ -250,7 +249,6 @@ class JudgementCounts:
         self._ratings: dict[str, dict[str, list[float | None]]] = {}
 
     def add(self, judgement: Judgement) -> None:
-        """Count one judgement."""
         if judgement.value is None:
             kind = judgement.kind or "unreadable"
             before = self.unscored_because.get(kind, UnscoredReason(0, judgement.reason))

@@ -16,7 +16,7 @@ import secrets
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from importlib import resources
 from itertools import accumulate
@@ -86,20 +86,16 @@ class Rubric(_NamedRubric, frozen=True, kw_only=True):
 
     @property
     def lowest(self) -> int:
-        """The lowest grade."""
         return min(self.grades)
 
     @property
     def top(self) -> int:
-        """The highest grade."""
         return max(self.grades)
 
     def share_of(self, grade: float) -> float:
-        """Scale a grade to 0 to 1."""
         return (grade - self.lowest) / (self.top - self.lowest)
 
     def grade_of(self, share: float) -> float:
-        """Return the grade of a share from 0 to 1."""
         return self.lowest + share * (self.top - self.lowest)
 
 
@@ -127,13 +123,7 @@ def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
 
 def rubric_of_check(expected: object) -> Rubric:
     """Return the rubric with one criterion of a golden question's check."""
-    return _rubric_of_check(msgspec.json.encode(expected, order="deterministic"))
-
-
-# Golden sets repeat their rubrics.
-@lru_cache(maxsize=1000)
-def _rubric_of_check(encoded: bytes) -> Rubric:
-    check = read_check_rubric(msgspec.json.decode(encoded))
+    check = read_check_rubric(expected)
     return Rubric(
         name="check",
         criteria=(Criterion(name=CHECK, weight=1.0, question=check.question),),

@@ -116,13 +116,11 @@ class ReplySample:
         self._replies: dict[str, JudgedReply] = {}
 
     def add(self, judged: JudgedReply) -> None:
-        """Consider a reply."""
         self._replies.setdefault(_order(judged.question), judged)
         if len(self._replies) > 2 * _QUESTIONS:
             self._replies = {key: self._replies[key] for key in nsmallest(_QUESTIONS, self._replies)}
 
     def chosen(self) -> list[JudgedReply]:
-        """Return the sample."""
         return [self._replies[key] for key in nsmallest(_QUESTIONS, self._replies)]
 
 
@@ -141,7 +139,7 @@ def make_wrong_replies(judged: Sequence[JudgedReply], *, pass_mark: float) -> li
     }
     by_question: list[list[tuple[Question, Mutant]]] = []
     for question, turns in wrong_replies(questions, good):
-        firsts = {mutant.family: mutant for mutant in reversed(turns[0])}
+        firsts = {mutant.family: mutant for mutant in reversed(list(turns[0]))}
         by_question.append([(question, firsts[family]) for family in _FAMILIES if family in firsts])
     rounds = zip_longest(*by_question)
     return [one for made in rounds for one in made if one is not None][:_WRONG]
@@ -410,21 +408,16 @@ def make_judge(
     prices: Mapping[str, Price] | None = None,
 ) -> Judge | None:
     """Return the configured judge; None if there is none. Raises ConfigError if the scoring needs one."""
-    if settings.models:
-        path = scoring.grounded.calibration
-        if not path or scoring.grounded.model:
-            return Judge(settings, folder=folder, prices=prices, pass_mark=scoring.pass_mark)
-        calibration = read_calibration((folder or Path()) / path, settings.models[0])
-        return Judge(
-            settings,
-            folder=folder,
-            prices=prices,
-            reliability=calibration.in_words,
-            pass_mark=scoring.pass_mark,
-        )
-    if scoring.needs_judge:
-        raise ConfigError("the scoring makes a judge part of the score; set --judge MODEL or [judge] model")
-    return None
+    if not settings.models:
+        if scoring.needs_judge:
+            raise ConfigError(
+                "the scoring makes a judge part of the score; set --judge MODEL or [judge] model"
+            )
+        return None
+    path, reliability = scoring.grounded.calibration, NOT_CALIBRATED
+    if path and not scoring.grounded.model:
+        reliability = read_calibration((folder or Path()) / path, settings.models[0]).in_words
+    return Judge(settings, folder=folder, prices=prices, reliability=reliability, pass_mark=scoring.pass_mark)
 
 
 class JudgingSession:

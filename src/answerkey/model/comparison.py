@@ -104,31 +104,17 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         about = f" for questions about {category.replace('_', ' ')}" if category else ""
         if category == "unanswerable":
             about = " for unanswerable questions"
-        match self.stage:
-            case "key":
-                return f"the expectations of the question were edited{about}"
-            case "truth":
-                return f"the value expected by the data changed{about}"
-            case "error":
-                return (f"{self.tool} failed" if self.tool else self.error) + about
-            case "tools":
-                called = "was called although it must not be" if self.unwanted else "was not called"
-                return f"{tool} {called}{about}"
-            case "arguments":
-                named = f" ({', '.join(self.arguments)})" if self.arguments else ""
-                return f"{tool} was called with other arguments{named}{about}, and its result lacks what was asked"
-            case "tool_results" if self.compared:
-                return f"{tool} returned something else for the same arguments{about}, which lacks what was asked"
-            case "tool_results":
-                return f"the result of {tool} lacks what was asked{about}"
-            case "text":
-                return f"{_TEXT_FAULTS[self.kind]}{about}{self._returned}"
-            case "judge":
-                return f"the judge or a scorer gave the same reply another score{about}"
-            case "noise":
-                return f"no cause: repeats of the same version differ as much{about}"
-            case "unobserved":
-                return f"{self.unseen} not observed{about}: {_OBSERVE}"
+        if self.stage == "error":
+            return (f"{self.tool} failed" if self.tool else self.error) + about
+        if self.stage == "text":
+            return f"{_TEXT_FAULTS[self.kind]}{about}{self._returned}"
+        words = _CAUSES[self.stage]
+        if self.stage == "tools" and self.unwanted:
+            words = _CAUSES["unwanted tool"]
+        elif self.stage == "tool_results" and self.compared:
+            words = _CAUSES["other results"]
+        named = f" ({', '.join(self.arguments)})" if self.arguments else ""
+        return words.format(tool=tool, about=about, named=named, unseen=self.unseen)
 
     @property
     def _error_family(self) -> str:
@@ -153,6 +139,20 @@ _ERROR_FAMILIES = {
     **dict.fromkeys(("error_text", "trace"), "the reply was an error message"),
     "malformed": "the reply was malformed",
     "truncated": "the reply broke off",
+}
+
+# Stage, or what there is to say of one, in words.
+_CAUSES = {
+    "key": "the expectations of the question were edited{about}",
+    "truth": "the value expected by the data changed{about}",
+    "tools": "{tool} was not called{about}",
+    "unwanted tool": "{tool} was called although it must not be{about}",
+    "arguments": "{tool} was called with other arguments{named}{about}, and its result lacks what was asked",
+    "tool_results": "the result of {tool} lacks what was asked{about}",
+    "other results": "{tool} returned something else for the same arguments{about}, which lacks what was asked",
+    "judge": "the judge or a scorer gave the same reply another score{about}",
+    "noise": "no cause: repeats of the same version differ as much{about}",
+    "unobserved": f"{{unseen}} not observed{{about}}: {_OBSERVE}",
 }
 
 _TEXT_FAULTS: dict[FactKind, str] = {
@@ -612,39 +612,25 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `compare --json`."""
-        difference = _difference_document(self.difference)
-        return {
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        del document["score"], document["latency"]
+        for name in ("components", "metrics"):
+            document[name] = {measure.name: measure.to_dict() for measure in getattr(self, name)}
+        for name in ("causes", "flips", "losses"):
+            document[name] = [one.to_dict() for one in getattr(self, name)]
+        for name in ("fixed", "broken", "worse", "flaky", "regression"):
+            document[name] = getattr(self, name)
+        for name, measure in (
+            ("latency_ms", self.latency),
+            ("cost", self.cost),
+            ("error_rate", self.error_rate),
+        ):
+            document[name] = None if measure is None else measure.to_dict()
+        return document | {
             "base": self.base.to_dict(),
             "candidate": self.candidate.to_dict(),
-            "paired": self.paired,
-            "units": self.units,
-            "unpaired": msgspec.to_builtins(list(self.unpaired)),
-            "edited": list(self.edited),
-            "truth_changed": [msgspec.to_builtins(change) for change in self.truth_changed],
-            "difference": difference,
-            "verdict": self.verdict,
-            "causes": [group.to_dict() for group in self.causes],
-            "margin": self.margin,
-            "regression": self.regression,
-            "detectable": self.detectable,
-            "unseen": self.unseen,
-            "reasons": list(self.reasons),
-            "components": {measure.name: measure.to_dict() for measure in self.components},
-            "metrics": {measure.name: measure.to_dict() for measure in self.metrics},
+            "difference": _difference_document(self.difference),
             "categories": [{"category": measure.name, **measure.to_dict()} for measure in self.categories],
-            "flips": [flip.to_dict() for flip in self.flips],
-            "losses": [loss.to_dict() for loss in self.losses],
-            "fixed": self.fixed,
-            "broken": self.broken,
-            "worse": self.worse,
-            "flaky": self.flaky,
-            "pass_rate": self.pass_rate,
-            "latency_ms": None if self.latency is None else self.latency.to_dict(),
-            "cost": None if self.cost is None else self.cost.to_dict(),
-            "error_rate": None if self.error_rate is None else self.error_rate.to_dict(),
-            "new_errors": self.new_errors,
-            "notes": list(self.notes),
-            "confirmation": msgspec.to_builtins(self.confirmation),
         }
 
 

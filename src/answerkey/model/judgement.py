@@ -22,25 +22,10 @@ POSITIVE = 0.5
 # Maximum characters of a comment.
 COMMENT_LIMIT = 20_000
 
-_UP = frozenset(
-    {"up", "thumbs_up", "thumbs-up", "👍", "positive", "good", "yes", "true", "trust", "like", "1", "+1"}
-)
-_DOWN = frozenset(
-    {
-        "down",
-        "thumbs_down",
-        "thumbs-down",
-        "👎",
-        "negative",
-        "bad",
-        "no",
-        "false",
-        "distrust",
-        "dislike",
-        "0",
-        "-1",
-    }
-)
+_UP = frozenset(("up", "thumbs_up", "thumbs-up", "👍", "positive", "good", "yes", "true", "like", "1", "+1"))
+_DOWN = frozenset(("down", "thumbs_down", "thumbs-down", "👎", "negative", "bad", "no", "false", "0", "-1"))
+_RIGHT = frozenset(("trust", "pass", "passed", "correct", "right", "ok", "accept", "accepted"))
+_WRONG = frozenset(("distrust", "dislike", "fail", "failed", "incorrect", "wrong", "reject", "rejected"))
 
 
 class ReplyKey(msgspec.Struct, frozen=True):
@@ -123,9 +108,9 @@ def read_value(value: Any) -> float:
         return float(value)
     if isinstance(value, str):
         word = value.strip().lower()
-        if word in _UP:
+        if word in _UP | _RIGHT:
             return 1.0
-        if word in _DOWN:
+        if word in _DOWN | _WRONG:
             return 0.0
         try:
             value = float(word)

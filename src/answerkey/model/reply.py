@@ -246,10 +246,6 @@ def _truncated(value: Any, fault: Fault) -> Any:
     return text[: len(text) // 3]
 
 
-def _stale(value: Any, fault: Fault) -> Any:
-    return stale(value)
-
-
 def _with_instruction(value: Any, fault: Fault) -> Any:
     if isinstance(value, dict):
         return {**value, "note": fault.text}
@@ -262,7 +258,7 @@ _CHANGES: dict[FaultKind, Callable[[Any, Fault], Any]] = {
     "empty": _on_decoded(_empty),
     "truncated": _truncated,
     "garbage": lambda value, fault: _GARBAGE,
-    "stale": _on_decoded(_stale),
+    "stale": _on_decoded(lambda value, fault: stale(value)),
     "injection": _on_decoded(_with_instruction),
 }
 

@@ -25,7 +25,7 @@ from answerkey.golden.wrong_replies import (
     Family,
     Mutant,
     baseline_reply,
-    iterate_wrong_replies,
+    wrong_replies,
 )
 from answerkey.match.keywords import find_keywords
 from answerkey.model.options import Scoring
@@ -450,7 +450,7 @@ def try_wrong_replies(
     return _key_test(
         [
             _try_question(question, mutants, grader, right, propose=propose, until_weak=until_weak)
-            for question, mutants in iterate_wrong_replies(questions, recorded, only=only)
+            for question, mutants in wrong_replies(questions, recorded, only=only)
         ]
     )
 

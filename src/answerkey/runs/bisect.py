@@ -71,7 +71,6 @@ class Commit(msgspec.Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """The beginning of its hash."""
         return self.hash[:10]
 
 

@@ -72,7 +72,6 @@ class Exchange(NamedTuple):
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of this turn."""
         return self.reply.tool_calls
 
     @property

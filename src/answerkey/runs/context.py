@@ -81,12 +81,10 @@ def with_key_quality(
     if questions is None or len(questions) < _FEWEST or not _is_standard(scoring):
         return summary
     before = None if store is None else store.earlier_summary(info)
-    if before is not None and before.floor is not None:
-        strength, score, floor = before.strength, before.always_wrong_score, before.floor
-    else:
-        quality = _measure(questions, scoring)
-        strength, score, floor = quality.strength, quality.always_wrong_score, quality.floor
-    return msgspec.structs.replace(summary, strength=strength, always_wrong_score=score, floor=floor)
+    known = before if before is not None and before.floor is not None else _measure(questions, scoring)
+    return msgspec.structs.replace(
+        summary, strength=known.strength, always_wrong_score=known.always_wrong_score, floor=known.floor
+    )
 
 
 def _is_standard(scoring: Scoring) -> bool:
@@ -98,23 +96,13 @@ def _is_standard(scoring: Scoring) -> bool:
     )
 
 
-# Golden set and scoring → what the key refuses. Not the questions themselves: a large set takes more than 100 MB.
-_measured: dict[tuple[str, bytes], KeyQuality] = {}
-_MOST_REMEMBERED = 8
-
-
 def _measure(questions: QuestionSet, scoring: Scoring) -> KeyQuality:
-    identity = questions.hash, msgspec.json.encode(scoring, order="sorted")
-    if identity not in _measured:
-        from answerkey.runs.audit import key_quality  # only the first run of a golden set needs it
+    from answerkey.runs.audit import key_quality  # only the first run of a golden set needs it
 
-        # Groundedness is a metric, and its model is slow.
-        grader = make_grader(msgspec.structs.replace(scoring, grounded=GroundedSettings()))
-        grader.set_spans(False)
-        if len(_measured) >= _MOST_REMEMBERED:
-            _measured.clear()
-        _measured[identity] = key_quality(questions, grader, sample=SAMPLE)
-    return _measured[identity]
+    # Groundedness is a metric, and its model is slow.
+    grader = make_grader(msgspec.structs.replace(scoring, grounded=GroundedSettings()))
+    grader.set_spans(False)
+    return key_quality(questions, grader, sample=SAMPLE)
 
 
 # The golden set and the chatbot that come with the package, as an argument of `answerkey run`.

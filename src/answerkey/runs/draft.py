@@ -39,7 +39,7 @@ from answerkey.text.normalise import folded_text, folded_words, stem
 from answerkey.text.numbers import parse_number
 
 if TYPE_CHECKING:
-    from answerkey.golden.truth_sources import TruthSource
+    from answerkey.golden.truth import TruthSources
 
 # Replies kept of a question that is not covered, and examples listed of a hole.
 _REPLIES, _EXAMPLES = 3, 5
@@ -213,7 +213,6 @@ class Traffic:
         return msgspec.structs.replace(one, features=features)
 
     def add(self, real: RealQuestion) -> None:
-        """Count a question."""
         words, nearest = question_words(real.text), None
         if real.opening:
             words, nearest = self._as_later_turn(real, words)
@@ -284,7 +283,7 @@ class _Drafter:
 
     def __init__(self, traffic: Traffic, settings: Settings) -> None:
         self._traffic, self._settings = traffic, settings
-        self._sources: dict[str, TruthSource] | None = None
+        self._sources: TruthSources | None = None
         self._known = folded_text(" ".join(turn for case in traffic.golden for _, turn in _turn_texts(case)))
 
     def draft(self, hole: Hole, group: Sequence[_Entry]) -> JsonObject:
@@ -352,15 +351,16 @@ class _Drafter:
     def _source_with(self, query: str, number: float) -> str | None:
         """The configured source in which the query gives the same value."""
         if self._sources is None:
-            from answerkey.golden.truth_sources import open_source
+            from answerkey.golden.truth import TruthSources  # most drafts have no query
 
-            self._sources = {}
-            for name, settings in self._settings.truth.items():
-                if settings.url or settings.files:
-                    self._sources[name] = open_source(name, settings, self._settings.folder)
-        for name, source in self._sources.items():
+            self._sources = TruthSources(self._settings.truth, self._settings.folder)
+        for name, settings in self._settings.truth.items():
             try:
-                values = source.values(query, {})
+                values = (
+                    self._sources.compute("sql", query, name, {}).values
+                    if settings.url or settings.files
+                    else []
+                )
             except TruthError:
                 continue
             if len(values) == 1 and isinstance(values[0], int | float) and abs(values[0]) == abs(number):
@@ -382,9 +382,8 @@ class _Drafter:
                 yield f"personal data: possibly a person's name, {shown}"
 
     def close(self) -> None:
-        """Close the truth sources."""
-        for source in (self._sources or {}).values():
-            source.close()
+        if self._sources is not None:
+            self._sources.close()
 
 
 def _as_conversation(row: JsonObject, opening: str) -> JsonObject:

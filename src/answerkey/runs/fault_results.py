@@ -402,7 +402,6 @@ def _searched(reply: Reply) -> list[str]:
 
 
 def _calls_after(reply: Reply) -> list[ToolCall]:
-    """The calls after the broken one."""
     place = next((number for number, call in enumerate(reply.tool_calls) if call.injected), None)
     return [] if place is None else list(reply.tool_calls[place + 1 :])
 
@@ -439,7 +438,6 @@ class FaultCase(msgspec.Struct, frozen=True, kw_only=True):
         return self.outcome in RESILIENT
 
     def to_dict(self) -> dict[str, Any]:
-        """The case in the document."""
         document: dict[str, Any] = msgspec.to_builtins(self)
         del document["fault"]
         fault = {} if self.fault is None else msgspec.structs.asdict(self.fault)
@@ -466,7 +464,6 @@ class FaultGroup(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.outcomes[name] for name in outcomes) / self.landed if self.landed else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The group in the document."""
         low, high = (None, None) if self.interval is None else (self.interval.low, self.interval.high)
         return {
             "planned": self.planned,

@@ -296,7 +296,6 @@ class FaultPlan:
             await self._changed.wait()
 
     def turns_of(self, question_id: str) -> int:
-        """Number of turns of a question."""
         return self._turns[question_id]
 
     def planned(self, question_id: str, number: int) -> FaultRecord:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -32,9 +32,6 @@ from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.dates import local_time
 from answerkey.transcripts.files import database_url, input_path, remote_url
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 # Sources that are in the store.
 PRODUCTION, FEEDBACK = "production", "feedback"
@@ -427,7 +424,6 @@ class _Sums(msgspec.Struct, kw_only=True):
     judged: int = 0
 
     def add(self, other: "_Sums") -> None:
-        """Add the sums of other replies."""
         self.replies += other.replies
         self.errors += other.errors
         self.graded += other.graded
@@ -442,7 +438,6 @@ class _Sums(msgspec.Struct, kw_only=True):
         self.judged += other.judged
 
     def figures(self, day: str = "", value: str = "") -> ReplyFigures:
-        """The figures."""
         n = self.graded
         mean = self.score / n if n else 0.0
         p50, p95 = percentiles(self.latencies, (50, 95)) if self.latencies else (None, None)
@@ -490,9 +485,7 @@ class ProductionSeries(msgspec.Struct, frozen=True, kw_only=True):
     days: tuple[ReplyFigures, ...]
 
 
-def production_series(
-    store: "SqlStore", criteria: ProductionFilter, by: str | None = None
-) -> ProductionSeries:
+def production_series(store: SqlStore, criteria: ProductionFilter, by: str | None = None) -> ProductionSeries:
     """The figures of all replies that meet a filter, by day and the facet `by`."""
     column = _column(by)
     where = ProductionReplies(store).filter_condition(criteria)
@@ -596,7 +589,7 @@ _NEWEST = 2_000
 _MOST_VALUES = 30
 
 
-def metadata_values(store: "SqlStore") -> dict[str, tuple[str, ...]]:
+def metadata_values(store: SqlStore) -> dict[str, tuple[str, ...]]:
     """Name → values of metadata in the newest replies; a name with very many values, such as a user's id, has none."""
     query = "SELECT metadata FROM production_replies ORDER BY created_at DESC LIMIT ?"
     found: dict[str, set[str]] = {}

@@ -198,11 +198,9 @@ class RetryingJudgements(SqlJudgements):
         self._retry = retry
 
     def find_answers(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Key → the judge's cached answer, for the keys that have one."""
         return self._retry.run(lambda: SqlJudgements.find_answers(self, keys))
 
     def add_answers(self, run_id: str, answers: "Sequence[Answer]") -> None:
-        """Store answers in one durable transaction; the first answer for a key is never replaced."""
         self._retry.run(lambda: SqlJudgements.add_answers(self, run_id, answers))
 
 
@@ -407,7 +405,6 @@ class _Batch(msgspec.Struct):
 
     @property
     def size(self) -> int:
-        """How many trials there are."""
         return len(self.unscored) + len(self.scored) + len(self.rescored)
 
 
@@ -514,11 +511,9 @@ class Recorder:
             task = asyncio.create_task(self._judge(self._judging, trial))
             self._judge_tasks.add(task)
             task.add_done_callback(self._after_judging)
-        batch = self._batch
-        unwritten = len(batch.unscored) + len(batch.scored) + len(batch.rescored)
-        if unwritten >= _FLUSH_ROWS:
+        if self._batch.size >= _FLUSH_ROWS:
             self._flush_now.set()
-        if unwritten >= _MOST_UNWRITTEN:
+        if self._batch.size >= _MOST_UNWRITTEN:
             await self._flush()
 
     async def add_stored(self, store: SqlStore, questions: Iterable[Question]) -> None:

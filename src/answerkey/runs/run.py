@@ -438,7 +438,6 @@ class _Session:
         return [writer.journal_note for writer in self._writers if writer.journal_note]
 
     def discard(self) -> None:
-        """Delete the runs."""
         for writer in self._writers:
             writer.discard()
 

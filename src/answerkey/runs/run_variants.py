@@ -379,8 +379,13 @@ async def _continue(
         )
     if changed:
         new = new_run(context, target, info.target_spec, questions, name=info.name, made_from=info.id)
-        copy = partial(store.copy_replies, info)
-        return await ask_run(context, store, questions, target, new, copy_replies=copy)
+
+        def copy_replies(new: RunInfo) -> None:
+            same_target = msgspec.structs.replace(info, target_hash=new.target_hash)
+            trials = stored_trials(store, same_target, questions)
+            _add_replies(store, new, (trial for trial in trials if trial.number <= new.repeat))
+
+        return await ask_run(context, store, questions, target, new, copy_replies=copy_replies)
     if info.status == "complete" and context.judge is None:
         # Nothing is missing, and stored evidence is not rewritten.
         run = load_stored_run(store, info.id)
@@ -514,12 +519,15 @@ async def ask_with_reuse(
         return await ask_run(context, store, questions, target, new)
 
     def copy_good_replies(new: RunInfo) -> None:
-        good = _good_trials(store, old, new, questions)
-        while batch := list(islice(good, _BATCH)):
-            store.add_replies(new, batch)
+        _add_replies(store, new, _good_trials(store, old, new, questions))
 
     new = new_run(context, target, target_spec, questions, made_from=old.id)
     return await ask_run(context, store, questions, target, new, copy_replies=copy_good_replies)
+
+
+def _add_replies(store: SqlStore, new: RunInfo, trials: Iterator[Trial]) -> None:
+    while batch := list(islice(trials, _BATCH)):
+        store.add_replies(new, batch)
 
 
 def _good_trials(store: SqlStore, old: RunInfo, new: RunInfo, questions: QuestionSet) -> Iterator[Trial]:

@@ -278,7 +278,6 @@ def _filler(field: str, *, alone: bool) -> str:
 
 
 def login_table(url: str | None, body: str | None) -> dict[str, Json] | None:
-    """The table of a login from its options."""
     if url is None:
         if body is not None:
             raise UsageError("--login-body needs --login URL")

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 def new_run_id() -> str:
-    """A random id for a new run."""
     return os.urandom(5).hex()
 
 

@@ -196,20 +196,17 @@ def mean_interval(
 
     Unbounded (latencies, costs) it is the clustered t interval. None without values, and for a single unbounded unit.
     """
-    n = len(values)
-    if n == 0:
-        return None
-    mean = math.fsum(values) / n
-    residuals, sizes = _unit_residuals(values, units, mean)
-    return interval_of_moments(
-        mean,
-        n,
-        units=len(residuals),
-        squares=math.fsum([residual * residual for residual in residuals]),
-        size_squares=math.fsum([size * size for size in sizes]),
-        farthest=max(map(abs, residuals)),
-        bounded=bounded,
-    )
+    totals: list[tuple[int, int]] = [(to_fixed_point(value), 1) for value in values]
+    if units is not None:
+        by_unit: dict[Hashable, tuple[int, int]] = {}
+        for (value, _), unit in zip(totals, units, strict=True):
+            total, size = by_unit.get(unit, (0, 0))
+            by_unit[unit] = total + value, size + 1
+        totals = list(by_unit.values())
+    moments = UnitMoments()
+    for (total, size), times in Counter(totals).items():
+        moments.add(total, size, times, bounded=bounded)
+    return moments.interval() if totals else None
 
 
 def interval_of_moments(
@@ -242,20 +239,6 @@ def interval_of_moments(
         effective = mean * (1.0 - mean) * n * n * (units - 1) / units / squares
     quantile = t_quantile(_UPPER, max(units - 1, 1))
     return _wilson(mean, effective, quantile)
-
-
-def _unit_residuals(
-    values: Sequence[float], units: Sequence[Hashable] | None, mean: float
-) -> tuple[list[float], Sequence[int]]:
-    """Return each unit's residual and size."""
-    if units is None:
-        return [value - mean for value in values], [1] * len(values)
-    sums: dict[Hashable, float] = {}
-    sizes: dict[Hashable, int] = {}
-    for value, unit in zip(values, units, strict=True):
-        sums[unit] = sums.get(unit, 0.0) + (value - mean)
-        sizes[unit] = sizes.get(unit, 0) + 1
-    return list(sums.values()), list(sizes.values())
 
 
 def _wilson(rate: float, n: float, z: float) -> Interval:
@@ -327,7 +310,6 @@ class UnitMoments:
         self.bounded = False
 
     def merge(self, other: "UnitMoments") -> None:
-        """Add the moments of other units."""
         self.count += other.count
         self.units += other.units
         self.total += other.total
@@ -346,7 +328,6 @@ class UnitMoments:
 
     @property
     def mean(self) -> float:
-        """The mean of all values."""
         return self.total / (self.count << _SHIFT)
 
     def interval(self) -> Interval | None:
@@ -504,13 +485,11 @@ class Durations:
         self._folded: Durations | None = None
 
     def add(self, value: float) -> None:
-        """Add one value."""
         self._values.append(value)
         if len(self._values) > MAX_EXACT:
             self._fold()
 
     def extend(self, values: Iterable[float]) -> None:
-        """Add several values."""
         self._values.extend(values)
         if len(self._values) > MAX_EXACT:
             self._fold()
@@ -550,17 +529,14 @@ class Durations:
 
     @property
     def count(self) -> int:
-        """Number of values."""
         return self._counted + len(self._values)
 
     @property
     def longest(self) -> float:
-        """The longest value."""
         return max(self._longest, max(self._values, default=0.0))
 
     @property
     def mean(self) -> float:
-        """The mean."""
         return (self._nanoseconds + _sum(self._values)) / self.count / _NANOSECONDS
 
     def percentiles(self, percents: Sequence[float]) -> list[float]:

@@ -151,7 +151,6 @@ def _interval(
 def unit_sums(
     values: "Floats", units: "Sequence[Hashable] | npt.NDArray[np.int64] | None"
 ) -> "tuple[Floats, Floats]":
-    """Return sums and sizes of the units."""
     import numpy as np
 
     if units is None:
@@ -354,7 +353,6 @@ class SequentialResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sequential_result(test: AnytimeTest | PlannedLooks) -> SequentialResult:
-    """Return a test's result."""
     interval = test.interval()
     return SequentialResult(
         mean=test.mean,
@@ -416,7 +414,6 @@ class Confusion(msgspec.Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """All verdicts."""
         return self.true_positive + self.false_positive + self.false_negative + self.true_negative
 
 
@@ -520,6 +517,8 @@ class _Estimate(msgspec.Struct, frozen=True):
     reliance: float
     # Unit → its contribution to the error.
     influence: dict[Hashable, float]
+    # Of the labels, minus what the judge's values explain.
+    error_variance: float
     # Variance of disagreements that few labels may have missed.
     unseen: float
     labelled_units: int
@@ -572,8 +571,9 @@ def _estimate(sample: JudgedSample) -> _Estimate | None:
         influence[unit] = influence.get(unit, 0.0) + (error - mean_error) / n
     for unit, value in zip(sample.rest_units, sample.rest, strict=True):
         influence[unit] = influence.get(unit, 0.0) + reliance * (value - mean_rest) / many
-    unseen = _PSEUDO * (1.0 - min(_population_variance(errors), 1.0)) / (units * (units + _PSEUDO))
-    return _Estimate(reliance * mean_rest + mean_error, reliance, influence, unseen, units)
+    variance = _population_variance(errors)
+    unseen = _PSEUDO * (1.0 - min(variance, 1.0)) / (units * (units + _PSEUDO))
+    return _Estimate(reliance * mean_rest + mean_error, reliance, influence, variance, unseen, units)
 
 
 def labels_needed(sample: JudgedSample, half_width: float) -> int | None:
@@ -581,13 +581,8 @@ def labels_needed(sample: JudgedSample, half_width: float) -> int | None:
     found = _estimate(sample)
     if found is None:
         return None
-    errors = [
-        label - found.reliance * guess for label, guess in zip(sample.human, sample.judged, strict=True)
-    ]
-    variance, rest = (
-        max(_population_variance(errors), 1.0 / (len(errors) + 1)),
-        found.reliance**2 * _population_variance(sample.rest),
-    )
+    variance = max(found.error_variance, 1.0 / (len(sample.human) + 1))
+    rest = found.reliance**2 * _population_variance(sample.rest)
     total = len(sample.human) + len(sample.rest)
     allowed = (half_width / Z95) ** 2
     enough = (n for n in range(2, total - 1) if rest / (total - n) + variance / n <= allowed)

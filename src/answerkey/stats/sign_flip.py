@@ -122,7 +122,6 @@ def _set_totals(values: Floats) -> Floats:
 
 
 def _counted(values: Floats) -> tuple[Floats, Floats]:
-    """Return distinct values and their counts."""
     distinct, counts = np.unique(values, return_counts=True)
     return distinct, counts.astype(np.float64)
 

@@ -29,7 +29,7 @@ from answerkey.model.run import RunInfo
 Dialect = Literal["sqlite", "postgresql"]
 
 # Raised when the tables change; stores of another version are refused.
-VERSION = 14
+VERSION = 15
 
 # SQL of the text in which production replies are searched.
 SAID_IN_PRODUCTION = (
@@ -123,8 +123,6 @@ _DECLARED = (
     _table(
         "replies",
         "run integer, ask_hash bytes, target integer, trial integer",
-        # When it was stored, in seconds since 1970.
-        "stored_at real",
         # The names of the called tools, each between line breaks.
         "tools text",
         # The text, with a record separator between the turns of a conversation; `folded` as in `questions`.
@@ -224,10 +222,10 @@ _DECLARED = (
         production_by_conversation="conversation_id",
         production_by_grading="graded_by",
     ),
-    # Counts and sums of production replies by day and facet; maintained by `production.py`.
+    # How many production replies there are by day and facet; maintained by `production.py`.
     _table(
-        "production_sums",
-        "day text, facet text, value text, replies long, graded long, score real, timed long, latency_ms real",
+        "production_counts",
+        "day text, facet text, value text, replies long",
         identity="day, facet, value",
         ordered=True,
     ),
@@ -355,7 +353,6 @@ def sql(template: str, *values: Any, **parts: "Sql | str") -> Sql:
 
 
 def join_sql(separator: str, parts: Iterable[Sql]) -> Sql:
-    """Parts with a separator between them."""
     listed = list(parts)
     return Sql(
         separator.join(part.text for part in listed), tuple(value for part in listed for value in part.values)
@@ -490,7 +487,6 @@ class Database(ABC):
             yield from rows
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
-        """A query's rows in batches."""
         with self.reading() as connection:
             yield from connection.batches(sql, values)
 
@@ -517,7 +513,6 @@ class Database(ABC):
         """A query for the texts of a list in a JSON object."""
 
     def close(self) -> None:
-        """Close the connections."""
         while self._idle:
             self._idle.pop().close()
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -30,13 +30,10 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import highest_score, lowest_score
 from answerkey.store.database import BATCH, TABLES, Connection, Sql, all_of, any_of, in_list, insert, now, sql
 from answerkey.store.questions import find_reply_key
-from answerkey.store.run_rows import id_hash, name_key_sql, of_run, run_key_sql
+from answerkey.store.run_rows import WITH_QUESTION, WITH_REPLIES, id_hash, name_key_sql, of_run, run_key_sql
 from answerkey.store.sql import SqlStore
 from answerkey.store.table_query import Day, ShortText, within_days
 from answerkey.text.patterns import lazy
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 _UPDATE = (
@@ -77,7 +74,7 @@ def new_id() -> str:
 class FeedbackStore:
     """Reads and writes the feedback of a store."""
 
-    def __init__(self, store: "SqlStore") -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._database = store.database
 
     def add(self, feedback: Feedback, *, change: bool = True) -> tuple[Feedback, bool]:
@@ -202,7 +199,6 @@ def question_of(connection: Connection, key: ReplyKey) -> Question | None:
 
 
 def feedback_row(feedback: Feedback) -> tuple[Any, ...]:
-    """A row of the feedback table."""
     key = feedback.reply
     about = (
         (None,) * 4 if key is None else (key.run_id, bytes.fromhex(key.ask_hash), key.trial, key.target_hash)
@@ -291,10 +287,7 @@ BORDERLINE = (0.40, 0.70)
 # A judge that is further from the score than this disagrees with it.
 DISAGREEMENT = 0.30
 
-_REVIEW_TABLES = (
-    "scorecards c JOIN questions q ON q.key = c.question JOIN names t ON t.key = c.target "
-    "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
-)
+_REVIEW_TABLES = f"scorecards c{WITH_QUESTION}{WITH_REPLIES} JOIN names t ON t.key = c.target"
 _REVIEW_ORDERS = {
     # Digests of texts give a random order that stays the same.
     "sample": "c.reply_digest, c.position, c.trial",
@@ -319,7 +312,7 @@ class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
 class ReviewQueue:
     """The replies of a run that a person should review: borderline scores, and disagreements with the judge."""
 
-    def __init__(self, store: "SqlStore", info: RunInfo) -> None:
+    def __init__(self, store: SqlStore, info: RunInfo) -> None:
         self._store = store
         self._info = info
 
@@ -390,19 +383,7 @@ class ReviewQueue:
     ) -> Feedback:
         """Store a reviewer's verdict; it replaces their earlier one on the same reply."""
         key = find_reply_key(self._store, self._info, question_id, trial)
-        kept, _ = FeedbackStore(self._store).add(
-            Feedback(
-                id=new_id(),
-                created_at=now(),
-                value=1.0 if trusted else 0.0,
-                source="review",
-                comment=comment.replace("\x00", "").strip(),
-                author=author,
-                reply=key,
-                idempotency_key=_review_key(author, key),
-            )
-        )
-        return kept
+        return _review(self._store, _review_key(author, key), trusted, comment, author, reply=key)
 
     def _in_queue(self) -> Sql:
         """A condition: a reply is borderline, or the judge disagrees with its score."""
@@ -430,7 +411,7 @@ def _review_key(author: str, key: ReplyKey) -> str:
 
 
 def review_production(
-    store: "SqlStore", item: ProductionReply, *, trusted: bool | None, comment: str, author: str
+    store: SqlStore, item: ProductionReply, *, trusted: bool | None, comment: str, author: str
 ) -> Feedback | None:
     """Store a reviewer's verdict on a production reply in place of their earlier one; None removes it."""
     key = f"review:{author}:production:{item.id}"
@@ -438,20 +419,23 @@ def review_production(
         with store.database.transaction() as connection:
             connection.run("DELETE FROM feedback WHERE idempotency_key = ? AND source = 'review'", (key,))
         return None
-    stored, _ = FeedbackStore(store).add(
-        Feedback(
-            id=new_id(),
-            created_at=now(),
-            value=float(trusted),
-            source="review",
-            comment=comment.replace("\x00", "").strip(),
-            author=author,
-            production_id=item.id,
-            question=item.question,
-            category=item.category,
-            idempotency_key=key,
-        )
+    about = {"production_id": item.id, "question": item.question, "category": item.category}
+    return _review(store, key, trusted, comment, author, **about)
+
+
+def _review(store: SqlStore, key: str, trusted: bool, comment: str, author: str, **about: Any) -> Feedback:
+    """Store a reviewer's verdict under an idempotency key; `about` are the fields that name its reply."""
+    verdict = Feedback(
+        id=new_id(),
+        created_at=now(),
+        value=float(trusted),
+        source="review",
+        comment=comment.replace("\x00", "").strip(),
+        author=author,
+        idempotency_key=key,
+        **about,
     )
+    stored, _ = FeedbackStore(store).add(verdict)
     return stored
 
 
@@ -478,7 +462,7 @@ def _review_item(
 class SqlJudgements:
     """Judges' answers, by the hash of everything that could change them, with their cost and the run that paid."""
 
-    def __init__(self, store: "SqlStore") -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._database = store.database
 
     def find_answers(self, keys: Sequence[str]) -> Mapping[str, str]:
@@ -565,7 +549,6 @@ class Users:
         return secret
 
     def all(self) -> list[User]:
-        """All users, by name."""
         with self._database.reading() as connection:
             rows = connection.run("SELECT name, role, created_at FROM users ORDER BY name")
             return [User(*row) for row in rows]
@@ -613,7 +596,6 @@ class Users:
         return User(*row[:3])
 
     def sign_out(self, session: str) -> None:
-        """End a session."""
         with self._database.transaction() as connection:
             connection.run("DELETE FROM sessions WHERE digest = ?", (_digest(session),))
 
@@ -646,7 +628,6 @@ class SavedViews:
         self._owner = owner
 
     def all(self) -> list[SavedView]:
-        """All of them, by name."""
         query = "SELECT name, address, created_at FROM saved_views WHERE owner = ? ORDER BY name"
         with self._database.reading() as connection:
             return [SavedView(*row) for row in connection.run(query, (self._owner,))]
@@ -659,7 +640,6 @@ class SavedViews:
             connection.run(insert("saved_views", replace=True), (self._owner, name, address, now()))
 
     def delete(self, name: str) -> None:
-        """Delete one."""
         with self._database.transaction() as connection:
             sql = "DELETE FROM saved_views WHERE owner = ? AND name = ?"
             if not connection.run(sql, (self._owner, name)).rowcount:

@@ -189,8 +189,8 @@ class _Reader:
 # Copies
 
 
-# Leases and sessions are of one store only, and sums are computed again.
-_NOT_COPIED = ("leases", "sessions", "production_sums")
+# Leases and sessions are of one store only, and replies are counted again.
+_NOT_COPIED = ("leases", "sessions", "production_counts")
 
 
 class StoreCopy(msgspec.Struct, kw_only=True):

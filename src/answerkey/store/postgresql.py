@@ -126,12 +126,10 @@ class PostgresqlDatabase(Database):
         self._used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
     def tables(self, connection: Connection) -> set[str]:
-        """The names of the existing tables."""
         query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
         return {name for (name,) in connection.run(query)}
 
     def explain(self, error: Exception, reason: str) -> StoreError:
-        """An error of the driver as one line with a remedy."""
         said = f"store {self.address}: {reason}"
         # The server is unreachable, starting or full, or broke a deadlock: a retry may succeed.
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
@@ -179,11 +177,9 @@ class PostgresqlDatabase(Database):
             return
 
     def json_text(self, expression: str, field: str) -> str:
-        """SQL for a text in a JSON object."""
         return f"({expression}::json ->> '{field}')"
 
     def json_texts(self, expression: str, field: str) -> str:
-        """A query for the texts of a list in a JSON object."""
         return f"SELECT json_array_elements_text({expression}::json -> '{field}')"
 
     def journal_path(self, run_id: str) -> Path | None:

@@ -1,7 +1,8 @@
 """Production replies: stored, searched, counted by day, reviewed, and the statistics of their feedback."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 
-# Daily counts and sums, updated with every write so that figures need not read the replies.
+# Daily counts, updated with every write so that figures need not read the replies.
 
 
 # Facet → SQL of its value; the facet "" has all replies.
@@ -53,120 +54,90 @@ _FACETS = {name: name for name in ("category", "error_kind", "model", "version")
     "": "''",
     "result": f"CASE WHEN score < {lowest_score(PASS_MARK)!r} THEN 'failed' WHEN score IS NULL THEN 'ungraded' ELSE 'passed' END",
 }
-# The key is the day (in UTC), the facet and its value; the other columns are sums.
-_KEY = TABLES["production_sums"].identity
-_ADDED = tuple(name for name in TABLES["production_sums"].columns if name not in _KEY)
-_SUMMED = (
-    "COUNT(*), COUNT(score), COALESCE(SUM(score), 0.0), COUNT(latency_ms), COALESCE(SUM(latency_ms), 0.0)"
-)
 _ADD = (
-    f"INSERT INTO production_sums ({', '.join((*_KEY, *_ADDED))}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-    f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET "
-    + ", ".join(f"{name} = production_sums.{name} + excluded.{name}" for name in _ADDED)
+    "INSERT INTO production_counts (day, facet, value, replies) VALUES (?, ?, ?, ?) ON CONFLICT (day, facet, value) "
+    "DO UPDATE SET replies = production_counts.replies + excluded.replies"
 )
 _FIRST, _LAST = "T00:00:00.000+00:00", "T23:59:59.999+00:00"
 
-# Key → sums.
-Sums = dict[tuple[str, ...], tuple[float, ...]]
+# Day (in UTC), facet and value → replies; over several days without the day.
+Counts = Counter[tuple[str, ...]]
 
 
-def sums_of(connection: Connection, where: Sql) -> Sums:
-    """The sums of the replies `p` that meet a condition, by day, facet and value."""
+def counts_of(connection: Connection, where: Sql) -> Counts:
+    """The replies `p` that meet a condition, by day, facet and value."""
     parts = [
-        f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen WHERE {value} IS NOT NULL GROUP BY 1, 3"
+        f"SELECT day, '{facet}', {value}, COUNT(*) FROM chosen WHERE {value} IS NOT NULL GROUP BY 1, 3"
         for facet, value in _FACETS.items()
     ]
-    # An absurd latency from a sender would spoil the sum.
     query = sql(
         "WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, p.version, "
-        "p.score, CASE WHEN ABS(p.latency_ms) < 1e12 THEN p.latency_ms END AS latency_ms "
-        "FROM production_replies p WHERE {where}) {parts}",
+        "p.score FROM production_replies p WHERE {where}) {parts}",
         where=where,
         parts=" UNION ALL ".join(parts),
     )
-    return {row[:3]: row[3:] for row in connection.run(*query)}
+    return Counter({tuple(key): replies for *key, replies in connection.run(*query)})
 
 
-def sums_of_ids(connection: Connection, ids: Sequence[str]) -> Sums:
-    """The sums of the replies with these ids, however many."""
-    chunks = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
-    return _together(sums_of(connection, sql("p.id IN {ids}", ids=in_list(chunk))) for chunk in chunks)
-
-
-def _together(parts: Iterable[Sums]) -> Sums:
-    total: Sums = {}
-    for part in parts:
-        for key, values in part.items():
-            known = total.get(key, (0,) * len(values))
-            total[key] = tuple(map(sum, zip(known, values, strict=True)))
+def counts_of_ids(connection: Connection, ids: Sequence[str]) -> Counts:
+    """The replies with these ids, however many."""
+    total: Counts = Counter()
+    for start in range(0, len(ids), BATCH):
+        total.update(counts_of(connection, sql("p.id IN {ids}", ids=in_list(ids[start : start + BATCH]))))
     return total
 
 
-def add_up(connection: Connection, before: Sums, after: Sums) -> None:
-    """Update the stored sums. Call it last in a transaction: writers of the same day wait for each other, in key order."""
-    none = (0,) * len(_ADDED)
-    rows = []
-    for key in sorted({*before, *after}):
-        change = tuple(
-            new - old for old, new in zip(before.get(key, none), after.get(key, none), strict=True)
-        )
-        if any(change):
-            rows.append((*key, *change))
-    connection.run_many(_ADD, rows)
+def add_up(connection: Connection, before: Counts, after: Counts) -> None:
+    """Update the stored counts. Call it last in a transaction: writers of the same day wait for each other, in key order."""
+    changes = Counter(after)
+    changes.subtract(before)
+    connection.run_many(_ADD, [(*key, change) for key, change in sorted(changes.items()) if change])
     if before:
-        connection.run("DELETE FROM production_sums WHERE replies = 0")
+        connection.run("DELETE FROM production_counts WHERE replies = 0")
 
 
 def add_up_all(connection: Connection) -> None:
-    """Compute the sums of a store that has none."""
-    add_up(connection, {}, sums_of(connection, all_of(())))
+    """Count the replies of a store that has no counts."""
+    add_up(connection, Counter(), counts_of(connection, all_of(())))
 
 
 @contextmanager
 def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Lock replies while they are changed or deleted, and update the sums afterwards; yields the ids of those to change."""
+    """Lock replies while they are changed or deleted, and update the counts afterwards; yields the ids of those to change."""
     if database.dialect == "postgresql":
         query = "SELECT id FROM production_replies WHERE id IN {ids} ORDER BY key FOR UPDATE"
         # Only these are locked: not a reply that was deleted and is added again meanwhile.
         ids = [identity for (identity,) in connection.run(*sql(query, ids=in_list(ids)))]
-    before = sums_of_ids(connection, ids)
+    before = counts_of_ids(connection, ids)
     yield ids
-    add_up(connection, before, sums_of_ids(connection, ids))
+    add_up(connection, before, counts_of_ids(connection, ids))
 
 
-def window_sums(connection: Connection, criteria: Window) -> Sums:
-    """Sums by facet and value over a range of days.
+def window_counts(connection: Connection, criteria: Window) -> Counts:
+    """Replies by facet and value over a range of days.
 
-    Sums are stored by UTC day. In another time zone the hours by which the range differs from whole UTC days are added or
-    subtracted, whichever are fewer.
+    They are counted by UTC day; in another time zone the hours before the first whole day and after the last are added.
     """
     begin = "" if criteria.since is None else day_begins(criteria.since)
     end = "9999-99" if criteria.until is None else day_ends(criteria.until)
     if begin >= end:
-        return {}
-    first, last, hours = begin, end, []
-    if begin[10:] not in ("", _FIRST):
-        if begin[11:] < "12":
-            first = begin[:10]
-            hours.append((-1, first, begin))
-        else:
-            hours.append((1, begin, f"{begin[:10]}T24"))
-    if criteria.until is not None and end[10:] != _FIRST:
-        if end[11:] < "12":
-            hours.append((1, end[:10], end))
-        else:
-            last = f"{end[:10]}T24"
-            hours.append((-1, end, last))
-    found = connection.run(
-        f"SELECT facet, value, {', '.join(f'SUM({name})' for name in _ADDED)} FROM production_sums "
+        return Counter()
+    stored = connection.run(
+        "SELECT facet, value, SUM(replies) FROM production_counts "
         f"WHERE day || '{_FIRST}' >= ? AND day || '{_LAST}' < ? GROUP BY facet, value",
-        (first, last),
+        (begin, end),
     )
-    parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
-    for sign, since, until in hours:
-        read = sums_of(connection, sql("p.created_at >= ? AND p.created_at < ?", since, until))
-        parts.append({key[1:]: tuple(sign * value for value in values) for key, values in read.items()})
-    return {key: values for key, values in _together(parts).items() if values[0]}
+    total: Counts = Counter({(facet, value): int(replies) for facet, value, replies in stored})
+    hours = []
+    if begin[10:] not in ("", _FIRST):
+        hours.append((begin, f"{begin[:10]}T24"))
+    if criteria.until is not None and end[10:] != _FIRST:
+        hours.append((end[:10], end))
+    for since, until in hours:
+        found = counts_of(connection, sql("p.created_at >= ? AND p.created_at < ?", since, until))
+        for (_, *key), replies in found.items():
+            total[tuple(key)] += replies
+    return total
 
 
 # Replies
@@ -256,7 +227,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             added = [item for item in replies if connection.run(statement, production_row(item)).rowcount]
             linked = FeedbackStore(self._store).link(connection, added)
             new = tuple(item.id for item in added)
-            add_up(connection, {}, sums_of_ids(connection, new))
+            add_up(connection, Counter(), counts_of_ids(connection, new))
         return Addition(new, linked)
 
     def graded_otherwise(self, version: str, *, limit: int) -> list[ProductionReply]:
@@ -287,15 +258,8 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
             connection.run_many(sql, [rows[identity] for identity in ids])
 
     def find(self, identity: str) -> ProductionReply | None:
-        """The reply with this id."""
         with self.database.reading() as connection:
             return next(iter(self.read(connection, [(identity,)])), None)
-
-    def page(
-        self, criteria: ProductionFilter, *, limit: int = 25, offset: int = 0
-    ) -> tuple[list[ProductionReply], int]:
-        """A page of replies, and how many match: more than MAX_COUNTED are not counted further."""
-        return super().page(criteria, limit=limit, offset=offset)
 
     def every(self, criteria: ProductionFilter) -> Iterator[ProductionReply]:
         """All matching replies, read in batches: there may be millions."""
@@ -355,7 +319,7 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         self, connection: Connection, criteria: ProductionFilter, limit: int, offset: int
     ) -> tuple[Sequence[Row], int]:
         column = self._sort_column(criteria)
-        if _count_from_sums(connection, criteria) <= MAX_COUNTED:
+        if _stored_count(connection, criteria) <= MAX_COUNTED:
             keys, total = super()._page_keys(connection, criteria, limit, offset)
             if total <= MAX_COUNTED:
                 return keys, total
@@ -401,7 +365,6 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
         return ids
 
     def read(self, connection: Connection, keys: Sequence[Row]) -> list[ProductionReply]:
-        """The replies with these ids."""
         ids = [storable(key[0]) for key in keys]
         query = sql(
             "SELECT question, text, payload FROM production_replies WHERE id IN {ids}", ids=in_list(ids)
@@ -412,14 +375,14 @@ class ProductionReplies(TableQuery[ProductionFilter, ProductionReply]):
     def facets(self, criteria: ProductionFilter | None = None, *, most: int = 100) -> ProductionFacets:
         """The values of the criteria's days."""
         with self.database.reading() as connection:
-            sums = window_sums(connection, criteria or ProductionFilter())
+            total = window_counts(connection, criteria or ProductionFilter())
 
         def counts(facet: str) -> dict[str, int]:
-            found = [(value, int(row[0])) for (name, value), row in sums.items() if name == facet]
+            found = [(value, replies) for (name, value), replies in total.items() if name == facet]
             return dict(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:most])
 
         return ProductionFacets(
-            replies=int(sums.get(("", ""), (0,))[0]),
+            replies=total["", ""],
             errors=counts("error_kind"),
             categories=counts("category"),
             models=counts("model"),
@@ -478,13 +441,13 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
     )
 
 
-def _count_from_sums(connection: Connection, criteria: ProductionFilter) -> int:
-    """How many replies match, if the stored sums say so: without a filter, or with one of a facet; otherwise 0."""
+def _stored_count(connection: Connection, criteria: ProductionFilter) -> int:
+    """How many replies match, if the stored counts say so: without a filter, or with one of a facet; otherwise 0."""
     facets = {**_COUNTED, "result": "result"}
     given = {facets.get(name): value for name, value in criteria.conditions.items()} or {"": ""}
     if len(given) > 1 or None in given or criteria.ranges:
         return 0
-    query = "SELECT COALESCE(SUM(replies), 0) FROM production_sums WHERE facet = ? AND value = ?"
+    query = "SELECT COALESCE(SUM(replies), 0) FROM production_counts WHERE facet = ? AND value = ?"
     return int(connection.value(query, *given.items()))
 
 
@@ -629,7 +592,8 @@ def feedback_state(store: "SqlStore") -> tuple[str, ...]:
     queries = (
         "SELECT COUNT(*), MAX(created_at), SUM(value), SUM(LENGTH(comment)), COUNT(run_id), COUNT(production_id) "
         "FROM feedback",
-        "SELECT SUM(replies), SUM(graded), SUM(score) FROM production_sums WHERE facet = ''",
+        "SELECT SUM(replies) FROM production_counts WHERE facet = ''",
+        "SELECT MIN(graded_by), MAX(graded_by) FROM production_replies",
         "SELECT id, info FROM runs WHERE id IN (SELECT run_id FROM feedback WHERE run_id IS NOT NULL) ORDER BY id",
     )
     with store.database.reading() as connection:
@@ -705,13 +669,13 @@ def _satisfaction_interval(connection: Connection, users: Sql) -> Interval | Non
 
 
 def _queries(connection: Connection, criteria: FeedbackFilter) -> int:
-    in_production = window_sums(connection, criteria).get(("", ""), (0,))[0]
+    in_production = window_counts(connection, criteria)["", ""]
     in_runs = sql(
         "SELECT COUNT(*) FROM replies WHERE run IN "
         "(SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id WHERE {judged})",
         judged=all_of([Sql("f.source != 'review'"), *within_days("f.created_at", criteria)]),
     )
-    return int(in_production) + int(connection.value(*in_runs))
+    return in_production + int(connection.value(*in_runs))
 
 
 def _themes(connection: Connection, criteria: FeedbackFilter) -> tuple[FeedbackTheme, ...]:

@@ -20,12 +20,16 @@ from answerkey.model.scorecard import (
     round_score,
 )
 from answerkey.store.database import Connection, Database, Row, Sql, all_of, any_of, in_list, join_sql, sql
-from answerkey.store.run_rows import of_run, read_measures, read_run_info, unpack_values
+from answerkey.store.run_rows import (
+    WITH_QUESTION,
+    WITH_REPLIES,
+    of_run,
+    read_measures,
+    read_run_info,
+    unpack_values,
+)
 from answerkey.store.sql import SqlStore, read_result, select_results
 from answerkey.store.table_query import Condition, ShortText, TableFilter, TableQuery, equals
-
-_WITH_QUESTION = " JOIN questions q ON q.key = c.question"
-_WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
 
 
 class Facets(msgspec.Struct, frozen=True):
@@ -90,7 +94,7 @@ def _has_matching_trial(
         sql(
             "{question}.position IN (SELECT c.position FROM scorecards c{joins} WHERE {where})",
             question=question,
-            joins=_WITH_QUESTION + (_WITH_REPLIES if criteria.text or criteria.tool else ""),
+            joins=WITH_QUESTION + (WITH_REPLIES if criteria.text or criteria.tool else ""),
             where=all_of([of_run(info), *conditions]),
         )
     ]
@@ -116,7 +120,7 @@ def _questions_of(info: RunInfo, values: Collection[str], *, with_ids: bool = Fa
     return sql(
         "SELECT {columns} FROM scorecards c{joins} WHERE {where} GROUP BY c.position",
         columns=", ".join(["c.position AS position", *columns]),
-        joins=_WITH_QUESTION if with_ids else "",
+        joins=WITH_QUESTION if with_ids else "",
         where=of_run(info),
     )
 
@@ -203,7 +207,7 @@ class QuestionTable(TableQuery[QuestionFilter, QuestionRow]):
         categories = sql(
             "SELECT q.category, COUNT(DISTINCT c.position) FROM scorecards c{joins} WHERE {where} "
             "GROUP BY q.category ORDER BY q.category LIMIT 500",
-            joins=_WITH_QUESTION,
+            joins=WITH_QUESTION,
             where=of_run(self._info),
         )
         errors = sql(
@@ -354,7 +358,7 @@ def find_reply_key(store: SqlStore, info: RunInfo, question_id: str, trial: int)
         "WHERE {run} AND q.id = ? AND c.trial = ?",
         question_id.replace("\0", ""),
         trial,
-        joins=_WITH_QUESTION,
+        joins=WITH_QUESTION,
         run=of_run(info),
     )
     with store.database.reading() as connection:
@@ -402,9 +406,6 @@ class PairRow(msgspec.Struct, frozen=True, kw_only=True):
     measures: tuple[dict[str, float], ...]
 
 
-_ALL_PAIRS = PairFilter()
-
-
 class PairTable(TableQuery[PairFilter, PairRow]):
     """The questions that a base and its candidates have in common."""
 
@@ -436,12 +437,6 @@ class PairTable(TableQuery[PairFilter, PairRow]):
     def counts_with_page(self, criteria: PairFilter) -> bool:
         """The runs are joined once, for the page and the count."""
         return True
-
-    def page(
-        self, criteria: PairFilter = _ALL_PAIRS, *, limit: int = 20, offset: int = 0
-    ) -> tuple[list[PairRow], int]:
-        """A page of questions that all runs have, and how many match."""
-        return super().page(criteria, limit=limit, offset=offset)
 
     def matching(self, criteria: PairFilter, value: str) -> Sql:
         """SELECT score and position in each run of the matching questions."""
@@ -515,7 +510,6 @@ class PairTable(TableQuery[PairFilter, PairRow]):
         return [difference(before, after) for before, after in zip(*values, strict=True)]
 
     def read(self, connection: Connection, keys: Sequence[Row]) -> list[PairRow]:
-        """The questions with these keys, in all runs."""
         trials, means = [], []
         for number, info in enumerate(self._infos):
             positions = [key[2 * number + 1] for key in keys]

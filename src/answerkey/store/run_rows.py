@@ -1,7 +1,6 @@
 """How runs, replies and scorecards are written to rows and read back."""
 
 import sys
-import time
 import zlib
 from array import array
 from collections.abc import Iterable, Sequence, Set
@@ -18,7 +17,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
-from answerkey.store.database import TABLES, Connection, Database, Sql, in_list, insert, sql
+from answerkey.store.database import Connection, Database, Sql, in_list, insert, sql
 
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.
@@ -72,14 +71,6 @@ def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None,
 
     A text that the column cannot store unchanged stays in the payload as well.
     """
-    if len(replies) == 1 and (text := replies[0].text) is not None and text.isascii() and "\0" not in text:
-        # Most are like this.
-        return (
-            tools_text(replies),
-            text,
-            None,
-            _encode([msgspec.structs.replace(replies[0], text=None)]).decode(),
-        )
     texts = [reply.text for reply in replies if reply.text is not None]
     joined = _SEPARATOR.join(texts)
     column = storable(joined)
@@ -90,7 +81,6 @@ def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None,
 
 
 def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
-    """The replies of a row."""
     replies = _decode_replies(payload)
     if text is not None and not any(reply.text is not None for reply in replies):
         texts = [text] if len(replies) == 1 else text.split(_SEPARATOR)
@@ -122,17 +112,16 @@ def id_hash(kind: str, external_id: str) -> bytes:
 
 def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
     """The hashes of all ids of these replies."""
-    found = []
-    for reply in replies:
-        named = (
+    return [
+        id_hash(kind, external_id)
+        for reply in replies
+        for kind, external_id in (
             ("response", reply.response_id),
             ("trace", reply.trace_id),
             ("conversation", reply.conversation_id),
         )
-        for kind, external_id in named:
-            if external_id:
-                found.append(id_hash(kind, external_id))
-    return found
+        if external_id
+    ]
 
 
 # Scorecards
@@ -183,7 +172,6 @@ CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.
 
 
 def pack_card(card: Scorecard) -> PackedCard:
-    """Pack a scorecard."""
     parts: list[_Part] = []
     values = list(card.metrics.values())
     for index, score in enumerate(card.components.values()):
@@ -210,7 +198,6 @@ def unpack_card(
     measured: bytes,
     payload: bytes,
 ) -> Scorecard:
-    """The scorecard of a row."""
     names = read_measures(measures)
     values = [None if isnan(value) else value for value in unpack_values(measured)]
     details = _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
@@ -275,6 +262,11 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
+# Scorecards `c` with their question `q`, and with both the replies `r`.
+WITH_QUESTION = " JOIN questions q ON q.key = c.question"
+WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
+
+
 # Writing
 
 
@@ -285,7 +277,6 @@ _encode_writing = msgspec.json.Encoder().encode
 
 
 def run_key_sql(run_id: str) -> Sql:
-    """SQL of a run's number."""
     return Sql("(SELECT key FROM runs WHERE id = ?)", (run_id,))
 
 
@@ -348,29 +339,6 @@ class RunWriter:
                 run, target = run_key(connection, info), name_key(connection, info.target_hash)
                 _check_open(connection, info)
                 write_replies(connection, run, target, trials)
-
-    def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
-        """Copy another run's replies, as far as target, questions and repeats are the same."""
-        query = sql(
-            "SELECT {columns} FROM replies WHERE run = {run} AND target = {target} AND trial <= ? AND ask_hash IN "
-            "(SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question WHERE i.question_set = {set})",
-            new.repeat,
-            columns=", ".join(TABLES["replies"].columns),
-            run=run_key_sql(old.id),
-            target=name_key_sql(new.target_hash),
-            set=name_key_sql(new.question_set_hash),
-        )
-        with self.database.transaction() as connection:
-            run = run_key(connection, new)
-            for rows in connection.batches(*query):
-                connection.insert("replies", [(run, *row[1:]) for row in rows])
-                # The key, then the text and the payload.
-                ids = [
-                    (found, run, *row[1:4])
-                    for row in rows
-                    for found in id_hashes(unpack_replies(row[6], row[8]))
-                ]
-                connection.insert("reply_ids", ids)
 
     def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
         """Delete the scorecards under the run's scoring except those of these (position, trial) pairs."""
@@ -482,7 +450,6 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
 
 
 def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
-    """A row of the questions table."""
     asked = storable("\n".join([question.id, *[turn.question for turn in question.turns or (question,)]]))
     named = (storable(question.id), storable(question.category))
     return (
@@ -508,13 +475,11 @@ def _store_questions(connection: Connection, questions: QuestionSet) -> None:
 
 
 def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
-    # Whole seconds, which take half the space.
-    now = float(int(time.time()))
     rows: list[tuple[Any, ...]] = []
     ids: list[tuple[Any, ...]] = []
     for trial in trials:
         ask_hash = bytes.fromhex(trial.question.ask_hash)
-        rows.append(_reply_row(run, ask_hash, target, now, trial))
+        rows.append(_reply_row(run, ask_hash, target, trial))
         for found in id_hashes(trial.replies):
             ids.append((found, run, ask_hash, target, trial.number))
     # An existing reply to the same trial is not replaced.
@@ -522,11 +487,11 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
     connection.insert("reply_ids", ids)
 
 
-def _reply_row(run: int, ask_hash: bytes, target: int, stored_at: float, trial: Trial) -> tuple[Any, ...]:
+def _reply_row(run: int, ask_hash: bytes, target: int, trial: Trial) -> tuple[Any, ...]:
     tools, text, folded, payload = pack_replies(trial.replies)
     checksum = reply_checksum(ask_hash, trial.number, text, payload)
     origin = None if trial.origin is None else _encode_writing(trial.origin).decode()
-    return run, ask_hash, target, trial.number, stored_at, tools, text, folded, payload, checksum, origin
+    return run, ask_hash, target, trial.number, tools, text, folded, payload, checksum, origin
 
 
 def write_scorecards(

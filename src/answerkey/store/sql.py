@@ -31,7 +31,8 @@ from answerkey.store.database import (
 )
 from answerkey.store.run_rows import (
     CARD_COLUMNS,
-    Measures,
+    WITH_QUESTION,
+    WITH_REPLIES,
     RunWriter,
     name_key_sql,
     of_run,
@@ -55,10 +56,8 @@ _ROUNDING = 1e-6
 _LARGE_SET = 1_000
 # Scorecards `c` with their question `q`, replies `r` and details `d`.
 _RESULT_TABLES = (
-    "scorecards c JOIN questions q ON q.key = c.question "
-    "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial "
-    "JOIN scorecard_details d ON d.run = c.run AND d.scoring = c.scoring AND d.position = c.position "
-    "AND d.trial = c.trial JOIN names m ON m.key = c.measures"
+    f"scorecards c{WITH_QUESTION}{WITH_REPLIES} JOIN scorecard_details d ON d.run = c.run "
+    "AND d.scoring = c.scoring AND d.position = c.position AND d.trial = c.trial JOIN names m ON m.key = c.measures"
 )
 
 
@@ -101,8 +100,6 @@ class SqlStore(RunWriter):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        # Cache: number in `names` → names of measures.
-        self._measures: dict[int, Measures] = {}
         try:
             create_tables(database)
         except BaseException:
@@ -115,11 +112,9 @@ class SqlStore(RunWriter):
         return self.database.address
 
     def tune_for_serving(self) -> None:
-        """Prepare for serving pages."""
         self.database.tune_for_serving()
 
     def close(self) -> None:
-        """Close the connections."""
         self.database.close()
 
     def __enter__(self) -> "SqlStore":
@@ -153,7 +148,6 @@ class SqlStore(RunWriter):
         return with_true_status(self.database, connection, read_run_info(payload))
 
     def count_runs(self) -> int:
-        """The number of runs."""
         with self.database.reading() as connection:
             return int(connection.value("SELECT COUNT(*) FROM runs"))
 
@@ -250,7 +244,6 @@ class SqlStore(RunWriter):
     # Baselines
 
     def set_baseline(self, name: str, run_id: str) -> None:
-        """Set the run of a baseline name."""
         with self.database.transaction() as connection:
             connection.run(insert("baselines", replace=True), (name, run_id, now()))
 
@@ -369,17 +362,17 @@ class SqlStore(RunWriter):
     def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
         """The run's scores under its current scoring, column by column, in the set's order, trial by trial."""
         query = sql(
-            "SELECT q.id, q.content_hash, q.category, c.score, c.error_kind, c.latency_ms, c.cost, c.measures, "
-            "c.measured FROM scorecards c JOIN questions q ON q.key = c.question WHERE {run} "
-            "ORDER BY c.position, c.trial",
+            "SELECT q.id, q.content_hash, q.category, c.score, c.error_kind, c.latency_ms, c.cost, m.name, "
+            "c.measured FROM scorecards c JOIN questions q ON q.key = c.question JOIN names m "
+            "ON m.key = c.measures WHERE {run} ORDER BY c.position, c.trial",
             run=of_run(info),
         )
         for rows in self.database.batches(*query):
-            for number, alike in groupby(rows, key=itemgetter(7)):
+            for measures, alike in groupby(rows, key=itemgetter(7)):
                 ids, hashes, categories, scores, kinds, latencies, costs, _, measured = zip(
                     *alike, strict=True
                 )
-                names, values = self._names_of(number), unpack_values(*measured)
+                names, values = read_measures(measures), unpack_values(*measured)
                 columns = [*names.components, *names.metrics]
                 found = [values[place :: len(columns)] for place in range(len(columns))]
                 components = dict(zip(names.components, found, strict=False))
@@ -387,13 +380,6 @@ class SqlStore(RunWriter):
                 yield ScoreBatch(
                     ids, hashes, categories, scores, kinds, latencies, costs, components, metrics
                 )
-
-    def _names_of(self, number: int) -> Measures:
-        if number not in self._measures:
-            with self.database.reading() as connection:
-                name = connection.value("SELECT name FROM names WHERE key = ?", (number,))
-            self._measures[number] = read_measures(name)
-        return self._measures[number]
 
     def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """(content hash, group) of the questions that have one of the fields; the first field counts."""
@@ -532,7 +518,6 @@ def _names_run(database: Database, text: str) -> Sql:
 
 
 _decode_figures = msgspec.json.Decoder(Figures).decode
-_NEWEST_RUNS = RunFilter()
 
 
 class RunTable(TableQuery[RunFilter, RunRow]):
@@ -553,12 +538,6 @@ class RunTable(TableQuery[RunFilter, RunRow]):
         super().__init__(store.database, _RUN_COLUMNS)
         self._store = store
 
-    def page(
-        self, criteria: RunFilter = _NEWEST_RUNS, *, limit: int = 25, offset: int = 0
-    ) -> tuple[list[RunRow], int]:
-        """A page of runs, and how many match."""
-        return super().page(criteria, limit=limit, offset=offset)
-
     def matching(self, criteria: RunFilter, value: str) -> Sql:
         """SELECT the ids of the matching runs."""
         return sql(
@@ -568,7 +547,6 @@ class RunTable(TableQuery[RunFilter, RunRow]):
         )
 
     def conditions(self, criteria: RunFilter) -> list[Sql]:
-        """All filters, and the days."""
         return [*super().conditions(criteria), *within_days("created_at", criteria)]
 
     def measured(
@@ -586,7 +564,6 @@ class RunTable(TableQuery[RunFilter, RunRow]):
         }
 
     def read(self, connection: Connection, keys: Sequence[Row]) -> list[RunRow]:
-        """The runs with these ids."""
         names: dict[str, list[str]] = {}
         for name, run_id in connection.run("SELECT name, run_id FROM baselines ORDER BY name"):
             names.setdefault(run_id, []).append(name)

@@ -109,7 +109,6 @@ class SqliteDatabase(Database):
         self._copied = True
 
     def tables(self, connection: Connection) -> set[str]:
-        """The names of the existing tables."""
         return {name for (name,) in connection.run("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def tune_for_serving(self) -> None:
@@ -118,7 +117,6 @@ class SqliteDatabase(Database):
         super().close()
 
     def explain(self, error: Exception, reason: str) -> StoreError:
-        """An error of SQLite as one line with a remedy."""
         code = getattr(error, "sqlite_errorname", None) or ""
         if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
             return StoreFullError(f"store {self.address}: {reason}; make room on its disk")
@@ -147,11 +145,9 @@ class SqliteDatabase(Database):
         return Sql(f"SELECT rowid FROM {index} WHERE {index} MATCH ?", (f'"{quoted}"',))
 
     def json_text(self, expression: str, field: str) -> str:
-        """SQL for a text in a JSON object."""
         return f"json_extract({expression}, '$.{field}')"
 
     def json_texts(self, expression: str, field: str) -> str:
-        """A query for the texts of a list in a JSON object."""
         return f"SELECT value FROM json_each({expression}, '$.{field}')"
 
     def journal_path(self, run_id: str) -> Path | None:

@@ -115,7 +115,6 @@ class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ranges(self) -> tuple[Range, ...]:
-        """All ranges."""
         ranges = [Range.parse(text) for text in self.range]
         if self.measure and (self.low or self.high):
             ranges.append(Range.parse(f"{self.measure}:{self.low or ''}..{self.high or ''}"))
@@ -123,7 +122,6 @@ class TableFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sort_column(self) -> str:
-        """The column that rows are sorted by."""
         return self.sort.removeprefix("-")
 
     @property
@@ -208,7 +206,7 @@ class TableQuery(ABC, Generic[Filter, TableRow]):
         """Whether selecting is so expensive that rows are counted by the query that selects a page."""
         return False
 
-    def page(self, criteria: Filter, *, limit: int = 50, offset: int = 0) -> tuple[list[TableRow], int]:
+    def page(self, criteria: Filter, *, limit: int = 25, offset: int = 0) -> tuple[list[TableRow], int]:
         """A page of rows, and how many match in all."""
         with self.database.reading() as connection:
             keys, total = self._page_keys(connection, criteria, limit, offset)
