@@ -27,8 +27,8 @@ from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, AskAgainError, BaseEngine, BaseTarget, RetryableError, TargetWrapper
-from answerkey.transcripts.failures import failure_from_exception
 from answerkey.transcripts.json_values import admit_reply
+from answerkey.transcripts.payloads import failure_from_exception
 
 # When the time is up, the event loop is run this often to receive what has arrived already; each takes microseconds.
 _LAST_CHANCES = 50

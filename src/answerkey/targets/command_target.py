@@ -31,7 +31,7 @@ from answerkey.targets.resolve import (
     values_of,
 )
 from answerkey.text.normalise import decode_text, one_line
-from answerkey.transcripts.failures import classify_error, failure_message
+from answerkey.transcripts.fields import classify_error, failure_message
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
     admit_reply,

@@ -30,9 +30,15 @@ from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.targets.resolve import PerConversation, Stopwatch, read_settings
 from answerkey.text.normalise import clean_text
-from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import MOST_MEGABYTES
-from answerkey.transcripts.payloads import ReplyMapping, is_watched, note_raw, watch_raw
+from answerkey.transcripts.payloads import (
+    ReplyMapping,
+    failure_from_exception,
+    is_watched,
+    note_raw,
+    watch_raw,
+)
 
 _GRACE_S = 1.0
 # Bytes of a frame beside its reply.

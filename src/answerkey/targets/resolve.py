@@ -34,7 +34,7 @@ from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
 from answerkey.text.normalise import typed_alike
 from answerkey.text.patterns import lazy
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_exception, reply_from_object
 

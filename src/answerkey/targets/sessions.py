@@ -36,7 +36,7 @@ from answerkey.targets.http_client import (
     read_endpoint,
 )
 from answerkey.text.normalise import decode_text
-from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import (
     as_dict,
     as_dicts,
@@ -47,6 +47,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
     too_large,
 )
+from answerkey.transcripts.payloads import failure_from_exception
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader
 
 if TYPE_CHECKING:
