@@ -1,10 +1,10 @@
-"""The conventions of instrumentations: which attributes say that a span is a call of a model, of a tool or a retriever.
+"""From the spans of a trace to an observation, by the conventions of instrumentations in `conventions.toml`."""
 
-A new instrumentation is a row. Several rows may fit a span; what the first does not find, the next may.
-"""
-
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -28,7 +28,7 @@ SpanKind = Literal["model", "tool", "retrieval"]
 CallPart = Literal["name", "id", "input", "output"]
 
 
-class Convention(NamedTuple):
+class Convention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The attributes of one convention."""
 
     # Attribute, and its values → kind of the span; "" matches any value.
@@ -43,123 +43,21 @@ class Convention(NamedTuple):
     id: tuple[str, ...] = ()
 
 
-_OPERATION = "gen_ai.operation.name"
+class Conventions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `conventions.toml`."""
 
-CONVENTIONS: tuple[Convention, ...] = (
-    # OpenTelemetry's own, for generative AI.
-    Convention(
-        _OPERATION,
-        {"execute_tool": "tool"},
-        # LangSmith has a tool's input and output under the names of a model's.
-        input=("gen_ai.tool.call.arguments", "gen_ai.prompt", "gcp.vertex.agent.tool_call_args"),
-        output=("gen_ai.tool.call.result", "gen_ai.completion", "gcp.vertex.agent.tool_response"),
-        name=("gen_ai.tool.name",),
-        id=("gen_ai.tool.call.id",),
-    ),
-    Convention(
-        _OPERATION,
-        dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
-        # The older names are JSON or one attribute for each field; Traceloop's old ones too.
-        input=("gen_ai.input.messages", "gen_ai.prompt"),
-        output=("gen_ai.output.messages", "gen_ai.completion"),
-    ),
-    Convention(
-        _OPERATION,
-        {"retrieval": "retrieval", "vector_db_retrieve": "retrieval"},
-        output=("gen_ai.retrieval.documents", "traceloop.entity.output"),
-    ),
-    # MCP.
-    Convention(
-        "mcp.method.name",
-        {"tools/call": "tool"},
-        input=("gen_ai.tool.call.arguments", "mcp.request.argument.arguments"),
-        output=("gen_ai.tool.call.result",),
-        name=("gen_ai.tool.name", "mcp.tool.name", "mcp.request.argument.name"),
-        id=("gen_ai.tool.call.id",),
-    ),
-    # OpenInference; a document's id is often in the output only.
-    Convention(
-        "openinference.span.kind",
-        {"TOOL": "tool", "RETRIEVER": "retrieval"},
-        input=("input.value",),
-        output=("retrieval.documents", "output.value"),
-        name=("tool.name",),
-        id=("tool_call.id", "tool.id"),
-    ),
-    Convention(
-        "openinference.span.kind",
-        {"LLM": "model"},
-        input=("llm.input_messages",),
-        output=("llm.output_messages", "output.value"),
-    ),
-    # Traceloop.
-    Convention(
-        "traceloop.span.kind",
-        {"tool": "tool"},
-        input=("traceloop.entity.input",),
-        output=("traceloop.entity.output",),
-        name=("traceloop.entity.name",),
-    ),
-    Convention(
-        "llm.request.type",
-        {"chat": "model", "completion": "model"},
-        input=("gen_ai.prompt",),
-        output=("gen_ai.completion",),
-    ),
-    # Langfuse.
-    Convention(
-        "langfuse.observation.type",
-        {"tool": "tool", "generation": "model", "retriever": "retrieval"},
-        input=("langfuse.observation.input",),
-        output=("langfuse.observation.output",),
-    ),
-    # LangSmith.
-    Convention(
-        "langsmith.span.kind",
-        {"tool": "tool", "llm": "model", "retriever": "retrieval"},
-        input=("gen_ai.prompt",),
-        output=("gen_ai.completion",),
-        name=("gen_ai.tool.name", "langsmith.trace.name"),
-        id=("gen_ai.tool.call.id",),
-    ),
-    # Vercel's AI SDK.
-    Convention(
-        "ai.toolCall.name",
-        {"": "tool"},
-        input=("ai.toolCall.args", "ai.toolCall.input"),
-        output=("ai.toolCall.result", "ai.toolCall.output"),
-        name=("ai.toolCall.name",),
-        id=("ai.toolCall.id",),
-    ),
-    Convention(
-        "ai.operationId",
-        {"ai.generateText.doGenerate": "model", "ai.streamText.doStream": "model"},
-        input=("ai.prompt.messages",),
-        output=("ai.response.toolCalls", "ai.response.text"),
-    ),
-    # MLflow.
-    Convention(
-        "mlflow.spanType",
-        {"TOOL": "tool", "CHAT_MODEL": "model", "LLM": "model", "RETRIEVER": "retrieval"},
-        input=("mlflow.spanInputs",),
-        output=("mlflow.spanOutputs",),
-    ),
-)
+    conventions: tuple[Convention, ...]
+    # Attributes that say why a model stopped, and those of its usage.
+    finished: tuple[str, ...]
+    usage: dict[str, tuple[str, ...]]
 
-# Why a model stopped: shows that it called tools even if the calls are not recorded.
-FINISHED = (
-    *("gen_ai.response.finish_reasons", "llm.finish_reason", "ai.response.finishReason"),
-    *("gen_ai.completion.0.finish_reason", "gen_ai.response.finish_reason"),
-)
-# Usage of a model: names of the counts, or of an object with them.
-USAGE = {
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.inputTokens"),
-    "output_tokens": (
-        *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
-        "ai.usage.outputTokens",
-    ),
-    "input": ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage"),
-}  # fmt: skip
+
+@cache
+def known_conventions() -> Conventions:
+    """The conventions that are known."""
+    text = Path(__file__).with_name("conventions.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Conventions)
+
 
 # OpenInference's wrappers of list items.
 _WRAPPERS = ("message", "tool_call", "message_content", "document")
@@ -187,7 +85,7 @@ class KnownSpan(NamedTuple):
 def known_span(span: Span) -> KnownSpan | None:
     """The span with the conventions that it follows, all of one kind; None for another step."""
     found: list[tuple[SpanKind, Convention]] = []
-    for row in CONVENTIONS:
+    for row in known_conventions().conventions:
         given = span.attributes.get(row.mark)
         if isinstance(given, str):
             # MLflow writes every attribute as JSON.
@@ -453,7 +351,7 @@ def new_results(got: Sequence[Message]) -> list[Message]:
 
 
 def _reasons(span: Span) -> list[str]:
-    for name in FINISHED:
+    for name in known_conventions().finished:
         value = span.attributes.get(name)
         if value:
             return [str(one).lower() for one in value] if isinstance(value, list) else [str(value).lower()]
@@ -651,7 +549,7 @@ def _usage(models: Sequence[_ModelSpan], tree: _SpanTree) -> Usage | None:
         if not counted.isdisjoint(tree.ancestors(span)):
             continue
         given: dict[str, Any] = {}
-        for field, names in USAGE.items():
+        for field, names in known_conventions().usage.items():
             value = next((value for name in names if (value := value_at(span, name)) is not None), None)
             given |= value if isinstance(value, dict) else {} if value is None else {field: value}
         read = read_usage(given) if given else None
