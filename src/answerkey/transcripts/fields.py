@@ -6,8 +6,9 @@ The kind of a system error is recognised in the error texts of chatbots, drivers
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import isfinite
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -539,66 +540,15 @@ SystemErrorKind = Literal["connection", "tool", "timeout", "memory", "rate_limit
 # "module.ClassName: what happened"; the class says more than the words after it.
 _CLASS = lazy(r"^\s*(?:[A-Za-z_]\w*\.)*([A-Z]\w{2,})\s*(?:[:(]|$)")
 
-# Kind → what a message of it says. The first that fits counts.
-_MESSAGE_KINDS: dict[SystemErrorKind, re.Pattern[str]] = {
-    # A bare 429 may be an invoice number, so it needs a neighbour that makes it a status.
-    "rate_limit": lazy(
-        r"rate[\s_-]?limit|too many requests|quota (?:was |has been |is )?(?:exceeded|reached|exhausted)"
-        r"|(?:exceeded|over|out of)\b[^.]{0,40}\bquota|insufficient[\s_]quota"
-        r"|resource[\s_]exhausted|throttl(?:ed|ing)|\b(?:http|status|code|error)\W{0,3}(?:code\W{0,3})?429\b|^\W*429\b",
-        re.IGNORECASE,
-    ),
-    "http": lazy(
-        r"\b(?:http(?:/\d(?:\.\d)?)?|status|code|error)\W{0,3}(?:status|code|error)?\W{0,3}([45]\d\d)\b"
-        r"|\b([45]\d\d)\W{1,2}(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed"
-        r"|conflict|gone|payload too large|unprocessable|internal server error|not implemented|bad gateway"
-        r"|service (?:temporarily )?unavailable|gateway time-?out|client error|server error)",
-        re.IGNORECASE,
-    ),
-    "tool": lazy(
-        r"\btool(?:[\s_-]?(?:call|execution|use|invocation))?\s*(?:error|exception|failed|failure)"
-        r"|\btool\b[^.\n]{0,60}\b(?:failed|raised|errored|crashed|not found|does not exist|is unavailable)\b"
-        r"|\b(?:error|failure|failed|exception)\b[^.\n]{0,30}\b(?:executing|calling|running|invoking|in"
-        r"|to (?:execute|call|run|invoke)) (?:the |a )?(?:tool|function)\b"
-        r"|mcp_tool_execution_error",
-        re.IGNORECASE,
-    ),
-    "memory": lazy(
-        r"memoryerror|out[\s_-]of[\s_-]memory|outofmemory|cannot allocate memory|memory (?:exhausted|limit exceeded)"
-        r"|\bOOM(?:Killed)?\b|\bENOMEM\b",
-        re.IGNORECASE,
-    ),
-    "timeout": lazy(
-        r"time[\s_-]?out\b|timed[\s_-]out|timeouterror|deadline[\s_](?:was )?exceeded|time limit exceeded|took too long"
-        r"|ETIMEDOUT",
-        re.IGNORECASE,
-    ),
-    "connection": lazy(
-        r"connection[\s_-]?(?:\w+ ){0,3}(?:was |has been |is )?"
-        r"(?:refused|reset|aborted|closed|dropped|lost|failed|failure|error|terminated)"
-        r"|(?:could not|couldn't|cannot|can't|can not|failed to|unable to)(?: \w+){0,2} (?:re)?connect"
-        r"|ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|EPIPE"
-        r"|name or service not known|nodename nor servname|getaddrinfo|name resolution|no route to host"
-        r"|(?:network|host|server|database) is (?:unreachable|down|unavailable|not available|offline)|broken pipe"
-        r"|server disconnected|server closed the connection|unable to open database|database is locked"
-        r"|connect(?:ion)? call failed|remote end closed|connection to \S+(?: \S+){0,6} failed",
-        re.IGNORECASE,
-    ),
-}
-# Where a class's name settles it, whatever its message says.
-_CLASS_KINDS: dict[SystemErrorKind, re.Pattern[str]] = {
-    "rate_limit": lazy(r"RateLimit|TooManyRequests|QuotaExceeded|ResourceExhausted|Throttl"),
-    "timeout": lazy(r"Time[dD]?[oO]ut|DeadlineExceeded"),
-    "memory": lazy(r"^MemoryError$|OutOfMemory"),
-    "tool": lazy(
-        r"^Tool(?!kit)|Tool(?:Execution|Call|Invocation|Use)?(?:Error|Exception|Failure)$|^McpError$"
-    ),
-    "connection": lazy(
-        r"^(?:Connection(?:Error|Refused|Reset|Aborted|Closed|Failed|Exception)|BrokenPipe|gaierror|herror|APIConnection"
-        r"|ClientConnector|ClientConnection|ClientOSError|ServerDisconnected|ConnectError|NetworkError|NewConnection"
-        r"|ServiceUnreachable|SSLError|DNS|ClientPayload|RemoteProtocol|TransportError)",
-    ),
-}
+
+@cache
+def _kinds(table: Literal["messages", "classes"]) -> dict[SystemErrorKind, re.Pattern[str]]:
+    """A table of `error_kinds.toml`."""
+    import tomllib  # few replies have an error
+
+    tables = tomllib.loads(Path(__file__).with_name("error_kinds.toml").read_text("utf-8"))
+    flags = re.IGNORECASE if table == "messages" else re.NOFLAG
+    return {kind: re.compile("|".join(patterns), flags) for kind, patterns in tables[table].items()}
 
 
 def kind_of_status(status: int) -> SystemErrorKind:
@@ -608,7 +558,7 @@ def kind_of_status(status: int) -> SystemErrorKind:
 
 def kind_of_class_name(name: str) -> SystemErrorKind | None:
     """The kind that an exception class's bare name settles, or None if it does not."""
-    return next((kind for kind, pattern in _CLASS_KINDS.items() if pattern.search(name)), None)
+    return next((kind for kind, pattern in _kinds("classes").items() if pattern.search(name)), None)
 
 
 def classify_error(message: str) -> SystemErrorKind:
@@ -618,7 +568,9 @@ def classify_error(message: str) -> SystemErrorKind:
     named = _CLASS.match(message)
     if named and (kind := kind_of_class_name(named[1])):
         return kind
-    return next((kind for kind, pattern in _MESSAGE_KINDS.items() if pattern.search(message)), "exception")
+    return next(
+        (kind for kind, pattern in _kinds("messages").items() if pattern.search(message)), "exception"
+    )
 
 
 def failure_message(text: str, longest: int = 500) -> str:
