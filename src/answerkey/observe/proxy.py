@@ -23,7 +23,7 @@ from answerkey.observe.observations import (
     read_traceparent,
     same_tool,
 )
-from answerkey.observe.receiver import unpacked
+from answerkey.observe.observers import unpacked
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
 from answerkey.providers import KNOWN_APIS

@@ -1,8 +1,9 @@
 """From the spans of a trace to an observation, by the conventions of instrumentations in `conventions.toml`."""
 
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -10,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
-from answerkey.observe.observations import Event, Gap, Observation, Span, join_calls
+from answerkey.observe.observations import Event, Gap, Observation, Span, join_calls, read_traceparent
+from answerkey.text.normalise import count
 from answerkey.transcripts.fields import (
     UNNAMED,
     add_usage,
@@ -557,3 +559,100 @@ def _usage(models: Sequence[_ModelSpan], tree: _SpanTree) -> Usage | None:
             counted.add(span.span_id)
             total = add_usage(total, read)
     return total
+
+
+# Spans of a chatbot in this process, if it uses OpenTelemetry's SDK: nothing is imported that it has not imported itself, and
+# no provider is set.
+
+
+_SDK = "opentelemetry.sdk.trace"
+
+
+class Collected:
+    """The spans of one question."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        # Number of spans that have started and not ended.
+        self.running = 0
+
+    def observation(self) -> Observation:
+        """The calls in the spans."""
+        zero = min((span.start_ns for span in self.spans), default=0)
+        gaps = [Gap(f"{count(self.running, 'span has', 'spans have')} not ended")] if self.running else []
+        return read_trace(self.spans, zero_ns=zero, gaps=gaps).observation
+
+
+# Trace id → its spans.
+_COLLECTING: dict[int, Collected] = {}
+# Providers with our processor; they exist as long as the process.
+_WATCHED: list[Any] = []
+
+
+@contextmanager
+def in_process_spans(traceparent: str | None) -> Iterator[Collected]:
+    """Set the question's trace as the current one, and collect its spans."""
+    collected = Collected()
+    ids = read_traceparent(traceparent)
+    if ids is None or _SDK not in sys.modules:
+        yield collected
+        return
+    context: Any = sys.modules["opentelemetry.context"]
+    trace: Any = sys.modules["opentelemetry.trace"]
+    _watch(trace.get_tracer_provider())
+    trace_id = int(ids[0], 16)
+    caller = trace.SpanContext(trace_id, int(ids[1], 16), is_remote=True, trace_flags=trace.TraceFlags(1))
+    token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(caller)))
+    _COLLECTING[trace_id] = collected
+    try:
+        yield collected
+    finally:
+        del _COLLECTING[trace_id]
+        context.detach(token)
+
+
+def _watch(provider: Any) -> None:
+    """Add our processor to a provider of the SDK."""
+    if any(one is provider for one in _WATCHED) or not hasattr(provider, "add_span_processor"):
+        return
+    _WATCHED.append(provider)
+    sdk: Any = sys.modules[_SDK]
+
+    class Watcher(sdk.SpanProcessor):  # type: ignore[misc]  # known at run time only
+        """Collects the spans of running questions."""
+
+        def on_start(self, span: Any, parent_context: Any = None) -> None:
+            collected = _COLLECTING.get(span.get_span_context().trace_id)
+            if collected is not None:
+                collected.running += 1
+
+        def on_end(self, span: Any) -> None:
+            collected = _COLLECTING.get(span.get_span_context().trace_id)
+            if collected is not None:
+                collected.running -= 1
+                collected.spans.append(_read(span))
+
+    provider.add_span_processor(Watcher())
+
+
+def _read(span: Any) -> Span:
+    own, parent, scope = span.get_span_context(), span.parent, span.instrumentation_scope
+    return Span(
+        trace_id=f"{own.trace_id:032x}",
+        span_id=f"{own.span_id:016x}",
+        parent_id="" if parent is None else f"{parent.span_id:016x}",
+        name=span.name,
+        scope="" if scope is None else scope.name,
+        start_ns=span.start_time or 0,
+        end_ns=span.end_time or 0,
+        attributes=_plain(span.attributes),
+        events=[Event(event.name, _plain(event.attributes)) for event in span.events],
+        status=span.status.status_code.value,
+        status_message=span.status.description or "",
+    )
+
+
+def _plain(attributes: Any) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in (attributes or {}).items()
+    }

@@ -22,7 +22,7 @@ from answerkey.config import settings_hash
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.observations import join_observations
-from answerkey.observe.observed_target import Collected, in_process_spans
+from answerkey.observe.trace_reading import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
