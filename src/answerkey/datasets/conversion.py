@@ -6,7 +6,6 @@ People's verdicts are read from other tools' exports: Langfuse scores, LangSmith
 """
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -462,6 +461,8 @@ class _Format(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @cache
 def _formats() -> dict[str, _Format]:
+    import tomllib  # needed once there is feedback
+
     text = Path(__file__).with_name("feedback_formats.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), dict[str, _Format])
 

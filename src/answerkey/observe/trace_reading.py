@@ -1,7 +1,6 @@
 """From the spans of a trace to an observation, by the conventions of instrumentations in `conventions.toml`."""
 
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -57,6 +56,8 @@ class Conventions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def known_conventions() -> Conventions:
     """The conventions that are known."""
+    import tomllib  # needed once there are spans
+
     text = Path(__file__).with_name("conventions.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), Conventions)
 
