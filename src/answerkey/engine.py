@@ -86,7 +86,6 @@ class RateLimiter:
         self.active = True
 
     async def wait(self) -> None:
-        """Wait until the next question may start."""
         now = time.monotonic()
         start = max(now, self._next, self._not_before)
         self._next = start + self._spacing
@@ -422,7 +421,6 @@ class AskingWorker:
             return self._target
 
     async def start(self) -> None:
-        """Open the target, without sending it back."""
         await self.open()
 
     async def ask(self, ask: Ask) -> Reply | RetryableError | None:

@@ -47,7 +47,6 @@ class RowPosition(msgspec.Struct, frozen=True):
 
 
 def row_position(path: Path, line: int | None, number: int) -> RowPosition:
-    """The position of a row in a file."""
     return RowPosition("item", str(number), path) if line is None else RowPosition("line", str(line), path)
 
 
@@ -422,7 +421,6 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     scores: dict[str, tuple[float, float] | None] = {}
 
     def of_score(self, name: str | None) -> "Scale":
-        """The scale of one score."""
         ends = self.scores.get(name or "")
         if ends is None:
             return self

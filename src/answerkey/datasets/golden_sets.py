@@ -349,7 +349,6 @@ def _are_texts(value: Any) -> bool:
 
 
 def read_text(value: Any, where: str) -> str:
-    """Any text."""
     if not isinstance(value, str):
         raise ValueError(f"{where} must be text, not {kind_in_words(value)}")
     return value

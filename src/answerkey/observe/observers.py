@@ -415,7 +415,6 @@ class Receiver:
         return True
 
     def end(self, length: int) -> None:
-        """Release the room."""
         self._reading -= length
 
     def receive(self, signal: str, content_type: str, encoding: str, body: bytes) -> Answer:
@@ -477,7 +476,6 @@ def unpacked(body: bytes, encoding: str) -> bytes | None:
 
 
 def receiver_app(receiver: Receiver) -> "web.Application":
-    """The receiver as a web application."""
     from aiohttp import web  # 200 ms that only runs with an observer need
 
     async def handle(request: web.Request) -> web.Response:

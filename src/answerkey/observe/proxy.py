@@ -632,7 +632,6 @@ class Upstreams:
 
 
 def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
-    """The proxy as a web application."""
     import aiohttp  # 200 ms that only runs with an observer need
     import yarl
     from aiohttp import web

@@ -66,11 +66,9 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the program is running."""
         return self.process.returncode is None and not self._killed
 
     def kill(self) -> None:
-        """Kill the program and its children."""
         self._killed = True
         end_session(self.process)
 
@@ -207,7 +205,6 @@ class LineHabits:
         self._stray = 0
 
     def next_id(self) -> str:
-        """An id for one question."""
         self._count += 1
         return f"{self._prefix}{self._count}"
 

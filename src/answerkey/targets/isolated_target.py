@@ -185,7 +185,6 @@ class PythonProcess:
 
     @property
     def running(self) -> int:
-        """Number of running questions."""
         return len(self._waiting)
 
     @property
@@ -250,7 +249,6 @@ class PythonProcess:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kill the process and its children."""
         end_session(self._process)
         await self._process.wait()
         if self._listening is not None and self._listening is not asyncio.current_task():
@@ -269,7 +267,7 @@ class PythonProcess:
 
     def _check_stopped(self, number: int) -> None:
         if number in self._cancelled and self.ending is None:
-            # The question continues although nobody waits for it: the process must not get further ones.
+            # The question continues although its time is over: the process must not get further ones.
             self.retiring = True
             self.on_room()
 

@@ -277,7 +277,6 @@ class ToolBox:
                 self._add(_fixed_tool(one))
 
     async def close(self) -> None:
-        """Close the servers."""
         await asyncio.gather(*(server.close() for server in self._servers))
 
     def _add(self, tool: Tool) -> None:

@@ -49,7 +49,6 @@ class Stopwatch:
         self.start()
 
     def start(self) -> None:
-        """Start, or start again."""
         self._began = _now()
         self._first: float | None = None
         self._ended: float | None = None
@@ -531,11 +530,9 @@ class PerConversation(Generic[_Value]):
         self._values: dict[str, _Value] = {}
 
     def get(self, conversation_id: str) -> _Value | None:
-        """The value of a conversation."""
         return self._values.get(conversation_id)
 
     def set(self, conversation_id: str, value: _Value) -> None:
-        """Store it for the next turns."""
         self._values.pop(conversation_id, None)
         self._values[conversation_id] = value
         if len(self._values) > self._most:

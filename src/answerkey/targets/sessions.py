@@ -153,7 +153,6 @@ class TargetSession:
         self._client = HttpClient(tls=self.tls, reuse=self._reuse)
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None
@@ -459,7 +458,6 @@ class McpClient:
             ) from error
 
     async def close(self) -> None:
-        """Close the connection or end the program."""
         await self._wire.close()
 
     async def call(self, name: str, arguments: JsonObject) -> Json:

@@ -50,7 +50,6 @@ def as_list(value: object) -> list[Json]:
 
 
 def as_dicts(value: object) -> list[JsonObject]:
-    """The objects in an array."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 

@@ -439,7 +439,6 @@ class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             _compiled(name, expression)
 
     def expressions(self) -> dict[str, str]:
-        """The parts that have an expression."""
         given = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: expression for name, expression in given if expression is not None}
 
@@ -578,7 +577,6 @@ def watch_raw() -> Iterator[list[str]]:
 
 
 def is_watched() -> bool:
-    """Whether anybody looks."""
     return _SEEN.get() is not None
 
 
