@@ -356,31 +356,18 @@ def _calls(question: Question, arguments: str, losses: Losses) -> list[JsonObjec
     ]
 
 
+_EXPORTS = msgspec.json.decode(Path(__file__).with_name("export_tables.json").read_bytes())
+
 # Goldens for `EvaluationDataset.add_goldens_from_json_file`.
 export_deepeval = TableExport(
-    file="goldens.json",
-    template={"input": "", "expected_output": None, "expected_tools": None},
-    fields={
-        "question": "input",
-        "reference_answer": "expected_output",
-        "expected_tools": "expected_tools",
-        "id": "additional_metadata.id",
-    },
+    **_EXPORTS["deepeval"],
     writers={
         "expected_tools": lambda question, losses: list(_calls(question, "input_parameters", losses)) or None
     },
-    notes_in="additional_metadata",
 )
 # Single-turn samples for `EvaluationDataset.from_jsonl`.
 export_ragas = TableExport(
-    file="samples.jsonl",
-    template={"user_input": "", "reference": ""},
-    fields={
-        "question": "user_input",
-        "reference_answer": "reference",
-        "relevant_documents": "reference_context_ids",
-        "persona": "persona_name",
-    },
+    **_EXPORTS["ragas"],
     writers={"relevant_documents": lambda question, losses: list(question.relevant_documents) or None},
 )
 # Samples for `json_dataset`.
@@ -400,24 +387,12 @@ export_inspect = TableExport(
     notes_in="metadata",
 )
 # Examples for `Client.create_examples`.
-export_langsmith = TableExport(
-    file="examples.jsonl",
-    template={"inputs": {}, "outputs": {}},
-    fields={"question": "inputs.question", "reference_answer": "outputs.answer", "id": "metadata.id"},
-    notes_in="metadata",
-)
+export_langsmith = TableExport(**_EXPORTS["langsmith"])
 # Dataset items for the API (`create_dataset_item`).
-export_langfuse = TableExport(
-    file="items.jsonl",
-    template={"id": "", "input": {}, "expectedOutput": None},
-    fields={"id": "id", "question": "input.question", "reference_answer": "expectedOutput"},
-    notes_in="metadata",
-)
+export_langfuse = TableExport(**_EXPORTS["langfuse"])
 # Samples of the evals repository for its match, includes and model-graded evals.
 export_openai_evals = TableExport(
-    file="samples.jsonl",
-    template={"input": [], "ideal": ""},
-    fields={"question": "input", "reference_answer": "ideal"},
+    **_EXPORTS["openai_evals"],
     writers={"question": lambda question, losses: [{"role": "user", "content": question.question}]},
 )
 
