@@ -14,7 +14,7 @@ import aiohttp
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from answerkey.model.options import Options
-from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.observe.observers import ObservedTarget, Observers
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
 from observe.spans import ASKED, as_protobuf, model_span, span, tool_span

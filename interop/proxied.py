@@ -13,7 +13,7 @@ from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.observe.observers import ObservedTarget, Observers
 from answerkey.protocols import Ask, AskAgainError
 from answerkey.targets.resolve import resolve_target
 

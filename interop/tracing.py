@@ -21,7 +21,7 @@ from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.observe.observers import ObservedTarget, Observers
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.python_target import PythonTarget
 

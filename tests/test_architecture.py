@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "answerkey"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 # A module is one concept of 300 to 700 lines. Lower the bound on files when modules are merged.
-MOST_FILES = 173
+MOST_FILES = 171
 MOST_LINES = 800
 
 

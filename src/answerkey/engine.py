@@ -27,8 +27,8 @@ from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.scorecard import Trial
 from answerkey.protocols import Ask, AskAgainError, BaseEngine, BaseTarget, RetryableError, TargetWrapper
-from answerkey.transcripts.failures import failure_from_exception
 from answerkey.transcripts.json_values import admit_reply
+from answerkey.transcripts.payloads import failure_from_exception
 
 # When the time is up, the event loop is run this often to receive what has arrived already; each takes microseconds.
 _LAST_CHANCES = 50
@@ -86,7 +86,6 @@ class RateLimiter:
         self.active = True
 
     async def wait(self) -> None:
-        """Wait until the next question may start."""
         now = time.monotonic()
         start = max(now, self._next, self._not_before)
         self._next = start + self._spacing
@@ -422,7 +421,6 @@ class AskingWorker:
             return self._target
 
     async def start(self) -> None:
-        """Open the target, without sending it back."""
         await self.open()
 
     async def ask(self, ask: Ask) -> Reply | RetryableError | None:

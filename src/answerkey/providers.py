@@ -13,8 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from answerkey.model.reply import Failure, Json, JsonObject, Reply, ToolCall
-from answerkey.transcripts.failures import failure_message, read_failure
-from answerkey.transcripts.fields import read_call
+from answerkey.transcripts.fields import failure_message, read_call, read_failure
 from answerkey.transcripts.json_values import as_dict, as_dicts, as_str, at, json_text, read_number
 from answerkey.transcripts.payloads import reply_from_payload
 

@@ -6,8 +6,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from answerkey.datasets.expectations import EXPECTATION_SCHEMA, expectation_value, parse_expectation
-from answerkey.datasets.golden_sets import parse_question, question_row
+from answerkey.datasets.expectations import expectation_value, parse_expectation
+from answerkey.datasets.golden_sets import parse_question, question_row, question_schema
 from answerkey.model.question import (
     Alternatives,
     ComputedExpectation,
@@ -70,7 +70,8 @@ def test_every_kind_is_read_written_and_named(value: Any, expectation: Expectati
     assert parse_expectation(expectation_value(expectation), "x") == expectation
     assert describe_expectation(expectation) == name
     assert is_essential(expectation) == (isinstance(value, dict) and "must" in value)
-    schema = jsonschema_rs.validator_for(EXPECTATION_SCHEMA)
+    definitions = question_schema()["$defs"]
+    schema = jsonschema_rs.validator_for({"$ref": "#/$defs/expectation", "$defs": definitions})
     assert schema.is_valid(value)
     assert schema.is_valid(expectation_value(expectation))
 

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from answerkey.datasets.golden_sets import question_row, read_questions
+from answerkey.datasets.golden_sets import (
+    QUESTION_FIELDS,
+    TURN_FIELDS,
+    question_row,
+    question_schema,
+    read_questions,
+)
 from answerkey.errors import InputError
+from answerkey.model.question import CHECK_KINDS
 from workbook_files import write_workbook
 
 ROW = {
@@ -144,3 +151,11 @@ def test_an_operation_of_a_tool_is_expected(
     scores = {one["id"]: one["components"]["tool_usage"]["score"] for one in document["results"]}
     assert scores == {"argument": 1, "name": 1, "dotted": 1, "other": 0, "bare": 0, "both": 1, "forbidden": 0}
     assert document["results"][0]["components"]["tool_usage"]["extra"] == []
+
+
+def test_the_schema_has_every_field_and_every_kind_of_check() -> None:
+    schema = question_schema()
+    assert list(schema["properties"]) == list(QUESTION_FIELDS)
+    assert list(schema["$defs"]["turn"]["properties"]) == list(TURN_FIELDS)
+    described = schema["$defs"]["check"]["anyOf"][1]["description"]
+    assert all(kind in described for kind in CHECK_KINDS)

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.observe.observers import ObservedTarget, Observers
 from answerkey.protocols import Ask, AskAgainError, BaseTarget
 
 AT_ONCE = 20

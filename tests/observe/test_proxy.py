@@ -21,7 +21,7 @@ from yarl import URL
 from answerkey.errors import ConfigError
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply
-from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.observe.observers import ObservedTarget, Observers
 from answerkey.observe.proxy import Upstreams
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget

@@ -15,8 +15,7 @@ from aiohttp import web
 from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
-from answerkey.observe.observed_target import ObservedTarget, Observers
-from answerkey.observe.receiver import MOST_BYTES, Receiver, TraceBook
+from answerkey.observe.observers import MOST_BYTES, ObservedTarget, Observers, Receiver, TraceBook
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
 

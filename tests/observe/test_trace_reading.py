@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.model.reply import Reply
 from answerkey.observe.observations import Observation, join_observations
-from answerkey.observe.receiver import Receiver, TraceBook, read_export
+from answerkey.observe.observers import Receiver, TraceBook, read_export
 
 from .spans import ASKED, TRACEPARENT, as_json, as_protobuf, model_span, span, tool_span
 

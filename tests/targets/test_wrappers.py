@@ -14,7 +14,7 @@ from answerkey.engine import AskingWorker, SpreadTarget
 from answerkey.model.options import Options, Price
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import FaultSettings, Reply, ToolCall, Usage
-from answerkey.observe.observed_target import ObservedTarget, Observers
+from answerkey.observe.observers import ObservedTarget, Observers
 from answerkey.protocols import Ask, BaseTarget, TargetWrapper
 from answerkey.runs.faults import CleanTwin, FaultedTwin, FaultPlan
 from answerkey.targets.resolve import PricedTarget, TargetAdapter, resolve_target

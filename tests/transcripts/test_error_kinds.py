@@ -1,6 +1,6 @@
 import pytest
 
-from answerkey.transcripts.failures import classify_error, kind_of_status
+from answerkey.transcripts.fields import classify_error, kind_of_status
 
 
 @pytest.mark.parametrize(

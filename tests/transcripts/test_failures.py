@@ -12,7 +12,8 @@ import pytest
 
 from answerkey.model.reply import Failure
 from answerkey.protocols import RetryableError
-from answerkey.transcripts.failures import failure_from_exception, failure_message, retryable_from_exception
+from answerkey.transcripts.fields import failure_message
+from answerkey.transcripts.payloads import failure_from_exception, retryable_from_exception
 from free_ports import free_port
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +47,6 @@ class RowPosition(msgspec.Struct, frozen=True):
 
 
 def row_position(path: Path, line: int | None, number: int) -> RowPosition:
-    """The position of a row in a file."""
     return RowPosition("item", str(number), path) if line is None else RowPosition("line", str(line), path)
 
 
@@ -421,7 +421,6 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     scores: dict[str, tuple[float, float] | None] = {}
 
     def of_score(self, name: str | None) -> "Scale":
-        """The scale of one score."""
         ends = self.scores.get(name or "")
         if ends is None:
             return self
@@ -447,83 +446,29 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
 
 
-class _Format(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an export has what; "a.b" is the field b of the object a, and the first name that has a value counts."""
+class _Format(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A format of `feedback_formats.toml`, where its fields are explained."""
 
     value: tuple[str, ...]
-    # What says that a program gave the verdict, or that it is only text.
     marks: tuple[str, ...] = ()
-    # The prefix of the id, so that ids of different tools and kinds differ.
     id_scope: tuple[str, ...] = ()
     id: tuple[str, ...] = ("id",)
-    # Whether verdicts are in columns of any name, of which a record has one.
     columns: bool = False
-    # Field of Feedback → its names.
     texts: dict[str, tuple[str, ...]]
 
 
-_FORMATS = {
-    # answerkey's own names, as `POST /api/feedback` takes them too.
-    "jsonl": _Format(
-        value=("value", "score", "thumb", "rating", "feedback"),
-        id=("idempotency_key", "id"),
-        columns=True,
-        texts={
-            "response_id": ("response_id", "reply_id", "message_id", "run_id"),
-            "trace_id": ("trace_id",),
-            "conversation_id": ("conversation_id", "session_id"),
-            "comment": ("comment", "reason", "explanation"),
-            "author": ("author", "user", "user_id"),
-            "correction": ("correction",),
-        },
-    ),
-    "langfuse": _Format(
-        value=("value",),
-        marks=("source", "dataType", "data_type"),
-        id_scope=("langfuse",),
-        texts={
-            "response_id": ("observationId", "observation_id"),
-            "trace_id": ("traceId", "trace_id"),
-            "conversation_id": ("sessionId", "session_id"),
-            "comment": ("comment",),
-            "author": ("authorUserId", "author_user_id"),
-        },
-    ),
-    "langsmith": _Format(
-        value=("score", "value"),
-        marks=("feedback_source.type", "feedback_source"),
-        id_scope=("langsmith",),
-        texts={
-            "response_id": ("run_id",),
-            "trace_id": ("trace_id",),
-            "conversation_id": ("session_id",),
-            "comment": ("comment",),
-            "author": ("feedback_source.user_id",),
-            "correction": ("correction",),
-        },
-    ),
-    "phoenix": _Format(
-        value=("result.score", "result.label", "score", "label"),
-        marks=("annotator_kind",),
-        # The identifier is Phoenix's upsert key only together with the span and the annotation's name.
-        id_scope=("phoenix", "$span_id", "$name"),
-        id=("identifier", "id"),
-        texts={
-            "response_id": ("span_id",),
-            "trace_id": ("trace_id",),
-            "conversation_id": ("session_id",),
-            "comment": ("result.explanation", "explanation"),
-            "author": ("user_id",),
-        },
-    ),
-}
-FEEDBACK_FORMATS: tuple[str, ...] = tuple(_FORMATS)
+@cache
+def _formats() -> dict[str, _Format]:
+    import tomllib  # needed once there is feedback
+
+    text = Path(__file__).with_name("feedback_formats.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, _Format])
 
 
 def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> Iterator[Feedback | None]:
     """Every verdict of an export; None for a record that is not a person's verdict (a program's, or only text) or not of
     a score that is wanted. What could be read in two ways is refused."""
-    form, scale = _FORMATS[format_name], scale or Scale()
+    form, scale = _formats()[format_name], scale or Scale()
     seen = _Seen()
     for line, row in read_rows(path):
         try:
@@ -545,7 +490,7 @@ def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> I
 
 def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     """One object under answerkey's own names."""
-    form = _FORMATS["jsonl"]
+    form = _formats()["jsonl"]
     raw = _record_value(row, form, scale)
     if raw is None:
         raise UsageError('there is no "value"; give "up", "down" or a number from 0 to 1')

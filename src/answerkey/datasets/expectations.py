@@ -1,4 +1,4 @@
-"""Expectations and checks of a golden set: read from JSON values; expectations written back, with their JSON Schema."""
+"""Expectations and checks of a golden set: read from JSON values; expectations written back."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -345,53 +345,6 @@ def _computed_row(expectation: ComputedExpectation) -> JsonObject:
     if expectation.tolerance:
         row["tolerance"] = expectation.tolerance
     return row
-
-
-# The JSON Schema, for editors.
-
-
-def _object_schema(kind: str, value: Any) -> dict[str, Any]:
-    """An object of one kind with the options of that kind and nothing else."""
-    options = {name: _OPTION_SCHEMAS[name] for name in sorted(_OPTIONS[kind])}
-    return {
-        "type": "object",
-        "properties": {kind: value, **options},
-        "required": [kind],
-        "additionalProperties": False,
-    }
-
-
-_NON_EMPTY = {"type": "string", "minLength": 1}
-_NUMBER_SCHEMA = {"type": ["number", "string"], "minLength": 1}
-_OPTION_SCHEMAS: dict[str, Any] = {
-    "must": {"type": "boolean", "description": "Essential: without it, response quality is 0."},
-    "tolerance": {
-        "description": "Largest difference: absolute, or a percentage.",
-        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": "^[0-9.]+ *%?$"}],
-    },
-    "from": {"type": "string", "description": "Name of a source under [truth]."},
-    "params": {"type": "object", "description": "Parameters of the query."},
-    "args": {"type": "object", "description": "Arguments of the function."},
-    "as": {"enum": ["all", "any"], "description": "Several values: each is expected, or one of them."},
-    "on_empty": {"enum": ["error", "abstain"], "description": "Without a value: an error, or no answer."},
-}
-_SINGLE_SCHEMAS: list[Any] = [
-    {"type": ["string", "number"], "minLength": 1},
-    _object_schema("text", _NON_EMPTY),
-    _object_schema("number", _NUMBER_SCHEMA),
-    _object_schema("range", {"type": "array", "items": _NUMBER_SCHEMA, "minItems": 2, "maxItems": 2}),
-    _object_schema("date", _NON_EMPTY),
-    _object_schema("regex", _NON_EMPTY),
-]
-_ALTERNATIVES_SCHEMA = {"type": "array", "minItems": 1, "items": {"anyOf": _SINGLE_SCHEMAS}}
-EXPECTATION_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        *_SINGLE_SCHEMAS,
-        _ALTERNATIVES_SCHEMA,
-        _object_schema("any", _ALTERNATIVES_SCHEMA),
-        *(_object_schema(method, _NON_EMPTY) for method in _METHODS),
-    ]
-}
 
 
 class ListError(ValueError):

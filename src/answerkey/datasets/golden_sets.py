@@ -1,4 +1,4 @@
-"""Golden sets: rows of any file format become Questions, and back. One table names every field with its reader and schema.
+"""Golden sets: rows of any file format become Questions, and back. One table names every field with its reader.
 
 A row that does not fit is refused with file, line, field and remedy.
 """
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from answerkey.datasets.expectations import (
-    EXPECTATION_SCHEMA,
     BareKind,
     ListError,
     expectation_value,
@@ -25,7 +24,6 @@ from answerkey.datasets.expectations import (
 )
 from answerkey.errors import InputError, InputErrors, nearest_name
 from answerkey.model.question import (
-    CHECK_KINDS,
     GROUP_FIELDS,
     UNCATEGORISED,
     Check,
@@ -49,6 +47,8 @@ from answerkey.transcripts.row_files import RowFile, ValuePath, open_rows
 
 # Truth source → the fields in which rows name one of its functions.
 RowFunctions = Mapping[str, RowFunction]
+# Reads the value of a field, which is named in messages by the second argument.
+FieldReader = Callable[[Any, str], Any]
 
 
 class LoadedQuestions(NamedTuple):
@@ -238,15 +238,15 @@ def parse_question(
 
 
 def _read_fields(
-    row: Mapping[str, Any], fields: Mapping[str, "Field"], registry: ScorerRegistry
+    row: Mapping[str, Any], fields: Mapping[str, FieldReader], registry: ScorerRegistry
 ) -> tuple[dict[str, Any], list[FieldProblem]]:
     """Attribute of Question → value, for every field of the row that has a value; and what is wrong with the others."""
     values: dict[str, Any] = {}
     problems: list[FieldProblem] = []
     for name, value in row.items():
-        field = fields.get(name)
+        read = fields.get(name)
         try:
-            if field is None:
+            if read is None:
                 _refuse_near_miss(name)
             elif name == "checks":
                 values[name] = parse_checks(value, registry) if value else ()
@@ -254,7 +254,7 @@ def _read_fields(
                 attribute = _SYNONYMS.get(name, name)
                 if attribute in values:
                     raise ValueError(f"has both {attribute!r} and {name!r}, which mean the same; keep one")
-                values[attribute] = field.read(value, f"'{name}'")
+                values[attribute] = read(value, f"'{name}'")
         except ListError as error:
             problems += [FieldProblem(message, (name, number)) for number, message in error.items]
         except ValueError as error:
@@ -349,7 +349,6 @@ def _are_texts(value: Any) -> bool:
 
 
 def read_text(value: Any, where: str) -> str:
-    """Any text."""
     if not isinstance(value, str):
         raise ValueError(f"{where} must be text, not {kind_in_words(value)}")
     return value
@@ -509,138 +508,42 @@ def read_answerable(value: Any, where: str) -> bool:
     return value
 
 
-# The table of fields, with the JSON Schema of each.
+# The table of fields.
 
-
-class Field(NamedTuple):
-    """A field of a golden set."""
-
-    read: Callable[[Any, str], Any]
-    schema: dict[str, Any]
-
-
-def _text_schema(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
-
-
-def _list_schema(items: Any, description: str) -> dict[str, Any]:
-    return {"type": "array", "items": items, "description": description}
-
-
-def _one_or_more(items: Any, description: str) -> dict[str, Any]:
-    return {"anyOf": [items, {"type": "array", "items": items}], "description": description}
-
-
-def _object_schema(required: str, **properties: Any) -> dict[str, Any]:
-    """An object with these fields and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [required],
-        "additionalProperties": False,
-    }
-
-
-_NAME_SCHEMA = {"type": "string", "minLength": 1}
-_QUESTION_SCHEMA = {"type": "string", "pattern": r"\S", "description": "What the user asks."}
-_ARGUMENTS_SCHEMA = {
-    "type": ["object", "null"],
-    "description": 'Argument → a value, a list of acceptable values, {"regex"} or {"ignore": true}.',
-}
-_TOOL_SCHEMA = {
-    "anyOf": [_NAME_SCHEMA, _object_schema("name", name=_NAME_SCHEMA, arguments=_ARGUMENTS_SCHEMA)]
-}
-_CHECK_SCHEMA = {
-    "anyOf": [
-        _NAME_SCHEMA,
-        {
-            "type": "object",
-            "description": f"One of {', '.join(CHECK_KINDS)} or a scorer's name, with what it expects.",
-            "properties": {"weight": {"type": "number", "exclusiveMinimum": 0}, "name": _NAME_SCHEMA},
-            "minProperties": 1,
-        },
-    ]
-}
-_DOCUMENTS_SCHEMA = {
-    "description": "Ids of documents, or id → grade.",
-    "anyOf": [
-        {"type": "array", "items": _NAME_SCHEMA},
-        {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
-    ],
-}
 _SYNONYMS = {"expected_content": "expected_keywords", "expected_sources": "relevant_documents"}
 # Fields whose values are added to expected_keywords.
 _KEYWORD_KINDS = frozenset({"expected_numbers", "expected_dates", "expected_entities", "accept_regex"})
-_EXPECTATIONS: dict[str, Field] = {
-    "expected_tools": Field(
-        read_expected_tools, _list_schema(_TOOL_SCHEMA, "Tools that a good reply calls.")
-    ),
-    "forbidden_tools": Field(read_texts, _list_schema(_NAME_SCHEMA, "Tools that it must not call.")),
-    "tools": Field(
-        _reader_of_word("none", " (must use no tool); name tools under 'expected_tools'"),
-        {"enum": ["none", None], "description": '"none": it must call no tool.'},
-    ),
-    "expected_keywords": Field(
-        read_expectations, _list_schema(EXPECTATION_SCHEMA, "What a good reply says; a list is alternatives.")
-    ),
-    "expected_content": Field(
-        read_expectations, _list_schema(EXPECTATION_SCHEMA, "Another name of expected_keywords.")
-    ),
-    "expected_numbers": Field(
-        _reader_of("number"), _one_or_more(EXPECTATION_SCHEMA, "Further expected_keywords, as numbers.")
-    ),
-    "expected_dates": Field(
-        _reader_of("date"), _one_or_more(EXPECTATION_SCHEMA, "Further expected_keywords, as dates or times.")
-    ),
-    "expected_entities": Field(
-        _reader_of("text"), _one_or_more(EXPECTATION_SCHEMA, "Further expected_keywords, as names.")
-    ),
-    "accept_regex": Field(
-        _reader_of("regex"), _one_or_more(EXPECTATION_SCHEMA, "A regular expression that the reply matches.")
-    ),
-    "forbidden_keywords": Field(read_expectations, _list_schema(EXPECTATION_SCHEMA, "What it must not say.")),
-    "answerable": Field(
-        read_answerable,
-        {"type": "boolean", "description": "false: a good reply says that it is not known."},
-    ),
-    "reference_answer": Field(read_text, {"type": ["string", "null"], "description": "A full answer."}),
-    "also_right": Field(
-        read_texts, _list_schema(_NAME_SCHEMA, "Replies that a person marked as right, for `audit`.")
-    ),
-    "relevant_documents": Field(read_documents, _DOCUMENTS_SCHEMA),
-    "expected_sources": Field(read_documents, _DOCUMENTS_SCHEMA),
+_EXPECTATIONS: dict[str, FieldReader] = {
+    "expected_tools": read_expected_tools,
+    "forbidden_tools": read_texts,
+    "tools": _reader_of_word("none", " (must use no tool); name tools under 'expected_tools'"),
+    "expected_keywords": read_expectations,
+    "expected_content": read_expectations,
+    "expected_numbers": _reader_of("number"),
+    "expected_dates": _reader_of("date"),
+    "expected_entities": _reader_of("text"),
+    "accept_regex": _reader_of("regex"),
+    "forbidden_keywords": read_expectations,
+    "answerable": read_answerable,
+    "reference_answer": read_text,
+    "also_right": read_texts,
+    "relevant_documents": read_documents,
+    "expected_sources": read_documents,
     # `_read_fields` also passes the registry of scorers.
-    "checks": Field(lambda value, _: parse_checks(value), _list_schema(_CHECK_SCHEMA, "Further conditions.")),
+    "checks": lambda value, _: parse_checks(value),
 }
-TURN_FIELDS: dict[str, Field] = {"question": Field(read_question_text, _QUESTION_SCHEMA), **_EXPECTATIONS}
-_TURN_SCHEMA = {
-    "type": "object",
-    "properties": {name: field.schema for name, field in TURN_FIELDS.items()},
-    "required": ["question"],
-}
-QUESTION_FIELDS: dict[str, Field] = {
-    "question": TURN_FIELDS["question"],
-    "id": Field(read_id, {"type": ["string", "integer"], "minLength": 1, "description": "A stable id."}),
-    "category": Field(read_category, _text_schema("The slice that it is reported in.")),
-    "group": Field(
-        read_group,
-        {"type": ["string", "integer"], "description": "The template or family: the unit of analysis."},
-    ),
-    "context": Field(read_text, _text_schema("A note.")),
-    "persona": Field(read_text, _text_schema("Who asks.")),
-    "tags": Field(read_texts, _list_schema(_NAME_SCHEMA, "Further slices.")),
-    "weight": Field(
-        read_weight,
-        {"type": ["number", "string"], "description": "A note; the means weigh every question alike."},
-    ),
-    "severity": Field(
-        _reader_of_word("critical", "; leave it out for any other question"),
-        {"enum": ["critical", None], "description": "Failing it is shown first."},
-    ),
-    "turns": Field(
-        read_turns,
-        {"type": "array", "minItems": 1, "items": _TURN_SCHEMA, "description": "A conversation."},
-    ),
+TURN_FIELDS: dict[str, FieldReader] = {"question": read_question_text, **_EXPECTATIONS}
+QUESTION_FIELDS: dict[str, FieldReader] = {
+    "question": read_question_text,
+    "id": read_id,
+    "category": read_category,
+    "group": read_group,
+    "context": read_text,
+    "persona": read_text,
+    "tags": read_texts,
+    "weight": read_weight,
+    "severity": _reader_of_word("critical", "; leave it out for any other question"),
+    "turns": read_turns,
     **_EXPECTATIONS,
 }
 EXPECTATION_FIELDS = frozenset(_EXPECTATIONS)
@@ -648,13 +551,10 @@ EXPECTATION_FIELDS = frozenset(_EXPECTATIONS)
 
 def question_schema() -> dict[str, Any]:
     """The JSON Schema of one question, for editors; fields that it does not name are notes."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A question of an answerkey golden set",
-        "type": "object",
-        "properties": {name: field.schema for name, field in QUESTION_FIELDS.items()},
-        "anyOf": [{"required": ["question"]}, {"required": ["turns"]}],
-    }
+    schema: dict[str, Any] = msgspec.json.decode(
+        Path(__file__).with_name("question.schema.json").read_bytes()
+    )
+    return schema
 
 
 # Writing: the canonical row of a question, which reads back as the same question.

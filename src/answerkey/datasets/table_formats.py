@@ -6,7 +6,8 @@ import ast
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,29 +62,22 @@ def _as_string(value: Any, losses: Losses) -> str:
     return str(value)
 
 
-_READERS = {"id": _as_string, "question": read_input, "reference_answer": read_output, "answer": read_output}
+_TABLES = tomllib.loads(Path(__file__).with_name("import_tables.toml").read_text("utf-8"))
 
-# Goldens or test cases as `EvaluationDataset.save_as` writes them.
-import_deepeval = TableImport(
-    name="deepeval",
-    fields={
-        "id": ("additional_metadata.id", "additionalMetadata.id", "name"),
-        "question": ("input",),
-        "reference_answer": ("expected_output", "expectedOutput"),
-        "expected_tools": ("expected_tools", "expectedTools"),
-        "answer": ("actual_output", "actualOutput"),
-        "tools_used": ("tools_called", "toolsCalled"),
-        "sources": ("retrieval_context", "retrievalContext"),
-        "category": ("additional_metadata.category", "additionalMetadata.category"),
-    },
-    readers={
-        **_READERS,
-        "expected_tools": read_expected_calls,
-        "tools_used": _tool_names,
-        "sources": _texts_as_sources,
-    },
-    spread=("additional_metadata", "additionalMetadata"),
-    lost=("scenario", "expected_outcome", "user_description", "custom_column_key_values"),
+
+def _importer(name: str, **readers: Callable[[Any, Losses], Any]) -> TableImport:
+    """The importer of a format of `import_tables.toml`, with readers for its fields."""
+    usual = {
+        "id": _as_string,
+        "question": read_input,
+        "reference_answer": read_output,
+        "answer": read_output,
+    }
+    return TableImport(name=name, readers={**usual, **readers}, **_TABLES[name])
+
+
+import_deepeval = _importer(
+    "deepeval", expected_tools=read_expected_calls, tools_used=_tool_names, sources=_texts_as_sources
 )
 
 
@@ -99,116 +93,18 @@ def _conversation(value: Any, losses: Losses) -> Json:
     return value if isinstance(value, list) else None
 
 
-# An EvaluationDataset or Testset as `to_jsonl` or `to_csv` writes it.
-import_ragas = TableImport(
-    name="ragas",
-    fields={
-        "question": ("user_input", "question"),
-        "reference_answer": ("reference", "ground_truth", "ground_truths[0]"),
-        "expected_tools": ("reference_tool_calls",),
-        "relevant_documents": ("reference_context_ids",),
-        "persona": ("persona_name",),
-        "checks": ("rubrics",),
-        "answer": ("response", "answer"),
-        "sources": ("retrieved_contexts", "contexts"),
-        "messages": ("user_input",),
-    },
-    readers={
-        **_READERS,
-        "expected_tools": read_expected_calls,
-        "relevant_documents": _document_ids,
-        "checks": _rubrics,
-        "sources": _texts_as_sources,
-        "messages": _conversation,
-    },
-    lost=("multi_responses", "reference_topics", "reference_contexts", "retrieved_context_ids"),
+import_ragas = _importer(
+    "ragas",
+    expected_tools=read_expected_calls,
+    relevant_documents=_document_ids,
+    checks=_rubrics,
+    sources=_texts_as_sources,
+    messages=_conversation,
 )
-
-
-# Samples of a dataset, or a whole log with its replies and targets.
-import_inspect = TableImport(
-    name="inspect",
-    fields={
-        "id": ("id",),
-        "question": ("input",),
-        "reference_answer": ("target",),
-        "expected_keywords": ("target",),
-        "category": ("metadata.category",),
-        "answer": ("output.completion", "output.choices[0].message.content"),
-        "messages": ("messages",),
-        "trial": ("epoch",),
-    },
-    readers={**_READERS, "expected_keywords": read_alternatives},
-    spread=("metadata",),
-    ignored=(
-        *("output", "scores", "events", "store", "model_usage", "role_usage", "total_time", "uuid"),
-        "working_time",
-        *("attachments", "timelines", "started_at", "completed_at", "invalidation", "error_retries"),
-    ),
-    lost=("choices", "sandbox", "files", "setup", "limit", "error"),
-)
-
-
-# Examples of a dataset, as its export writes them.
-import_langsmith = TableImport(
-    name="langsmith",
-    fields={
-        "id": ("metadata.id", "id"),
-        "question": ("inputs",),
-        "reference_answer": ("outputs", "reference_outputs"),
-        "category": ("metadata.category", "split"),
-    },
-    readers=_READERS,
-    spread=("metadata",),
-    ignored=(
-        *("dataset_id", "created_at", "modified_at", "source_run_id", "name", "url", "dataset_name", "runs"),
-        "attachments_info",
-    ),
-    lost=("attachments", "attachment_urls"),
-)
-
-
-# Items of a dataset, as the API and its export give them.
-import_langfuse = TableImport(
-    name="langfuse",
-    fields={
-        "id": ("id",),
-        "question": ("input",),
-        "reference_answer": ("expectedOutput", "expected_output"),
-        "category": ("metadata.category",),
-    },
-    readers=_READERS,
-    spread=("metadata",),
-    ignored=(
-        *("datasetId", "dataset_id", "datasetName", "dataset_name", "createdAt", "created_at", "updatedAt"),
-        *("updated_at", "status", "projectId", "mediaReferences", "media_references"),
-        *("sourceTraceId", "source_trace_id", "sourceObservationId", "source_observation_id"),
-    ),
-)
-
-
-# Samples of the evals repository ({"input", "ideal"}), or a file of the Evals API ({"item": {…}}).
-OPENAI_EVALS = TableImport(
-    name="openai_evals",
-    fields={
-        "id": ("id", "item.id"),
-        "question": ("input", "item.input", "item.question", "item.query", "item.prompt"),
-        "reference_answer": (
-            *("ideal", "item.ideal", "item.expected", "item.reference", "item.answer"),
-            *("item.expected_output", "item.ground_truth", "item.correct_label"),
-        ),
-        "expected_keywords": ("ideal", "item.ideal"),
-        "answer": ("sample.output_text", "completion"),
-        "tool_calls": ("sample.output_tools",),
-        "usage": ("sample.usage",),
-        "finish_reason": ("sample.finish_reason",),
-        "error": ("sample.error",),
-        "category": ("item.category",),
-    },
-    readers={**_READERS, "expected_keywords": read_alternatives},
-    spread=("item", "metadata"),
-    ignored=("sample",),
-)
+import_inspect = _importer("inspect", expected_keywords=read_alternatives)
+import_langsmith = _importer("langsmith")
+import_langfuse = _importer("langfuse")
+OPENAI_EVALS = _importer("openai_evals", expected_keywords=read_alternatives)
 
 
 def import_hf(paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
@@ -334,30 +230,13 @@ def _assertions(value: Any, losses: Losses) -> list[Json]:
     return [{"rubric": as_text(assertion)} for assertion in value]
 
 
-# Tasks of a domain (`tasks.json`): the opening of a conversation, its actions and what the reply must say.
-import_tau2 = TableImport(
-    name="tau2",
-    fields={
-        "id": ("id",),
-        "question": ("ticket", "user_scenario.instructions"),
-        "persona": ("user_scenario.persona",),
-        "category": ("user_scenario.instructions.domain",),
-        "expected_tools": ("evaluation_criteria.actions",),
-        "expected_keywords": ("evaluation_criteria.communicate_info",),
-        "checks": ("evaluation_criteria.nl_assertions",),
-        "relevant_documents": ("required_documents",),
-    },
-    readers={
-        "id": _as_string,
-        "question": _scenario,
-        "persona": lambda value, losses: as_text(value),
-        "expected_tools": _actions,
-        "expected_keywords": _texts,
-        "checks": _assertions,
-    },
-    spread=("evaluation_criteria",),
-    ignored=("user_scenario", "annotations", "issues"),
-    lost=("initial_state", "env_assertions", "reward_basis", "user_tools"),
+import_tau2 = _importer(
+    "tau2",
+    question=_scenario,
+    persona=lambda value, losses: as_text(value),
+    expected_tools=_actions,
+    expected_keywords=_texts,
+    checks=_assertions,
 )
 
 
@@ -477,31 +356,18 @@ def _calls(question: Question, arguments: str, losses: Losses) -> list[JsonObjec
     ]
 
 
+_EXPORTS = msgspec.json.decode(Path(__file__).with_name("export_tables.json").read_bytes())
+
 # Goldens for `EvaluationDataset.add_goldens_from_json_file`.
 export_deepeval = TableExport(
-    file="goldens.json",
-    template={"input": "", "expected_output": None, "expected_tools": None},
-    fields={
-        "question": "input",
-        "reference_answer": "expected_output",
-        "expected_tools": "expected_tools",
-        "id": "additional_metadata.id",
-    },
+    **_EXPORTS["deepeval"],
     writers={
         "expected_tools": lambda question, losses: list(_calls(question, "input_parameters", losses)) or None
     },
-    notes_in="additional_metadata",
 )
 # Single-turn samples for `EvaluationDataset.from_jsonl`.
 export_ragas = TableExport(
-    file="samples.jsonl",
-    template={"user_input": "", "reference": ""},
-    fields={
-        "question": "user_input",
-        "reference_answer": "reference",
-        "relevant_documents": "reference_context_ids",
-        "persona": "persona_name",
-    },
+    **_EXPORTS["ragas"],
     writers={"relevant_documents": lambda question, losses: list(question.relevant_documents) or None},
 )
 # Samples for `json_dataset`.
@@ -521,24 +387,12 @@ export_inspect = TableExport(
     notes_in="metadata",
 )
 # Examples for `Client.create_examples`.
-export_langsmith = TableExport(
-    file="examples.jsonl",
-    template={"inputs": {}, "outputs": {}},
-    fields={"question": "inputs.question", "reference_answer": "outputs.answer", "id": "metadata.id"},
-    notes_in="metadata",
-)
+export_langsmith = TableExport(**_EXPORTS["langsmith"])
 # Dataset items for the API (`create_dataset_item`).
-export_langfuse = TableExport(
-    file="items.jsonl",
-    template={"id": "", "input": {}, "expectedOutput": None},
-    fields={"id": "id", "question": "input.question", "reference_answer": "expectedOutput"},
-    notes_in="metadata",
-)
+export_langfuse = TableExport(**_EXPORTS["langfuse"])
 # Samples of the evals repository for its match, includes and model-graded evals.
 export_openai_evals = TableExport(
-    file="samples.jsonl",
-    template={"input": [], "ideal": ""},
-    fields={"question": "input", "reference_answer": "ideal"},
+    **_EXPORTS["openai_evals"],
     writers={"question": lambda question, losses: [{"role": "user", "content": question.question}]},
 )
 

@@ -181,7 +181,6 @@ class _EvidenceIndex:
         return self._sorted_quantities[unit].near(quantity, limit)
 
     def occurrences(self, reading: CalendarDate | TimeOfDay | Digits, limit: int) -> list[_Occurrence]:
-        """The occurrences of a date, a time or digits."""
         return self._exact.get(reading, [])[:limit]
 
 

@@ -30,7 +30,7 @@ from answerkey.model.reply import Reply, Usage
 from answerkey.providers import KNOWN_APIS, AnswerToken, ModelApi, Prompt, read_step
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
 from answerkey.targets.sessions import is_refused, retry_after_seconds
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import as_dict
 
 # Ways to ask for JSON, strictest first; an endpoint that rejects one is asked in the next.

@@ -42,7 +42,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
 from answerkey.stats.paired import krippendorff_alpha
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields import failure_message
 
 if TYPE_CHECKING:
     from answerkey.store.feedback import SqlJudgements

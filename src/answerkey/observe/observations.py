@@ -364,7 +364,6 @@ class ConversationFaults:
         return fault if self._count == fault.call else None
 
     def land(self, planted: Planted, call_id: str | None = None) -> None:
-        """Note that the fault landed."""
         self.record = FaultRecord(
             fault=self._fault, landed=True, call_id=call_id, result=planted.result, error=planted.error
         )

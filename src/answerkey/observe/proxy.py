@@ -23,7 +23,7 @@ from answerkey.observe.observations import (
     read_traceparent,
     same_tool,
 )
-from answerkey.observe.receiver import unpacked
+from answerkey.observe.observers import unpacked
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
 from answerkey.providers import KNOWN_APIS
@@ -35,7 +35,6 @@ from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_ev
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
-    from aiohttp.client import _RequestContextManager
     from yarl import URL
 
     from answerkey.observe.observations import ConversationFaults, ToolAnswer
@@ -633,7 +632,6 @@ class Upstreams:
 
 
 def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
-    """The proxy as a web application."""
     import aiohttp  # 200 ms that only runs with an observer need
     import yarl
     from aiohttp import web
@@ -659,18 +657,17 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
         body = await request.read()
         read = read_request(path, body) if request.method == "POST" else None
         exchange = None
-        trace_id = attempt.group(1).lower() if attempt else None
         if read is not None:
+            trace_id = attempt.group(1).lower() if attempt else None
             exchange = book.begin(read, trace_id=trace_id, traceparent=request.headers.get("traceparent"))
             body = book.rewrite(exchange, body)
         query = request.rel_url.raw_query_string
         target = yarl.URL(f"{url}?{query}" if query else url, encoded=True)
-        forwarded = _Forwarded(request, app[kept], target, path.split("/")[1], trace_id, body, exchange)
         if book.plants_faults and (read is None or isinstance(read, McpCall)):
-            answer = await _break_tool(forwarded, book)
+            answer = await _break_tool(request, app[kept], target, body, book, exchange)
             if answer is not None:
                 return answer
-        return await _pass_on(forwarded, book)
+        return await _pass_on(request, app[kept], target, body, book, exchange)
 
     app = web.Application(client_max_size=_MOST_REQUEST, handler_args={"auto_decompress": False})
     app.cleanup_ctx.append(session)
@@ -678,43 +675,29 @@ def proxy_app(book: ExchangeBook, upstreams: Upstreams) -> "web.Application":
     return app
 
 
-class _Forwarded(NamedTuple):
-    """A request that is forwarded."""
-
-    request: "web.Request"
-    session: "ClientSession"
-    url: "URL"
-    # The first step of its path, and the trace id before it.
-    upstream: str
-    trace_id: str | None
-    body: bytes
-    exchange: Exchange | None
-
-    def send(self, encodings: str) -> "_RequestContextManager":
-        """The request to the upstream server; `encodings` are those in which it may answer."""
-        headers = [
-            (name, value)
-            for name, value in self.request.headers.items()
-            if name.lower() not in _NOT_PASSED_ON
-        ]
-        return self.session.request(
-            self.request.method,
-            self.url,
-            headers=[*headers, ("Accept-Encoding", encodings)],
-            data=self.body or None,
-            allow_redirects=False,
-        )
+def _passed_headers(request: "web.Request", encodings: str) -> list[tuple[str, str]]:
+    passed = [(name, value) for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON]
+    return [*passed, ("Accept-Encoding", encodings)]
 
 
-async def _pass_on(forwarded: _Forwarded, book: ExchangeBook) -> "web.StreamResponse":
+async def _pass_on(
+    request: "web.Request",
+    session: "ClientSession",
+    url: "URL",
+    body: bytes,
+    book: ExchangeBook,
+    exchange: Exchange | None,
+) -> "web.StreamResponse":
     import aiohttp
     from aiohttp import web
 
-    request, exchange = forwarded.request, forwarded.exchange
+    # Request only encodings that can be read here.
+    headers = _passed_headers(request, "gzip, deflate")
     seen: SeenResponse | None = None
     try:
-        # Request only encodings that can be read here.
-        async with forwarded.send("gzip, deflate") as answer:
+        async with session.request(
+            request.method, url, headers=headers, data=body or None, allow_redirects=False
+        ) as answer:
             given = answer.headers
             passed = [(name, value) for name, value in given.items() if name.lower() not in _HELD_BACK]
             response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=passed)
@@ -737,24 +720,33 @@ async def _pass_on(forwarded: _Forwarded, book: ExchangeBook) -> "web.StreamResp
             if request.transport is not None:
                 request.transport.close()
             return response
-        text = f"the proxy cannot reach {forwarded.url.authority}: {type(error).__name__}"
+        text = f"the proxy cannot reach {urlsplit(str(url)).netloc}: {type(error).__name__}"
         return web.json_response({"error": {"message": text}}, status=502)
     finally:
         if exchange is not None:
             book.end(exchange, seen)
 
 
-async def _break_tool(forwarded: _Forwarded, book: ExchangeBook) -> "web.StreamResponse | None":
+async def _break_tool(
+    request: "web.Request",
+    session: "ClientSession",
+    url: "URL",
+    body: bytes,
+    book: ExchangeBook,
+    exchange: Exchange | None,
+) -> "web.StreamResponse | None":
     """The broken answer of an MCP server or HTTP tool; None if this call is not to be broken."""
     from aiohttp import web
 
     from answerkey.observe.observations import broken_answer, needs_true_answer
 
-    request, exchange = forwarded.request, forwarded.exchange
-    tool, request_id = forwarded.upstream, None
+    path = request.rel_url.raw_path
+    attempt = _ATTEMPT.match(path)
+    tool = path[attempt.end() if attempt else 0 :].split("/")[1]
+    request_id = None
     if exchange is None:
-        traceparent = request.headers.get("traceparent")
-        faults = book.tool_faults(trace_id=forwarded.trace_id, traceparent=traceparent)
+        trace_id = attempt.group(1).lower() if attempt else None
+        faults = book.tool_faults(trace_id=trace_id, traceparent=request.headers.get("traceparent"))
     else:
         faults = exchange.faults
         if isinstance(exchange.request, McpCall):
@@ -765,7 +757,8 @@ async def _break_tool(forwarded: _Forwarded, book: ExchangeBook) -> "web.StreamR
     true_answer = b""
     if needs_true_answer(fault):
         # Uncompressed, so that it can be read.
-        async with forwarded.send("identity") as answer:
+        headers = _passed_headers(request, "identity")
+        async with session.request(request.method, url, headers=headers, data=body or None) as answer:
             true_answer = await answer.read()
     broken, planted = broken_answer(fault, true_answer, request_id)
     faults.land(planted)

@@ -1,16 +1,17 @@
-"""The conventions of instrumentations: which attributes say that a span is a call of a model, of a tool or a retriever.
+"""From the spans of a trace to an observation, by the conventions of instrumentations in `conventions.toml`."""
 
-A new instrumentation is a row. Several rows may fit a span; what the first does not find, the next may.
-"""
-
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from answerkey.model.reply import Message, Part, Source, ToolCall, Usage
-from answerkey.observe.observations import Event, Gap, Observation, Span, join_calls
+from answerkey.observe.observations import Event, Gap, Observation, Span, join_calls, read_traceparent
+from answerkey.text.normalise import count
 from answerkey.transcripts.fields import (
     UNNAMED,
     add_usage,
@@ -28,7 +29,7 @@ SpanKind = Literal["model", "tool", "retrieval"]
 CallPart = Literal["name", "id", "input", "output"]
 
 
-class Convention(NamedTuple):
+class Convention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The attributes of one convention."""
 
     # Attribute, and its values → kind of the span; "" matches any value.
@@ -43,123 +44,23 @@ class Convention(NamedTuple):
     id: tuple[str, ...] = ()
 
 
-_OPERATION = "gen_ai.operation.name"
+class Conventions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `conventions.toml`."""
 
-CONVENTIONS: tuple[Convention, ...] = (
-    # OpenTelemetry's own, for generative AI.
-    Convention(
-        _OPERATION,
-        {"execute_tool": "tool"},
-        # LangSmith has a tool's input and output under the names of a model's.
-        input=("gen_ai.tool.call.arguments", "gen_ai.prompt", "gcp.vertex.agent.tool_call_args"),
-        output=("gen_ai.tool.call.result", "gen_ai.completion", "gcp.vertex.agent.tool_response"),
-        name=("gen_ai.tool.name",),
-        id=("gen_ai.tool.call.id",),
-    ),
-    Convention(
-        _OPERATION,
-        dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
-        # The older names are JSON or one attribute for each field; Traceloop's old ones too.
-        input=("gen_ai.input.messages", "gen_ai.prompt"),
-        output=("gen_ai.output.messages", "gen_ai.completion"),
-    ),
-    Convention(
-        _OPERATION,
-        {"retrieval": "retrieval", "vector_db_retrieve": "retrieval"},
-        output=("gen_ai.retrieval.documents", "traceloop.entity.output"),
-    ),
-    # MCP.
-    Convention(
-        "mcp.method.name",
-        {"tools/call": "tool"},
-        input=("gen_ai.tool.call.arguments", "mcp.request.argument.arguments"),
-        output=("gen_ai.tool.call.result",),
-        name=("gen_ai.tool.name", "mcp.tool.name", "mcp.request.argument.name"),
-        id=("gen_ai.tool.call.id",),
-    ),
-    # OpenInference; a document's id is often in the output only.
-    Convention(
-        "openinference.span.kind",
-        {"TOOL": "tool", "RETRIEVER": "retrieval"},
-        input=("input.value",),
-        output=("retrieval.documents", "output.value"),
-        name=("tool.name",),
-        id=("tool_call.id", "tool.id"),
-    ),
-    Convention(
-        "openinference.span.kind",
-        {"LLM": "model"},
-        input=("llm.input_messages",),
-        output=("llm.output_messages", "output.value"),
-    ),
-    # Traceloop.
-    Convention(
-        "traceloop.span.kind",
-        {"tool": "tool"},
-        input=("traceloop.entity.input",),
-        output=("traceloop.entity.output",),
-        name=("traceloop.entity.name",),
-    ),
-    Convention(
-        "llm.request.type",
-        {"chat": "model", "completion": "model"},
-        input=("gen_ai.prompt",),
-        output=("gen_ai.completion",),
-    ),
-    # Langfuse.
-    Convention(
-        "langfuse.observation.type",
-        {"tool": "tool", "generation": "model", "retriever": "retrieval"},
-        input=("langfuse.observation.input",),
-        output=("langfuse.observation.output",),
-    ),
-    # LangSmith.
-    Convention(
-        "langsmith.span.kind",
-        {"tool": "tool", "llm": "model", "retriever": "retrieval"},
-        input=("gen_ai.prompt",),
-        output=("gen_ai.completion",),
-        name=("gen_ai.tool.name", "langsmith.trace.name"),
-        id=("gen_ai.tool.call.id",),
-    ),
-    # Vercel's AI SDK.
-    Convention(
-        "ai.toolCall.name",
-        {"": "tool"},
-        input=("ai.toolCall.args", "ai.toolCall.input"),
-        output=("ai.toolCall.result", "ai.toolCall.output"),
-        name=("ai.toolCall.name",),
-        id=("ai.toolCall.id",),
-    ),
-    Convention(
-        "ai.operationId",
-        {"ai.generateText.doGenerate": "model", "ai.streamText.doStream": "model"},
-        input=("ai.prompt.messages",),
-        output=("ai.response.toolCalls", "ai.response.text"),
-    ),
-    # MLflow.
-    Convention(
-        "mlflow.spanType",
-        {"TOOL": "tool", "CHAT_MODEL": "model", "LLM": "model", "RETRIEVER": "retrieval"},
-        input=("mlflow.spanInputs",),
-        output=("mlflow.spanOutputs",),
-    ),
-)
+    conventions: tuple[Convention, ...]
+    # Attributes that say why a model stopped, and those of its usage.
+    finished: tuple[str, ...]
+    usage: dict[str, tuple[str, ...]]
 
-# Why a model stopped: shows that it called tools even if the calls are not recorded.
-FINISHED = (
-    *("gen_ai.response.finish_reasons", "llm.finish_reason", "ai.response.finishReason"),
-    *("gen_ai.completion.0.finish_reason", "gen_ai.response.finish_reason"),
-)
-# Usage of a model: names of the counts, or of an object with them.
-USAGE = {
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.inputTokens"),
-    "output_tokens": (
-        *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
-        "ai.usage.outputTokens",
-    ),
-    "input": ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage"),
-}  # fmt: skip
+
+@cache
+def known_conventions() -> Conventions:
+    """The conventions that are known."""
+    import tomllib  # needed once there are spans
+
+    text = Path(__file__).with_name("conventions.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Conventions)
+
 
 # OpenInference's wrappers of list items.
 _WRAPPERS = ("message", "tool_call", "message_content", "document")
@@ -187,7 +88,7 @@ class KnownSpan(NamedTuple):
 def known_span(span: Span) -> KnownSpan | None:
     """The span with the conventions that it follows, all of one kind; None for another step."""
     found: list[tuple[SpanKind, Convention]] = []
-    for row in CONVENTIONS:
+    for row in known_conventions().conventions:
         given = span.attributes.get(row.mark)
         if isinstance(given, str):
             # MLflow writes every attribute as JSON.
@@ -453,7 +354,7 @@ def new_results(got: Sequence[Message]) -> list[Message]:
 
 
 def _reasons(span: Span) -> list[str]:
-    for name in FINISHED:
+    for name in known_conventions().finished:
         value = span.attributes.get(name)
         if value:
             return [str(one).lower() for one in value] if isinstance(value, list) else [str(value).lower()]
@@ -651,7 +552,7 @@ def _usage(models: Sequence[_ModelSpan], tree: _SpanTree) -> Usage | None:
         if not counted.isdisjoint(tree.ancestors(span)):
             continue
         given: dict[str, Any] = {}
-        for field, names in USAGE.items():
+        for field, names in known_conventions().usage.items():
             value = next((value for name in names if (value := value_at(span, name)) is not None), None)
             given |= value if isinstance(value, dict) else {} if value is None else {field: value}
         read = read_usage(given) if given else None
@@ -659,3 +560,100 @@ def _usage(models: Sequence[_ModelSpan], tree: _SpanTree) -> Usage | None:
             counted.add(span.span_id)
             total = add_usage(total, read)
     return total
+
+
+# Spans of a chatbot in this process, if it uses OpenTelemetry's SDK: nothing is imported that it has not imported itself, and
+# no provider is set.
+
+
+_SDK = "opentelemetry.sdk.trace"
+
+
+class Collected:
+    """The spans of one question."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        # Number of spans that have started and not ended.
+        self.running = 0
+
+    def observation(self) -> Observation:
+        """The calls in the spans."""
+        zero = min((span.start_ns for span in self.spans), default=0)
+        gaps = [Gap(f"{count(self.running, 'span has', 'spans have')} not ended")] if self.running else []
+        return read_trace(self.spans, zero_ns=zero, gaps=gaps).observation
+
+
+# Trace id → its spans.
+_COLLECTING: dict[int, Collected] = {}
+# Providers with our processor; they exist as long as the process.
+_WATCHED: list[Any] = []
+
+
+@contextmanager
+def in_process_spans(traceparent: str | None) -> Iterator[Collected]:
+    """Set the question's trace as the current one, and collect its spans."""
+    collected = Collected()
+    ids = read_traceparent(traceparent)
+    if ids is None or _SDK not in sys.modules:
+        yield collected
+        return
+    context: Any = sys.modules["opentelemetry.context"]
+    trace: Any = sys.modules["opentelemetry.trace"]
+    _watch(trace.get_tracer_provider())
+    trace_id = int(ids[0], 16)
+    caller = trace.SpanContext(trace_id, int(ids[1], 16), is_remote=True, trace_flags=trace.TraceFlags(1))
+    token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(caller)))
+    _COLLECTING[trace_id] = collected
+    try:
+        yield collected
+    finally:
+        del _COLLECTING[trace_id]
+        context.detach(token)
+
+
+def _watch(provider: Any) -> None:
+    """Add our processor to a provider of the SDK."""
+    if any(one is provider for one in _WATCHED) or not hasattr(provider, "add_span_processor"):
+        return
+    _WATCHED.append(provider)
+    sdk: Any = sys.modules[_SDK]
+
+    class Watcher(sdk.SpanProcessor):  # type: ignore[misc]  # known at run time only
+        """Collects the spans of running questions."""
+
+        def on_start(self, span: Any, parent_context: Any = None) -> None:
+            collected = _COLLECTING.get(span.get_span_context().trace_id)
+            if collected is not None:
+                collected.running += 1
+
+        def on_end(self, span: Any) -> None:
+            collected = _COLLECTING.get(span.get_span_context().trace_id)
+            if collected is not None:
+                collected.running -= 1
+                collected.spans.append(_read(span))
+
+    provider.add_span_processor(Watcher())
+
+
+def _read(span: Any) -> Span:
+    own, parent, scope = span.get_span_context(), span.parent, span.instrumentation_scope
+    return Span(
+        trace_id=f"{own.trace_id:032x}",
+        span_id=f"{own.span_id:016x}",
+        parent_id="" if parent is None else f"{parent.span_id:016x}",
+        name=span.name,
+        scope="" if scope is None else scope.name,
+        start_ns=span.start_time or 0,
+        end_ns=span.end_time or 0,
+        attributes=_plain(span.attributes),
+        events=[Event(event.name, _plain(event.attributes)) for event in span.events],
+        status=span.status.status_code.value,
+        status_message=span.status.description or "",
+    )
+
+
+def _plain(attributes: Any) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in (attributes or {}).items()
+    }

@@ -153,7 +153,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         targets = [self._unobserved(spec) for spec in specs]
         if self.options.traces is None and self.options.proxy is None:
             return targets
-        from answerkey.observe.observed_target import ObservedTarget, Observers  # few runs have an observer
+        from answerkey.observe.observers import ObservedTarget, Observers  # few runs have an observer
 
         observers = Observers(self.options)
         return [ObservedTarget(target, observers) for target in targets]

@@ -24,8 +24,8 @@ from answerkey.runs.context import golden_set, make_context
 from answerkey.runs.run import ask_and_grade, configuration_error
 from answerkey.targets.resolve import TargetLike, kind_and_rest
 from answerkey.transcripts.json_values import as_dict, as_dicts, decode_json
-from answerkey.transcripts.payloads import ReplyMapping, find_places, reply_from_payload, watch_raw
-from answerkey.transcripts.recorded_rows import propose_mapping
+from answerkey.transcripts.payloads import ReplyMapping, reply_from_payload, watch_raw
+from answerkey.transcripts.recorded_rows import find_places, propose_mapping
 
 
 class AskResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from answerkey.model.judgement import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.reply import FaultKind, Reply
 from answerkey.model.run import RunInfo
 from answerkey.observe.observations import Unread, join_observations
-from answerkey.observe.receiver import Answer, HeldTrace, OverfullError, Receiver
+from answerkey.observe.observers import Answer, HeldTrace, OverfullError, Receiver
 from answerkey.runs.production import ProductionGrading
 from answerkey.server.access import Visitor
 from answerkey.store.database import now

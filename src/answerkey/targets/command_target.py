@@ -31,7 +31,7 @@ from answerkey.targets.resolve import (
     values_of,
 )
 from answerkey.text.normalise import decode_text, one_line
-from answerkey.transcripts.failures import classify_error, failure_message
+from answerkey.transcripts.fields import classify_error, failure_message
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
     admit_reply,
@@ -66,11 +66,9 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the program is running."""
         return self.process.returncode is None and not self._killed
 
     def kill(self) -> None:
-        """Kill the program and its children."""
         self._killed = True
         end_session(self.process)
 
@@ -207,7 +205,6 @@ class LineHabits:
         self._stray = 0
 
     def next_id(self) -> str:
-        """An id for one question."""
         self._count += 1
         return f"{self._prefix}{self._count}"
 

@@ -252,7 +252,6 @@ class Response:
         return self.complete or self.failure is not None or (self.head_complete and not is_short)
 
     def end(self) -> None:
-        """The connection has ended."""
         if self.complete or self.failure is not None:
             return
         if self._state == "until_close":
@@ -457,7 +456,6 @@ class HttpClient:
         return response
 
     async def close(self) -> None:
-        """Close all connections."""
         for connection in list(self.connections):
             connection.abort()
         self.idle.clear()

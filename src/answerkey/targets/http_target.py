@@ -41,12 +41,7 @@ from answerkey.targets.sessions import (
 )
 from answerkey.text.normalise import clean_text, decode_text
 from answerkey.text.patterns import lazy
-from answerkey.transcripts.failures import (
-    failure_from_exception,
-    failure_message,
-    kind_of_status,
-    read_failure,
-)
+from answerkey.transcripts.fields import failure_message, kind_of_status, read_failure
 from answerkey.transcripts.formats import streamed
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
@@ -58,7 +53,13 @@ from answerkey.transcripts.json_values import (
     too_large,
 )
 from answerkey.transcripts.messages import QuestionContext
-from answerkey.transcripts.payloads import ReplyMapping, map_events, note_raw, reply_from_payload
+from answerkey.transcripts.payloads import (
+    ReplyMapping,
+    failure_from_exception,
+    map_events,
+    note_raw,
+    reply_from_payload,
+)
 from answerkey.transcripts.streams import (
     STREAM_KINDS,
     EventReader,

@@ -30,9 +30,15 @@ from answerkey.targets.command_target import end_session, ended_within
 from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.targets.resolve import PerConversation, Stopwatch, read_settings
 from answerkey.text.normalise import clean_text
-from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import MOST_MEGABYTES
-from answerkey.transcripts.payloads import ReplyMapping, is_watched, note_raw, watch_raw
+from answerkey.transcripts.payloads import (
+    ReplyMapping,
+    failure_from_exception,
+    is_watched,
+    note_raw,
+    watch_raw,
+)
 
 _GRACE_S = 1.0
 # Bytes of a frame beside its reply.
@@ -179,7 +185,6 @@ class PythonProcess:
 
     @property
     def running(self) -> int:
-        """Number of running questions."""
         return len(self._waiting)
 
     @property
@@ -244,7 +249,6 @@ class PythonProcess:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kill the process and its children."""
         end_session(self._process)
         await self._process.wait()
         if self._listening is not None and self._listening is not asyncio.current_task():
@@ -263,7 +267,7 @@ class PythonProcess:
 
     def _check_stopped(self, number: int) -> None:
         if number in self._cancelled and self.ending is None:
-            # The question continues although nobody waits for it: the process must not get further ones.
+            # The question continues although its time is over: the process must not get further ones.
             self.retiring = True
             self.on_room()
 

@@ -38,8 +38,7 @@ from answerkey.targets.sessions import (
     retry_after_seconds,
 )
 from answerkey.text.normalise import decode_text
-from answerkey.transcripts.failures import failure_message, read_failure
-from answerkey.transcripts.fields import add_usage
+from answerkey.transcripts.fields import add_usage, failure_message, read_failure
 from answerkey.transcripts.json_values import admit_reply, as_dict, decode_json, decode_strict_json
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader, assemble_events, decode_event
 
@@ -278,7 +277,6 @@ class ToolBox:
                 self._add(_fixed_tool(one))
 
     async def close(self) -> None:
-        """Close the servers."""
         await asyncio.gather(*(server.close() for server in self._servers))
 
     def _add(self, tool: Tool) -> None:

@@ -22,16 +22,11 @@ from answerkey.config import settings_hash
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.observations import join_observations
-from answerkey.observe.observed_target import Collected, in_process_spans
+from answerkey.observe.trace_reading import Collected, in_process_spans
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, BaseTarget
 from answerkey.targets.resolve import Stopwatch
-from answerkey.transcripts.failures import (
-    exception_text,
-    failure_from_exception,
-    failure_message,
-    retryable_from_exception,
-)
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import (
     MOST_MEGABYTES,
     admit_reply,
@@ -44,9 +39,12 @@ from answerkey.transcripts.messages import QuestionContext
 from answerkey.transcripts.payloads import (
     ReplyMapping,
     Streamed,
+    exception_text,
+    failure_from_exception,
     note_raw,
     reply_from_exception,
     reply_from_object,
+    retryable_from_exception,
 )
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
 from answerkey.text.normalise import typed_alike
 from answerkey.text.patterns import lazy
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
 from answerkey.transcripts.payloads import ReplyMapping, note_raw, reply_from_exception, reply_from_object
 
@@ -49,7 +49,6 @@ class Stopwatch:
         self.start()
 
     def start(self) -> None:
-        """Start, or start again."""
         self._began = _now()
         self._first: float | None = None
         self._ended: float | None = None
@@ -531,11 +530,9 @@ class PerConversation(Generic[_Value]):
         self._values: dict[str, _Value] = {}
 
     def get(self, conversation_id: str) -> _Value | None:
-        """The value of a conversation."""
         return self._values.get(conversation_id)
 
     def set(self, conversation_id: str, value: _Value) -> None:
-        """Store it for the next turns."""
         self._values.pop(conversation_id, None)
         self._values[conversation_id] = value
         if len(self._values) > self._most:

@@ -36,7 +36,7 @@ from answerkey.targets.http_client import (
     read_endpoint,
 )
 from answerkey.text.normalise import decode_text
-from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import (
     as_dict,
     as_dicts,
@@ -47,6 +47,7 @@ from answerkey.transcripts.json_values import (
     spoken_text,
     too_large,
 )
+from answerkey.transcripts.payloads import failure_from_exception
 from answerkey.transcripts.streams import STREAM_KINDS, EventReader
 
 if TYPE_CHECKING:
@@ -152,7 +153,6 @@ class TargetSession:
         self._client = HttpClient(tls=self.tls, reuse=self._reuse)
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None
@@ -458,7 +458,6 @@ class McpClient:
             ) from error
 
     async def close(self) -> None:
-        """Close the connection or end the program."""
         await self._wire.close()
 
     async def call(self, name: str, arguments: JsonObject) -> Json:

@@ -1,12 +1,19 @@
-"""Readers for the parts of a reply: calls, sources, usage and errors in the shapes that chatbots send."""
+"""Readers for the parts of a reply: calls, sources, usage and errors in the shapes that chatbots send.
 
+The kind of a system error is recognised in the error texts of chatbots, drivers and gateways.
+"""
+
+import re
+import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import isfinite
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from answerkey.model.reply import Json, JsonObject, Source, ToolCall, Usage
+from answerkey.model.reply import ERROR_KINDS, Failure, Json, JsonObject, Source, ToolCall, Usage
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import (
     as_dict,
@@ -22,6 +29,7 @@ from answerkey.transcripts.json_values import (
     safe_text,
     spellings,
     spoken_text,
+    type_in_words,
     words,
 )
 
@@ -523,3 +531,114 @@ def _counts(value: JsonObject) -> dict[str, int]:
             if rank <= ranks.get(field, rank):
                 counts[field], ranks[field] = count, rank
     return counts
+
+
+# Errors: their kinds, and one clean line without secrets, from error fields in their many dialects.
+
+
+SystemErrorKind = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
+# "module.ClassName: what happened"; the class says more than the words after it.
+_CLASS = lazy(r"^\s*(?:[A-Za-z_]\w*\.)*([A-Z]\w{2,})\s*(?:[:(]|$)")
+
+
+@cache
+def _kinds(table: Literal["messages", "classes"]) -> dict[SystemErrorKind, re.Pattern[str]]:
+    """A table of `error_kinds.toml`."""
+    import tomllib  # few replies have an error
+
+    tables = tomllib.loads(Path(__file__).with_name("error_kinds.toml").read_text("utf-8"))
+    flags = re.IGNORECASE if table == "messages" else re.NOFLAG
+    return {kind: re.compile("|".join(patterns), flags) for kind, patterns in tables[table].items()}
+
+
+def kind_of_status(status: int) -> SystemErrorKind:
+    """The kind of a reply with this HTTP status (400 or above)."""
+    return "rate_limit" if status == 429 else "http"
+
+
+def kind_of_class_name(name: str) -> SystemErrorKind | None:
+    """The kind that an exception class's bare name settles, or None if it does not."""
+    return next((kind for kind, pattern in _kinds("classes").items() if pattern.search(name)), None)
+
+
+def classify_error(message: str) -> SystemErrorKind:
+    """The kind of system error in an error message; `exception` if it gives no hint."""
+    # The hint is at the start; a trace of a megabyte is not searched.
+    message = message[:2000]
+    named = _CLASS.match(message)
+    if named and (kind := kind_of_class_name(named[1])):
+        return kind
+    return next(
+        (kind for kind, pattern in _kinds("messages").items() if pattern.search(message)), "exception"
+    )
+
+
+def failure_message(text: str, longest: int = 500) -> str:
+    """`text` on one line, without control characters, not longer than `longest`."""
+    # Far more than can be shown is enough to work on.
+    text = text[: longest * 8]
+    if not text.isprintable():
+        text = "".join(
+            " " if char.isspace() else char
+            for char in text
+            if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+        )
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+# The fields of an error's object that name it, have its HTTP status and say what happened.
+_ERROR_NAMES = ("kind", "type", "name", "code", "status")
+_ERROR_STATUSES = ("code", "status", "status_code", "statusCode")
+_ERROR_MESSAGES = ("message", "detail", "error", "description", "reason", "content", "title")
+# What programs write for no error.
+_NO_ERRORS = frozenset(("", "none", "null", "nil", "nan", "false", "no", "no error", "ok", "0", "n/a", "-"))
+
+
+def read_failure(value: object) -> Failure | None:
+    """The failure in an error field; None if the field is empty."""
+    if not value:
+        return None
+    if isinstance(value, str):
+        if value.strip().casefold() in _NO_ERRORS:
+            return None
+        return Failure(classify_error(value), failure_message(safe_text(value)))
+    if isinstance(value, dict):
+        return _failure_from_object(value)
+    if isinstance(value, list):
+        return (
+            read_failure(value[0])
+            if len(value) == 1
+            else Failure("exception", failure_message(json_text(value)))
+        )
+    if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+        return Failure(kind_of_status(value), f"HTTP {value}")
+    return Failure(
+        "exception",
+        "the reply says that there was an error" if value is True else failure_message(json_text(value)),
+    )
+
+
+NOT_TEXT_REMEDY = "return its text, a dict with the text under 'answer', or say where it is with reply.text"
+
+
+def not_text(name: str | None, value: object) -> Failure:
+    """The failure of a reply whose text is an object: as JSON it would be graded although no user saw it."""
+    where = "the reply" if name is None else f"the reply's {name}"
+    return Failure("malformed", f"{where} is {type_in_words(value)}, not text; {NOT_TEXT_REMEDY}")
+
+
+def _failure_from_object(value: JsonObject) -> Failure:
+    named = next((name for key in _ERROR_NAMES if isinstance(name := value.get(key), str)), None)
+    said = next((text for key in _ERROR_MESSAGES if isinstance(text := value.get(key), str) and text), None)
+    for kind in ERROR_KINDS:
+        if named == kind:
+            return Failure(kind, failure_message(safe_text(said or kind)))
+    message = failure_message(
+        safe_text(": ".join(part for part in (named, said) if part) or json_text(value))
+    )
+    status = next(
+        (code for key in _ERROR_STATUSES if isinstance(code := value.get(key), int) and 400 <= code <= 599),
+        None,
+    )
+    return Failure(classify_error(message) if status is None else kind_of_status(status), message)

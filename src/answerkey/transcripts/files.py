@@ -411,7 +411,6 @@ class SqliteDatabase:
             self._connection.set_progress_handler(lambda: monotonic() > self._deadline, 10_000)
 
     def select(self, query: str, values: Mapping[str, Any], most: int) -> Selected:
-        """The first rows of a query."""
         self._deadline = monotonic() + self._timeout
         try:
             cursor = self._connection.execute(query, dict(values))
@@ -441,7 +440,6 @@ class SqliteDatabase:
         return message
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
 
@@ -478,7 +476,6 @@ class PostgresDatabase:
             raise DatabaseError(first_line(error)) from None
 
     def select(self, query: str, values: Mapping[str, Any], most: int) -> Selected:
-        """The first rows of a query."""
         query = with_placeholders(query, "%({})s", escape_percent=True)
         try:
             # A failed query must not end the transaction, and with it the snapshot.
@@ -506,7 +503,6 @@ class PostgresDatabase:
         return WRITES if kind == "ReadOnlySqlTransaction" else first_line(error)
 
     def close(self) -> None:
-        """End the transaction and close the connection."""
         with suppress(self._error):
             self._connection.rollback()
         self._connection.close()

@@ -21,8 +21,17 @@ from answerkey.model.reply import (
     Timings,
     ToolCall,
 )
-from answerkey.transcripts.failures import failure_message, not_text, read_failure
-from answerkey.transcripts.fields import add_usage, ranked, read_call, read_source, read_sources, read_usage
+from answerkey.transcripts.fields import (
+    add_usage,
+    failure_message,
+    not_text,
+    ranked,
+    read_call,
+    read_failure,
+    read_source,
+    read_sources,
+    read_usage,
+)
 from answerkey.transcripts.json_values import (
     TEXT_NAMES,
     as_dict,

@@ -1,7 +1,7 @@
 """Untrusted JSON by the shape it should have: a part of another shape, or a number that makes no sense, reads as absent."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from math import isfinite
@@ -34,9 +34,9 @@ def _camel(name: str) -> str:
     return "".join([first, *(part.capitalize() for part in rest)]) if first else name
 
 
-def by_word(table: Mapping[_Meaning, str]) -> dict[str, _Meaning]:
+def by_word(table: Mapping[_Meaning, Iterable[str]]) -> dict[str, _Meaning]:
     """Word → meaning, from meaning → words."""
-    return {word: meaning for meaning, text in table.items() for word in text.split()}
+    return {word: meaning for meaning, listed in table.items() for word in listed}
 
 
 def as_dict(value: object) -> JsonObject:
@@ -50,7 +50,6 @@ def as_list(value: object) -> list[Json]:
 
 
 def as_dicts(value: object) -> list[JsonObject]:
-    """The objects in an array."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 

@@ -6,6 +6,7 @@ The exchange that answers the question is chosen, the last text of the assistant
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -46,83 +47,35 @@ from answerkey.transcripts.json_values import (
     words,
 )
 
-# A new format is a word or two in these tables. No word means two things, so that a message is read by its own fields, without
-# guessing first which format it is in.
-
-
 # How a part is read.
 PartWord = Literal["text", "call", "result", "hosted", "ui-call", "source", "step", "thought", "aside"]
 
-# The values of `role`, in small letters.
-_ROLES: dict[str, Role] = by_word(
-    {
-        "user": "user human role_user customer client",
-        "assistant": "assistant model ai bot agent role_agent chatbot tool-call",
-        "tool": "tool function tool-response ipython",
-        "system": "system developer activity",
-    }
-)
-# The values of `type`, of `kind`, and the classes of messages that have no role: of LangChain, the Claude Agent SDK (as
-# objects and as lines), Pydantic AI and AutoGen, where the source of a TextMessage names the speaker.
-_MESSAGE_TYPES: dict[str, Role] = by_word(
-    {
-        "user": """
-            human HumanMessage HumanMessageChunk  UserMessage user  request ModelRequest""",
-        "assistant": """
-            ai AIMessage AIMessageChunk  AssistantMessage assistant ResultMessage result  response ModelResponse
-            TextMessage MultiModalMessage ToolCallSummaryMessage HandoffMessage ToolCallRequestEvent""",
-        "tool": """
-            tool ToolMessage ToolMessageChunk function FunctionMessage  ToolCallExecutionEvent""",
-        "system": """
-            system SystemMessage SystemMessageChunk remove RemoveMessage
-            StreamEvent stream_event RateLimitEvent rate_limit_event
-            TaskStartedMessage TaskProgressMessage TaskNotificationMessage
-            ThoughtEvent MemoryQueryEvent ModelClientStreamingChunkEvent StopMessage
-            SelectSpeakerEvent SelectorEvent UserInputRequestedEvent""",
-    }
-)
+
+class _MessageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `message_words.json`: a new format is a word or two in it.
+
+    No word means two things, so that a message is read by its own fields, without guessing first which format it is in.
+    """
+
+    # The values of `role`, in small letters.
+    roles: dict[Role, list[str]]
+    # The values of `type`, of `kind`, and the classes of messages that have no role: of LangChain, the Claude Agent SDK (as
+    # objects and as lines), Pydantic AI and AutoGen, where the source of a TextMessage names the speaker.
+    message_types: dict[Role, list[str]]
+    # The values of a part's `type`, `kind`, `part_kind` or `block_type`, and the classes of parts. Asides are what is shown or
+    # sent along, and what is arranged between a model and its host.
+    parts: dict[PartWord, list[str]]
+    # Of parts that have no type, the field that they hold (Gemini, Bedrock, A2A, Haystack), in this order.
+    keyed_parts: dict[PartWord, list[str]]
+
+
+_WORDS = msgspec.json.decode(Path(__file__).with_name("message_words.json").read_bytes(), type=_MessageWords)
+_ROLES = by_word(_WORDS.roles)
+_MESSAGE_TYPES = by_word(_WORDS.message_types)
 # How the items of a message's content are read where they do not say it themselves.
 _ITEMS: dict[str, PartWord] = {"ToolCallRequestEvent": "call", "ToolCallExecutionEvent": "result"}
-
-# The values of a part's `type`, `kind`, `part_kind` or `block_type`, and the classes of parts. Asides are what is shown or sent
-# along, and what is arranged between a model and its host.
-_PARTS: dict[str, PartWord] = by_word(
-    {
-        "text": "text output_text input_text refusal TextBlock user-prompt",
-        "call": """
-            tool_use server_tool_use mcp_tool_use ToolUseBlock ServerToolUseBlock tool_call tool-call builtin-tool-call
-            server_tool_call function_call custom_tool_call mcp_call FunctionCall tool_call_block invalid_tool_call ToolCall""",
-        "result": """
-            tool_result tool-result tool-error ToolResultBlock ServerToolResultBlock tool_call_response
-            server_tool_call_response tool-return builtin-tool-return retry-prompt
-            FunctionExecutionResult function_call_output custom_tool_call_output function_result ToolCallResult""",
-        "ui-call": "tool-invocation dynamic-tool",
-        "source": "source source-url source-document search_result",
-        "step": "step-start",
-        "thought": """
-            reasoning thinking redacted_thinking ThinkingBlock thought reasoning_text summary_text""",
-        "aside": """
-            image image_url input_image image_file input_file file audio input_audio output_audio video document media blob
-            uri container_upload image-url binary custom-source resource_link
-            system-prompt instruction item_reference mcp_list_tools compaction reasoning-file
-            mcp_approval_request mcp_approval_response input_json_delta
-            tool-approval-request tool-approval-response tool_call_chunk""",
-    }
-)
-# Parts that have no type: the field that they hold says what they are (Gemini, Bedrock, A2A, Haystack). In this order.
-KEYED_PARTS: dict[str, PartWord] = by_word(
-    {
-        "call": "functionCall function_call toolUse toolCall tool_call executableCode executable_code",
-        "result": """
-            functionResponse function_response toolResult toolResponse tool_response codeExecutionResult
-            code_execution_result tool_call_result""",
-        "text": "text",
-        "thought": "reasoningContent",
-        "aside": """
-            inlineData inline_data fileData file_data image document video cachePoint guardContent thought
-            thoughtSignature thought_signature file raw url""",
-    }
-)
+_PARTS = by_word(_WORDS.parts)
+KEYED_PARTS = by_word(_WORDS.keyed_parts)
 
 
 def part_word(kind: str) -> PartWord | None:

@@ -1,25 +1,45 @@
-"""Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
+"""From what a chatbot gives back, or raises, to a Reply: the usual names, known formats, or JMESPath expressions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from itertools import islice, pairwise, zip_longest
+from itertools import pairwise, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.model.reply import Evidence, Failure, Json, JsonObject, Reply, Source, Timings, ToolCall, Usage
-from answerkey.text.patterns import lazy
-from answerkey.transcripts.failures import (
-    NOT_TEXT_REMEDY,
-    failure_from_exception,
-    failure_message,
-    not_text,
-    read_failure,
+from answerkey.model.reply import (
+    ErrorKind,
+    Evidence,
+    Failure,
+    Json,
+    JsonObject,
+    Reply,
+    Source,
+    Timings,
+    ToolCall,
+    Usage,
 )
-from answerkey.transcripts.fields import looks_like_calls, read_calls, read_sources, read_usage
+from answerkey.protocols import RetryableError
+from answerkey.text.patterns import lazy
+from answerkey.transcripts.fields import (
+    NOT_TEXT_REMEDY,
+    classify_error,
+    failure_message,
+    kind_of_class_name,
+    kind_of_status,
+    looks_like_calls,
+    not_text,
+    read_calls,
+    read_failure,
+    read_sources,
+    read_usage,
+)
 from answerkey.transcripts.formats import (
     FORMAT_MARKS,
     has_reply_names,
@@ -64,7 +84,7 @@ _PASSAGES = frozenset({"contexts", "retrieved_contexts"})
 _SOURCE_NAMES = frozenset(SOURCE_NAMES)
 _FIRST_BYTES = spellings("first_byte_ms ttft_ms")
 _TIMINGS = frozenset({*spellings("latency_ms latency_s"), *_FIRST_BYTES})
-_IDENTITIES = ("conversation_id", "response_id", "trace_id")
+IDENTITIES = ("conversation_id", "response_id", "trace_id")
 _USAGES = spellings("usage tokens token_usage usage_metadata")
 _COSTS = frozenset({*_USAGES, "cost"})
 # Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
@@ -73,11 +93,11 @@ _OWN_NAMES = frozenset(
         *("answer", "response", "text", "tools_used", "toolsUsed", "tool_calls", "intermediate_steps"),
         *SOURCE_NAMES,
         *("error", "usage", "cost", *_TIMINGS),
-        *_IDENTITIES,
+        *IDENTITIES,
     }
 )
 # Names of a reply's fields that hold no reply by themselves.
-BESIDE_NAMES = frozenset({"turns", "tools", *_COSTS, *_TIMINGS, *_IDENTITIES})
+BESIDE_NAMES = frozenset({"turns", "tools", *_COSTS, *_TIMINGS, *IDENTITIES})
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
 # Every name at the top of a payload that is looked at.
@@ -419,7 +439,6 @@ class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             _compiled(name, expression)
 
     def expressions(self) -> dict[str, str]:
-        """The parts that have an expression."""
         given = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: expression for name, expression in given if expression is not None}
 
@@ -558,7 +577,6 @@ def watch_raw() -> Iterator[list[str]]:
 
 
 def is_watched() -> bool:
-    """Whether anybody looks."""
     return _SEEN.get() is not None
 
 
@@ -569,149 +587,119 @@ def note_raw(text: Callable[[], str]) -> None:
         seen.append(text())
 
 
-# Where a raw reply has the parts that were read from it, and what in it was not read.
-#
-# Nothing is read again here: the values of the Reply are looked for in the raw reply, whatever format they were read by.
+# Failures from what a chatbot raises.
 
 
-# A step into an object by name, or into a list by position.
-JsonPath = tuple[str | int, ...]
-# More of a reply than this is not looked through.
-_MOST_LEAVES = 20_000
+# Frames and characters of a traceback.
+_MOST_FRAMES = 10
+_MOST_TRACEBACK = 4000
+_PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
+_SECRET_NAME = lazy(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+# An OperationalError that says one of these is about the statement, not about reaching the database.
+_STATEMENT_ERRORS = ("no such", "syntax error", "near ", "has no column", "ambiguous", "does not exist")
 
 
-class Leaf(msgspec.Struct, frozen=True):
-    """A value in a raw reply that holds no others, or an empty list or object."""
-
-    path: JsonPath
-    value: Json
-
-
-class ReplyPaths(msgspec.Struct, frozen=True):
-    """Where the parts of a reply are."""
-
-    # Part → its place, as JMESPath writes it.
-    read: dict[str, str]
-    # ReplyPaths that hold something which was not read, each once.
-    unread: tuple[str, ...]
+def failure_from_exception(exc: BaseException, redact: Callable[[str], str] = str) -> Failure:
+    """The failure that an exception of the chatbot amounts to."""
+    if isinstance(exc, RetryableError):
+        return exc.failure
+    text = exception_text(exc)
+    message = f"{type(exc).__name__}: {text}" if text else type(exc).__name__
+    masked = _mask_environment(redact(message))
+    return Failure(_error_kind(exc), failure_message(masked), redact(_own_frames(exc)))
 
 
-def leaves_of(value: Json, path: JsonPath = ()) -> Iterator[Leaf]:
-    """Every leaf, in the order of the reply."""
-    if isinstance(value, dict) and value:
-        for name, part in value.items():
-            yield from leaves_of(part, (*path, str(name)))
-    elif isinstance(value, list) and value:
-        for position, part in enumerate(value):
-            yield from leaves_of(part, (*path, position))
-    else:
-        yield Leaf(path, value)
+def _own_frames(exc: BaseException) -> str:
+    """The innermost frames of an exception in code that is not answerkey's, as a traceback writes them."""
+    import traceback
 
-
-def short_place(path: JsonPath) -> JsonPath:
-    """A path without positions: -1 means any."""
-    return tuple(-1 if isinstance(step, int) else step for step in path)
-
-
-def place_text(path: JsonPath) -> str:
-    """A path as JMESPath writes it; "@" is the whole reply."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += "[]" if step == -1 else f"[{step}]"
-        else:
-            plain = step.isascii() and step.isidentifier()
-            text += ("." if text else "") + (step if plain else msgspec.json.encode(step).decode())
-    return text or "@"
-
-
-def find_places(raw: Json, reply: Reply, expressions: Mapping[str, str]) -> ReplyPaths:
-    """The places of the reply's parts in what it was read from; a part with an expression is where that says."""
-    leaves = list(islice(leaves_of(raw), _MOST_LEAVES))
-    found: dict[str, list[JsonPath]] = {}
-    if reply.text is not None:
-        found["text"] = _places_of_text(leaves, reply.text)
-    found["tool_calls"] = _places_of(leaves, (call.name for call in reply.tool_calls))
-    given = (source.id or source.text or source.title for source in reply.sources)
-    found["sources"] = _places_of(leaves, given)
-    if reply.failure is not None:
-        message = reply.failure.message
-        found["error"] = [
-            leaf.path for leaf in leaves if _is_said(leaf, message, ("error", "detail", "message"))
-        ]
-    if reply.usage is not None:
-        told = {value for value in msgspec.structs.asdict(reply.usage).values() if value}
-        found["usage"] = [
-            leaf.path[:-1] or leaf.path for leaf in leaves if _is_number(leaf.value) and leaf.value in told
-        ][:1]
-    for name in _IDENTITIES:
-        identity = getattr(reply, name)
-        found[name] = [leaf.path for leaf in leaves if identity and str(leaf.value) == identity][:1]
-    read = {
-        part: expressions.get(part) or ", ".join(_path_texts(part, paths))
-        for part, paths in found.items()
-        if paths
-    }
-    whole = [
-        path for part, paths in found.items() for path in paths if part in ("text", "error", *_IDENTITIES)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(exc.__traceback__)
+        if not frame.filename.startswith(_PACKAGE_FOLDER)
     ]
-    whole += found.get("usage", [])
-    # An item of a list is read as a whole: a call with its arguments and its result.
-    whole += [_item(path) for part in ("tool_calls", "sources") for path in found[part]]
-    unread = dict.fromkeys(
-        place_text(short_place(leaf.path))
-        for leaf in leaves
-        if leaf.value not in (None, "", [], {}) and not any(leaf.path[: len(path)] == path for path in whole)
-    )
-    return ReplyPaths(read, tuple(unread))
+    here = str(Path.cwd()) + os.sep
+    for frame in frames:
+        frame.filename = frame.filename.removeprefix(here)
+    lines = traceback.format_list(frames[-_MOST_FRAMES:])
+    if len(frames) > _MOST_FRAMES:
+        lines.insert(0, f"  … {len(frames) - _MOST_FRAMES} outer frames\n")
+    # A source line may hold anything, and a path may be a terminal's control sequence.
+    text = "".join(char for char in "".join(lines) if char == "\n" or char.isprintable())
+    return _mask_environment(safe_text(text)[:_MOST_TRACEBACK].rstrip())
 
 
-def _path_texts(part: str, paths: list[JsonPath]) -> list[str]:
-    """The places of a part, each once; of a list only the likeliest."""
-    places = list(dict.fromkeys(place_text(short_place(path)) for path in paths))
-    return places[:1] if part in ("tool_calls", "sources") else places
+def _mask_environment(text: str) -> str:
+    """A text without the values of environment variables that are named like secrets."""
+    for name, value in os.environ.items():
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
+            text = text.replace(value, f"${{{name}}}")
+    return text
 
 
-def _places_of_text(leaves: list[Leaf], text: str) -> list[JsonPath]:
-    """The leaf that is the text, or those that it is put together from."""
-    said = [(leaf.path, safe_text(leaf.value)) for leaf in leaves if isinstance(leaf.value, str)]
-    whole = [path for path, value in said if value == text or value.strip() == text.strip()]
-    return whole[:1] or [path for path, value in said if len(value) > 2 and value.strip() and value in text]
+def exception_text(exc: BaseException) -> str:
+    """What an exception says; empty if asking it raises another one."""
+    try:
+        return str(exc)
+    except Exception:  # noqa: BLE001  # the chatbot's own class
+        return ""
 
 
-def _places_of(leaves: list[Leaf], values: Iterable[str | None]) -> list[JsonPath]:
-    """The leaves that have one of the values, those of the most likely place first."""
-    names = {name for name in values if name}
-    by_place: dict[JsonPath, list[Leaf]] = {}
-    for leaf in leaves:
-        value = leaf.value if isinstance(leaf.value, str) else str(leaf.value)
-        if value in names:
-            by_place.setdefault(short_place(leaf.path), []).append(leaf)
-    if not by_place:
-        return [
-            leaf.path[: leaf.path.index(step) + 1] for leaf in leaves for step in leaf.path if step in names
-        ]
-    # The deepest last: an object has more than a name, and is what was read where both are there.
-    order = sorted(by_place, key=lambda path: (len({str(leaf.value) for leaf in by_place[path]}), len(path)))
-    return [leaf.path for place in reversed(order) for leaf in by_place[place]]
+def retryable_from_exception(exc: BaseException) -> RetryableError | None:
+    """The same as a RetryableError if the chatbot was turned away: 429, 503 or a refused connection."""
+    if isinstance(exc, RetryableError):
+        return exc
+    if isinstance(exc, ConnectionRefusedError) or _status(exc) in (429, 503):
+        return RetryableError(failure_from_exception(exc), _retry_after(exc))
+    return None
 
 
-def _item(path: JsonPath) -> JsonPath:
-    """The nearest item of a list that a path lies in, or the path itself."""
-    for end in range(len(path), 0, -1):
-        if isinstance(path[end - 1], int):
-            return path[:end]
-    return path
+def _error_kind(exc: BaseException, depth: int = 0) -> ErrorKind:
+    if isinstance(exc, MemoryError):
+        return "memory"
+    if isinstance(exc, TimeoutError):
+        return "timeout"
+    names = [cls.__name__ for cls in type(exc).__mro__ if cls not in (Exception, BaseException, object)]
+    status = _status(exc)
+    if status == 429:
+        return "rate_limit"
+    for name in names:
+        if kind := kind_of_class_name(name):
+            return kind
+    if isinstance(exc, ConnectionError):
+        return "connection"
+    text = exception_text(exc)
+    # Every database driver has these two names, and they mostly mean that the database could not be had.
+    if "OperationalError" in names or "InterfaceError" in names:
+        return "exception" if any(part in text.lower() for part in _STATEMENT_ERRORS) else "connection"
+    if status is not None and status >= 400:
+        return kind_of_status(status)
+    kind_in_text = classify_error(text)
+    if kind_in_text == "exception" and exc.__cause__ is not None and depth < 5:
+        return _error_kind(exc.__cause__, depth + 1)
+    return kind_in_text
 
 
-def _is_said(leaf: Leaf, message: str, names: tuple[str, ...]) -> bool:
-    return (
-        isinstance(leaf.value, str)
-        and len(leaf.value) > 1
-        and leaf.value in message
-        and any(step in names for step in leaf.path)
-    )
+def _status(exc: BaseException) -> int | None:
+    """The HTTP status that an exception of an HTTP client or SDK carries."""
+    for holder in (exc, getattr(exc, "response", None)):
+        for name in ("status_code", "status", "code"):
+            try:
+                value: object = getattr(holder, name, None)
+            except Exception:  # noqa: BLE001, S112  # a property of the chatbot's own class
+                continue
+            if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+                return value
+    return None
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _retry_after(exc: BaseException) -> float | None:
+    for holder in (exc, getattr(exc, "response", None)):
+        get = getattr(getattr(holder, "headers", None), "get", None)
+        if callable(get):
+            try:
+                return max(0.0, float(get("Retry-After") or get("retry-after")))
+            except (TypeError, ValueError):
+                continue
+    return None

@@ -301,8 +301,8 @@ _PROTOCOLS: dict[str, _Protocol] = {
     "adk": _Protocol(adk, fields="invocation_id invocationId"),
     "llamaindex": _Protocol(llama_index, fields="current_agent_name tool_kwargs"),
 }
-_TYPES = by_word({name: protocol.types for name, protocol in _PROTOCOLS.items()})
-_FIELDS = by_word({name: protocol.fields for name, protocol in _PROTOCOLS.items()})
+_TYPES = by_word({name: words(protocol.types) for name, protocol in _PROTOCOLS.items()})
+_FIELDS = by_word({name: words(protocol.fields) for name, protocol in _PROTOCOLS.items()})
 _AG_UI = ("RUN_", "TEXT_MESSAGE_", "TOOL_CALL_", "STATE_", "STEP_", "MESSAGES_SNAPSHOT")
 
 

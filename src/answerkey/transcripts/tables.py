@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -49,41 +50,24 @@ FIELDS_OF: Mapping[Purpose, Sequence[str]] = {
     "replies": (*_QUESTION_FIELDS, *_REPLY_FIELDS),
     "records": (),
 }
-# What others call a field, without case, spaces and underscores.
-_ASKED = ("query", "prompt", "userinput", "input", "userquestion", "userquery", "userprompt", "questions")
-_EXPECTED_ANSWER = (
-    *("reference", "expectedanswer", "expectedoutput", "goldanswer", "groundtruth", "idealanswer"),
-    *("correctanswer", "referenceanswers", "ideal"),
-)
-_COMMON_NAMES = {
-    **dict.fromkeys(_ASKED, "question"),
-    **dict.fromkeys(_EXPECTED_ANSWER, "reference_answer"),
-    **dict.fromkeys(("keywords", "keyword", "mustcontain", "expectedkeyword"), "expected_keywords"),
-    **dict.fromkeys(("requiredtools", "expectedtool"), "expected_tools"),
-    **dict.fromkeys(("questionid", "caseid", "testid"), "id"),
-    **dict.fromkeys(("topic", "categories", "kategorie", "thema", "catégorie", "categoría"), "category"),
-    # German, French and Spanish tables.
-    **dict.fromkeys(("frage", "fragen", "pregunta"), "question"),
-    **dict.fromkeys(
-        ("erwarteteantwort", "musterantwort", "réponseattendue", "respuestaesperada"), "reference_answer"
-    ),
-    **dict.fromkeys(
-        ("stichwörter", "stichworte", "schlüsselwörter", "schlagwörter", "motsclés", "palabrasclave"),
-        "expected_keywords",
-    ),
-}
-_ANSWERS = ("antwort", "antworten", "réponse", "respuesta")
-_TOOLS = ("werkzeug", "werkzeuge", "outils", "herramientas")
-_OTHER_NAMES: Mapping[Purpose, Mapping[str, str]] = {
-    "questions": {**_COMMON_NAMES, "answer": "reference_answer", "tools": "expected_tools", "tool": "expected_tools",
-                  **dict.fromkeys(_ANSWERS, "reference_answer"), **dict.fromkeys(_TOOLS, "expected_tools")},
-    "replies": {
-        **_COMMON_NAMES,
-        **dict.fromkeys(("response", "reply", "output", "botanswer", "actualoutput", *_ANSWERS), "answer"),
-        **dict.fromkeys(("tools", *_TOOLS), "tools_used"),
-    },
-    "records": {},
-}  # fmt: skip
+
+
+@cache
+def _other_names(purpose: Purpose) -> Mapping[str, str]:
+    """What others call a field, without case, spaces and underscores → the field: `column_names.toml`."""
+    if purpose == "records":
+        return {}
+    import tomllib  # few files are tables
+
+    tables = tomllib.loads(Path(__file__).with_name("column_names.toml").read_text("utf-8"))
+    return {
+        name: field
+        for table in ("common", purpose)
+        for field, names in tables[table].items()
+        for name in names
+    }
+
+
 # Fields that hold lists.
 LIST_FIELDS = (
     *_EXPECTATION_LISTS,
@@ -180,7 +164,7 @@ def _fields(names: Iterable[str], purpose: Purpose) -> dict[str, str]:
         listed.discard("tools")
     known = {plain_name(field): field for field in FIELDS_OF[purpose] if field in listed}
     fields: dict[str, str] = {name: name for name in names if name in listed}
-    for table in (known, _OTHER_NAMES[purpose]):
+    for table in (known, _other_names(purpose)):
         for name in names:
             field = table.get(plain_name(name))
             if field is not None and name not in fields and field not in fields.values():
@@ -398,9 +382,9 @@ class HeaderNames(NamedTuple):
         if purpose == "records":
             return cls(frozenset(), frozenset(), False)
         fields = {"question"} if purpose == "questions" else {"question", "id", "answer", "messages"}
-        others = {name for name, field in _OTHER_NAMES[purpose].items() if field in fields}
+        others = {name for name, field in _other_names(purpose).items() if field in fields}
         names = {*map(plain_name, (*fields, *mapped)), *others} - {""}
-        known = {*names, *map(plain_name, FIELDS_OF[purpose]), *_OTHER_NAMES[purpose]}
+        known = {*names, *map(plain_name, FIELDS_OF[purpose]), *_other_names(purpose)}
         return cls(frozenset(names), frozenset(known), purpose == "questions" and not mapped)
 
     def find(self, rows: Iterable[Sequence[str]]) -> int | None:

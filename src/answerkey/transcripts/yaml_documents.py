@@ -425,7 +425,6 @@ class EditableRows:
 
     @property
     def format(self) -> str:
-        """The format of a row."""
         return "YAML" if self._suffix in _YAML else "JSON"
 
     @cached_property

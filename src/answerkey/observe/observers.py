@@ -1,22 +1,30 @@
-"""The OTLP/HTTP receiver: reads spans and log records, in JSON or protobuf, and holds them until their question is graded.
+"""Observers of a run: the OTLP/HTTP receiver, and ObservedTarget, a chatbot with the receiver, the proxy or both.
+
+The receiver reads spans and log records, in JSON or protobuf, and holds them until their question is graded.
 
 JSON is read as protobuf's own mapping has it, once its ids are in base64: OTLP has them in hexadecimal, some exporters do not.
 """
 
 import asyncio
 import base64
+import hashlib
+import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Set
+from contextlib import AsyncExitStack, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import msgspec
 
-from answerkey.errors import MissingExtraError
+from answerkey.errors import MissingExtraError, UsageError
+from answerkey.model.options import Options
+from answerkey.model.reply import FaultRecord, Reply
 from answerkey.observe.observations import (
+    OBSERVERS,
     Event,
     Export,
     Gap,
@@ -24,13 +32,17 @@ from answerkey.observe.observations import (
     Observation,
     Span,
     Unread,
+    join_observations,
     read_traceparent,
 )
 from answerkey.observe.trace_reading import ReadTrace, read_trace
-from answerkey.transcripts.json_values import decode_strict_json
+from answerkey.protocols import Ask, AskAgainError, BaseTarget, RetryableError, TargetWrapper
+from answerkey.transcripts.json_values import admit_reply, decode_strict_json
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+    from answerkey.observe.proxy import ExchangeBook
 
 
 _DEEPEST = 40
@@ -403,7 +415,6 @@ class Receiver:
         return True
 
     def end(self, length: int) -> None:
-        """Release the room."""
         self._reading -= length
 
     def receive(self, signal: str, content_type: str, encoding: str, body: bytes) -> Answer:
@@ -465,7 +476,6 @@ def unpacked(body: bytes, encoding: str) -> bytes | None:
 
 
 def receiver_app(receiver: Receiver) -> "web.Application":
-    """The receiver as a web application."""
     from aiohttp import web  # 200 ms that only runs with an observer need
 
     async def handle(request: web.Request) -> web.Response:
@@ -497,3 +507,191 @@ def receiver_app(receiver: Receiver) -> "web.Application":
     for path in PATHS:
         app.router.add_post(path, handle)
     return app
+
+
+# Different system prompts, or lists of tools, of a chatbot; with more, they are written for each question.
+_MOST_HASHES = 5
+
+
+class Observers:
+    """The trace receiver and the proxy of a run; they listen while a target that uses them is open."""
+
+    def __init__(self, options: Options) -> None:
+        if find_spec("aiohttp") is None:
+            raise MissingExtraError("--proxy" if options.traces is None else "--traces", "observe")
+        self._options = options
+        self._open = AsyncExitStack()
+        # Open targets that use them.
+        self._users = 0
+        self.spans: TraceBook | None = None
+        self.exchanges: ExchangeBook | None = None
+        # "traces", "proxy" → the address that it listens on.
+        self.addresses: dict[str, str] = {}
+
+    async def __aenter__(self) -> Self:
+        self._users += 1
+        if self._users > 1:
+            return self
+        options = self._options
+        environment: dict[str, str] = {}
+        try:
+            if options.traces is not None:
+                self.spans = TraceBook(quiet_s=options.trace_quiet, longest_s=options.trace_patience)
+                load_messages()
+                receiver = Receiver(self.spans, self.spans.note_malformed)
+                address = await self._listen("traces", receiver_app(receiver), options.traces)
+                if "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ:
+                    environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = address
+                    environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+            if options.proxy is not None:
+                from answerkey.observe.proxy import ExchangeBook, Upstreams, proxy_app
+
+                self.exchanges = ExchangeBook(quiet_s=options.trace_quiet)
+                upstreams = Upstreams(options.upstreams)
+                address = await self._listen("proxy", proxy_app(self.exchanges, upstreams), options.proxy)
+                environment |= upstreams.environment(address)
+            # Not by a token: the run may be closed in another task than the one that opened it.
+            self._open.callback(OBSERVERS.set, OBSERVERS.get())
+            OBSERVERS.set(environment)
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._users -= 1
+        if not self._users:
+            await self._open.aclose()
+
+    async def _listen(self, what: str, app: "web.Application", port: int) -> str:
+        from aiohttp import web  # 200 ms that only runs with an observer need
+
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        self._open.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, "127.0.0.1", port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UsageError(
+                f"--{what} cannot listen on port {port}: {error.strerror or error}; use another: --{what} {port + 10}"
+            ) from None
+        self.addresses[what] = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return self.addresses[what]
+
+    def open_question(self, ask: Ask) -> None:
+        """Expect calls of a question."""
+        if self.spans is not None:
+            self.spans.open(ask.traceparent)
+        if self.exchanges is not None:
+            self.exchanges.open(ask)
+
+    def give_up_question(self, ask: Ask) -> None:
+        """A question timed out; the chatbot may still work on it."""
+        if self.exchanges is not None:
+            self.exchanges.give_up(ask.traceparent)
+
+    def without_fault(self, ask: Ask) -> Ask:
+        """What the chatbot is asked: a proxy plants the fault itself."""
+        if ask.fault is None or self.exchanges is None:
+            return ask
+        return msgspec.structs.replace(ask, fault=None)
+
+    def fault_record(self, ask: Ask) -> FaultRecord | None:
+        """What became of the fault that the proxy was to plant."""
+        return None if self.exchanges is None else self.exchanges.fault_record(ask)
+
+    def close_question(self, ask: Ask, *, is_retried: bool = False) -> list[Observation]:
+        """Expect nothing more of a question; what was seen of it."""
+        seen = [book.close(ask.traceparent, is_retried=is_retried) for book in self.books]
+        return [one for one in seen if one is not None]
+
+    @property
+    def books(self) -> "list[TraceBook | ExchangeBook]":
+        """The records of what was seen."""
+        return [book for book in (self.spans, self.exchanges) if book is not None]
+
+
+def _joint_hash(hashes: Set[str]) -> str | None:
+    """One hash for all; None if there is none, or if there are too many: they depend on the question."""
+    if len(hashes) <= 1:
+        return next(iter(hashes), None)
+    if len(hashes) > _MOST_HASHES:
+        return None
+    return hashlib.blake2b(" ".join(sorted(hashes)).encode(), digest_size=5).hexdigest()
+
+
+class ObservedTarget(TargetWrapper):
+    """A chatbot whose calls are seen from outside, by observers that it may share with others."""
+
+    def __init__(self, target: BaseTarget, observers: Observers) -> None:
+        super().__init__(target)
+        self._observers = observers
+        self._open = AsyncExitStack()
+        # Hashes of the system prompts and of the lists of tools with which questions began.
+        self._prompts: set[str] = set()
+        self._tools: set[str] = set()
+
+    @property
+    def prompt_hash(self) -> str | None:  # type: ignore[override]  # read only, like every forwarded member
+        """Identifies its instructions, if it says so itself or requests to models were seen."""
+        return self.target.prompt_hash or _joint_hash(self._prompts)
+
+    @property
+    def tools_hash(self) -> str | None:  # type: ignore[override]
+        """Identifies the tools that it offers to its model."""
+        return self.target.tools_hash or _joint_hash(self._tools)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """ "traces", "proxy" → the address that the observer listens on."""
+        return self._observers.addresses
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open.enter_async_context(self._observers)
+            await self._open.enter_async_context(self.target)
+        except BaseException:
+            await self._open.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._open.aclose()
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask the chatbot while the observers expect the question."""
+        self._observers.open_question(ask)
+        try:
+            return await self.target.ask(self._observers.without_fault(ask))
+        except RetryableError as error:
+            # It is asked again with another trace.
+            if isinstance(error, AskAgainError) and error.still_works:
+                self._observers.give_up_question(ask)
+            self._observers.close_question(ask, is_retried=True)
+            raise
+        except asyncio.CancelledError:
+            self._observers.give_up_question(ask)
+            raise
+
+    async def observe(self, ask: Ask, reply: Reply) -> Reply:
+        """The reply with the observations, once they are complete; not part of the chatbot's time."""
+        try:
+            reply = await self.target.observe(self._observers.without_fault(ask), reply)
+            for book in reversed(self._observers.books):
+                await book.settle(ask.traceparent)
+            fault = self._observers.fault_record(ask)
+        finally:
+            seen = self._observers.close_question(ask)
+        for prompt, tools in (one.first_request for one in seen if one.first_request is not None):
+            self._prompts.update([prompt] if prompt else [])
+            self._tools.update([tools] if tools else [])
+        joined = admit_reply(join_observations(reply, seen))
+        return joined if fault is None else msgspec.structs.replace(joined, fault=fault)
+
+    def warnings(self) -> list[str]:
+        """What may be missing from the observations."""
+        return [
+            *self.target.warnings(),
+            *(line for book in self._observers.books for line in book.warnings()),
+        ]
