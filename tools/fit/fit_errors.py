@@ -30,7 +30,6 @@ from scipy.sparse import csr_matrix
 from answerkey.detect import detector
 from answerkey.detect.detector import (
     FAILURE_WORD,
-    MOST_OTHERS,
     body_fields,
     certain_form,
     detect_failure,
@@ -140,7 +139,7 @@ def may_be_charged(text: str) -> bool:
     if FAILURE_WORD not in scan(stripped) or body_fields(stripped) is not None:
         return False
     message = read_message(stripped)
-    return message is not None and message.others <= MOST_OTHERS
+    return message is not None and message.level > 0
 
 
 def features_of(text: str) -> dict[tuple[str, str], float]:

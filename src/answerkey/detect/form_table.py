@@ -73,7 +73,7 @@ class Form(msgspec.Struct, frozen=True):
     # Below 1: suspected only.
     probability: float = 1.0
     # A longer reply does not have it, if it is a form inside replies.
-    longest: int = 1500
+    longest: int = 2000
 
     def excepts(self, text: str) -> bool:
         """Whether a reply has what no reply of the form has."""

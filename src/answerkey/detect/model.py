@@ -43,8 +43,8 @@ class Model:
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
         self._words = Remembered(self._weigh_word)
-        # Beginnings that words had → the rests of their runs, and what these weigh.
-        self._rests: dict[str, dict[str, int]] = {}
+        # The beginning of a run → the rests of runs, and what these weigh.
+        self._rests = Remembered(self._decode_rests)
 
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
@@ -60,18 +60,11 @@ class Model:
 
     def _weigh_word(self, word: str) -> int:
         """What the `runs_of` a word weigh together."""
-        return sum(
-            [self._rests_after(run[:SHORTEST_RUN]).get(run[SHORTEST_RUN:], 0) for run in runs_of(word)]
-        )
+        return sum([self._rests[run[:SHORTEST_RUN]].get(run[SHORTEST_RUN:], 0) for run in runs_of(word)])
 
-    def _rests_after(self, beginning: str) -> dict[str, int]:
-        rests = self._rests.get(beginning)
-        if rests is None:
-            packed = self.weights.runs.get(beginning)
-            if packed is None:
-                return {}
-            rests = self._rests[beginning] = _decode_rests(packed)
-        return rests
+    def _decode_rests(self, beginning: str) -> dict[str, int]:
+        packed = self.weights.runs.get(beginning)
+        return {} if packed is None else _decode_rests(packed)
 
 
 @cache
