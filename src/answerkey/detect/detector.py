@@ -3,7 +3,7 @@
 1. One finite automaton looks for marks of forms, for whole forms and for words of failure. Most replies have none of them and are
    answers, unless they break off.
 2. Certain forms (`form_table.py`) are charged.
-3. A reply that is an error message through and through (every sentence of it, by what its words mean: `words.txt`) is charged
+3. A reply that is an error message through and through (every sentence of it, by what its words mean: `words.toml`) is charged
    unless the fitted model (`model.py`) finds that unlikely.
 4. The model charges a reply that reports a failure where it is surer than one false accusation in 200 answers; from one half on
    it suspects, which costs nothing.
@@ -13,7 +13,8 @@ else. An answer about an error has other words, explains, or states a value.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ __all__ = ["SUSPECTED_FROM", "DetectedFailure", "detect_failure", "detect_failur
 
 SUSPECTED_FROM = 0.5
 # An error message below these probabilities is none: one through and through for sure, and one with unknown words.
-_LEAST_IF_SURE, _LEAST_LIKELY = 0.02, 0.3
+_LEAST_IF_SURE, _LEAST_LIKELY = 0.005, 0.3
 _SURROGATE = lazy("[\ud800-\udfff]")
 
 
@@ -170,8 +171,9 @@ def _body_form(text: str) -> DetectedFailure | None:
     if FORM_TABLE.bodies.reports_error(fields):
         return DetectedFailure("error_text", shortened(text), 0, len(text), ("error body",))
     if FORM_TABLE.bodies.is_raw_call(fields):
-        message = "a raw message or a call of a tool instead of an answer"
-        return DetectedFailure("malformed", message, because=("raw call",))
+        return DetectedFailure(
+            "malformed", "a raw message or call instead of an answer", because=("raw call",)
+        )
     return None
 
 
@@ -179,10 +181,8 @@ def body_fields(text: str) -> dict[str, Any] | None:
     """The fields of a reply that is a JSON object, or a list of them, with keys in lower case; None: it is not."""
     if text[0] not in "{[`" or len(text) > _LONGEST_BODY:
         return None
-    if text.startswith("```"):
-        text = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     try:
-        value = decode_json(text)
+        value = decode_json(text.removeprefix("```json").removeprefix("```").removesuffix("```").strip())
     except ValueError:
         return None
     first: Any = value[0] if isinstance(value, list) and value else value
@@ -191,21 +191,16 @@ def body_fields(text: str) -> dict[str, Any] | None:
 
 def _listed_form(text: str, is_whole: bool) -> DetectedFailure | None:
     """The first form of the table that a reply has as a whole, or that occurs in it."""
-    forms, unless = (
-        (FORM_TABLE.whole, FORM_TABLE.whole_unless)
-        if is_whole
-        else (FORM_TABLE.inside, FORM_TABLE.inside_unless)
-    )
+    forms = FORM_TABLE.whole if is_whole else FORM_TABLE.inside
+    unless = FORM_TABLE.whole_unless if is_whole else FORM_TABLE.inside_unless
     for form in forms if len(text) <= _LONGEST_LINE else ():
         found = compile_form(_as_whole(form.form) if is_whole else form.form, form.case).search(text)
-        if found is None:
-            continue
-        start, end = found.span()
-        # The form itself may have a word by which an answer would speak about it.
-        rest = text if is_whole else f"{text[:start]} {text[end:]}"
-        if not (form.excepts(text) or compile_form(unless).search(rest)):
-            is_sure, words = form.probability == 1, shortened(text[start:end])
-            return DetectedFailure(form.kind, words, start, end, ("form",), form.probability, is_sure)
+        if found and not form.excepts(text):
+            start, end = found.span()
+            # The form itself may have a word by which an answer would speak about it.
+            if not compile_form(unless).search(text if is_whole else f"{text[:start]} {text[end:]}"):
+                is_sure, words = form.probability == 1, shortened(text[start:end])
+                return DetectedFailure(form.kind, words, start, end, ("form",), form.probability, is_sure)
     return None
 
 
@@ -216,7 +211,7 @@ _ENDS = tuple(".!?…。！？।؟؛:：)]}»”\"'`*_~>|")
 _LIST_NUMBER = lazy(r"\s*(?:\d{1,2}[.)]|[-*•+])\s*")
 _SMILEY = lazy(r"[:;=8xX]'?-?[(\[{]|[(\[{][:;=]")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "「": "」", "«": "»"}
-# Words of a sentence that breaks off, at least; words that follow each other in `function_words.txt`, at most.
+# Words of a sentence that breaks off, at least; words that follow each other in `function_words.toml`, at most.
 _FEWEST_WORDS, _MOST_JOINED = 3, 5
 _CLAUSE_END = lazy(r"[.!?;:\n]")
 
@@ -270,10 +265,8 @@ def _has_open_bracket(line: str) -> bool:
 
 def _lacks_complement(text: str) -> bool:
     """Whether the last clause ends in a verb that something must follow: "The helmets are", "Turnover was $"."""
-    clause = _CLAUSE_END.split(text)[-1].split()
-    is_amount = clause[-1:] != [] and clause[-1] in CURRENCY_SIGNS
-    if is_amount:
-        clause.pop()
+    is_amount = text[-1] in CURRENCY_SIGNS
+    clause = _CLAUSE_END.split(text.rstrip(CURRENCY_SIGNS))[-1].split()
     words = [word.strip(",()\"'–-").lower() for word in clause]
     return (
         len(words) >= _FEWEST_WORDS - is_amount
@@ -283,22 +276,15 @@ def _lacks_complement(text: str) -> bool:
     )
 
 
-def _read_words(name: str) -> Iterator[tuple[str, str, list[str]]]:
-    """A file of words: for each line its heading, its language and the words."""
-    heading = ""
-    for line in Path(__file__).with_name(name).read_text("utf-8").splitlines():
-        if line.startswith("["):
-            heading = line.strip("[]")
-        elif line and not line.startswith("#"):
-            language, _, words = line.partition(":")
-            yield heading, language, words.split()
+def _read_words(name: str) -> dict[str, dict[str, str]]:
+    """A file of words: heading → language → words."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
 
 
 @cache
 def _words_of(heading: str) -> frozenset[str]:
-    """The words under a heading of `function_words.txt`, whatever the language."""
-    lines = _read_words("function_words.txt")
-    return frozenset(word for found, _, words in lines if found == heading for word in words)
+    """The words under a heading of `function_words.toml`, whatever the language."""
+    return frozenset(" ".join(_read_words("function_words.toml")[heading].values()).split())
 
 
 # What the words of a reply mean.
@@ -316,12 +302,12 @@ _FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
 # Kinds of failure, with the meanings that a sentence combines which reports one. Those of the last say hardly anything.
 _VAGUE = "something"
 _REPORTS = {
-    "fault": ("fault happen", "fault work", "fault system"),
-    "cannot": ("cannot work ask", "cannot work system"),
-    "down": ("down system", "up cannot system"),
-    "late": ("late work", "late ask", "late system"),
-    "limit": ("limit ask", "limit system"),
-    _VAGUE: ("fault", "cannot work"),
+    "fault": (("fault", "happen"), ("fault", "work"), ("fault", "system")),
+    "cannot": (("cannot", "work", "ask"), ("cannot", "work", "system")),
+    "down": (("down", "system"), ("up", "cannot", "system")),
+    "late": (("late", "work"), ("late", "ask"), ("late", "system")),
+    "limit": (("limit", "ask"), ("limit", "system")),
+    _VAGUE: (("fault",), ("cannot", "work")),
 }
 # Meanings of what error messages say besides; one of them is in each sentence that accompanies a report.
 _COMPANIONS = frozenset({"sorry", "again", "help"})
@@ -339,10 +325,11 @@ def _vocabulary() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Words and beginnings of words ("fail*"), and parts of words, the longest first, each with what it means."""
     words: dict[str, set[str]] = {}
     parts: dict[str, set[str]] = {}
-    for meaning, language, line in _read_words("words.txt"):
-        known = parts if language == "joined" else words
-        for word in line:
-            known.setdefault(word.replace("_", " "), set()).add(meaning)
+    for meaning, lines in _read_words("words.toml").items():
+        for language, line in lines.items():
+            known = parts if language == "joined" else words
+            for word in line.split():
+                known.setdefault(word.replace("_", " "), set()).add(meaning)
     return words, dict(sorted(parts.items(), key=lambda part: -len(part[0])))
 
 
@@ -394,31 +381,25 @@ def read_message(text: str) -> Message | None:
     # What machines write is about what failed: its words would be unknown ones.
     for token in (form_table.FAILURE_TOKEN, form_table.OTHER_TOKEN):
         plain = token.sub(lambda found: " " * len(found[0]), plain)
-    spans, meanings, kinds = list[tuple[int, int]](), set[str](), set[str]()
-    others, unknown, at = 0, 0.0, 0
-    for stop in _SENTENCE_END.finditer(plain.lower()):
-        words = [_words[word] for word in _WORD.findall(plain[at : stop.start()].lower())]
+    start, end, others, unknown, at = 0, 0, 0, 0.0, 0
+    meanings, kinds = set[str](), set[str]()
+    for stop in _SENTENCE_END.finditer(plain):
+        words = [_words[word.lower()] for word in _WORD.findall(plain[at : stop.start()])]
         has = frozenset[str]().union(*(word.meanings for word in words))
-        reported = {
-            kind for kind, ways in _REPORTS.items() if any(has.issuperset(way.split()) for way in ways)
-        }
+        reported = {kind for kind, ways in _REPORTS.items() if any(map(has.issuperset, ways))}
         new = sum(word.unknown for word in words)
-        if reported:
-            spans.append((at, stop.end()))
-        elif words and (new > 1 or has.isdisjoint(_USUAL)):
-            others += 1
+        if reported and not end:
+            start, end = at, stop.end()
+        others += bool(words) and not reported and (new > 1 or has.isdisjoint(_USUAL))
         meanings |= has
-        kinds |= reported
+        kinds |= reported - {_VAGUE}
         unknown += new
         at = stop.end()
-    if not spans:
+    if not end:
         return None
     # The more a reply has of an error message, the more words of it may be about what failed.
-    signs = (
-        len(kinds - {_VAGUE})
-        + len(meanings & _COMPANIONS)
-        + (form_table.FAILURE_TOKEN.search(text) is not None)
-    )
-    is_whole = not others and 0 < signs >= unknown
+    signs = len(kinds) + len(meanings & _COMPANIONS) + bool(form_table.FAILURE_TOKEN.search(text))
+    is_known = unknown <= 0.6 + 0.7 * signs and (bool(kinds) or signs > (unknown > 0))
+    is_whole = not others and is_known and ("?" not in text or "again" in meanings)
     is_sure = is_whole and unknown < 0.5 and signs + ("happen" in meanings) > 1
-    return Message(*spans[0], (others <= 1) + is_whole + is_sure)
+    return Message(start, end, (others <= 1) + is_whole + is_sure)

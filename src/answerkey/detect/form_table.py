@@ -268,7 +268,7 @@ FORM_TABLE = FormTable(
             ),
         ),
         Form(
-            r"([^\n]+\n){1,4}(\s*(at |from |in |\.\.\. \d+ more|caused by:|--- end|---> )[^\n]*\n?|\s*\n)+",
+            r"([^\n]+\n){1,4}([ \t]+(at|from|in) (async |new )?\S*( \(|[(.:/\\$<])[^\n]*\n?|(at|from|in) \S+( ?\([^\n]*)?:\d+[^\n]*\n?|at [\w.$]+\((native method|unknown source)\)\n?|\s*(\.\.\. \d+ more|caused by:|--- end|---> )[^\n]*\n?|\s*\n)+",
             kind="trace",
             examples=(
                 "java.lang.IllegalStateException: closed\n\tat a.Pool.get(Pool.java:41)\n\tat a.Main.main(Main.java:9)",
