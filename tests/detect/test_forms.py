@@ -50,6 +50,8 @@ def test_bodies_that_should_have_stayed_inside(body: str) -> None:
         "If something went wrong, tell us your order number and we will send a new one.",
         "Please try again with your order number.",
         "Line 3 timed out of the tournament after two rounds and is back on Friday.",
+        "Sales fell from 694 to 428.\n\nAt the current pace they reach 400 in May.",
+        "Brazil grew by 45% and India by 40%.\n\nIn absolute dollars Brazil also added the most.",
         'The log says:\n\n  File "a.py", line 3\nValueError: bad\n\nThe column has text, so convert it before you compare.',
     ],
 )
@@ -68,6 +70,11 @@ def test_answers_that_resemble_a_form_are_not_charged(reply: str) -> None:
         "The deposit is due before you move in (see section 4 of the",
         "The invoice was sent on Monday and it is payable within thirty days to the",
         "Die Rechnung wurde am Montag versandt und ist zahlbar bis zum",
+        "Turnover was $",
+        "The deposit is €",
+        "It came to $442,",
+        "The basis is 442,300 dollars (",
+        "I can send the lease as well. Would you like me to",
     ],
 )
 def test_open_ends_are_truncated(reply: str) -> None:
@@ -90,6 +97,13 @@ def test_open_ends_are_truncated(reply: str) -> None:
         "```python\nx = 1\n```",
         "Sizes: S (small), M (medium), L",
         "Choose option A",
+        "Our currency symbol is $",
+        "All prices are in €",
+        "Der Umsatz betrug 500 €",
+        "Das tut mir leid :(",
+        "Жаль (",
+        "I can send it if you want me to",
+        "Best regards,",
     ],
 )
 def test_a_missing_full_stop_is_nothing(reply: str) -> None:

@@ -30,7 +30,6 @@ from scipy.sparse import csr_matrix
 from answerkey.detect import detector
 from answerkey.detect.detector import (
     FAILURE_WORD,
-    MOST_OTHERS,
     body_fields,
     certain_form,
     detect_failure,
@@ -39,7 +38,7 @@ from answerkey.detect.detector import (
     read_message,
     scan,
 )
-from answerkey.detect.model import SHORTEST_RUN, Model, Weights, runs_of, shapes_of, words_of
+from answerkey.detect.model import SHORTEST_RUN, Model, Weights, runs_of, words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = ROOT / "src/answerkey/detect/weights.json.gz"
@@ -140,19 +139,18 @@ def may_be_charged(text: str) -> bool:
     if FAILURE_WORD not in scan(stripped) or body_fields(stripped) is not None:
         return False
     message = read_message(stripped)
-    return message is not None and message.others <= MOST_OTHERS
+    return message is not None and message.level > 0
 
 
 def features_of(text: str) -> dict[tuple[str, str], float]:
-    """The features that the model weighs, by table and name."""
+    """The runs of characters that the model weighs."""
     stripped = plain_text(text)
-    words = words_of(stripped)
-    if not words:
+    if not stripped:
         return {}
+    words = words_of(stripped)
     runs = Counter(run for word in words for run in runs_of(word))
     scale = RUN_SCALE * len(words) ** -0.5
-    found = {("runs", run): times * scale for run, times in runs.items()}
-    return found | {("shapes", shape): SHAPE_SCALE for shape in shapes_of(stripped, words)}
+    return {("runs", run): times * scale for run, times in runs.items()}
 
 
 def to_matrix(

@@ -3,7 +3,7 @@
 1. One finite automaton looks for marks of forms, for whole forms and for words of failure. Most replies have none of them and are
    answers, unless they break off.
 2. Certain forms (`form_table.py`) are charged.
-3. A reply that is an error message through and through (every sentence of it, by what its words mean: `words.txt`) is charged
+3. A reply that is an error message through and through (every sentence of it, by what its words mean: `words.toml`) is charged
    unless the fitted model (`model.py`) finds that unlikely.
 4. The model charges a reply that reports a failure where it is surer than one false accusation in 200 answers; from one half on
    it suspects, which costs nothing.
@@ -13,25 +13,16 @@ else. An answer about an error has other words, explains, or states a value.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from answerkey.detect.form_table import (
-    EXPLAINS,
-    FAILURE_TOKEN,
-    FORM_TABLE,
-    MOJIBAKE,
-    NOTHING,
-    OTHER_TOKEN,
-    UNDECODED,
-    Form,
-    compile_form,
-    compile_set,
-)
+from answerkey.detect import form_table
+from answerkey.detect.form_table import FORM_TABLE, compile_form
 from answerkey.detect.model import Model, shipped_model
 from answerkey.text.normalise import Remembered
 from answerkey.text.numbers import CURRENCY_SIGNS
@@ -41,12 +32,8 @@ from answerkey.transcripts.json_values import decode_json
 __all__ = ["SUSPECTED_FROM", "DetectedFailure", "detect_failure", "detect_failures", "plain_text"]
 
 SUSPECTED_FROM = 0.5
-# An error message below this probability is not charged if words of it are unknown.
-LEAST_LIKELY = 0.3
-# Below this, it is not one.
-_PLAIN_BELOW = 0.01
-# Most sentences that neither report nor accompany a failure in a reply that the model charges.
-MOST_OTHERS = 1
+# An error message below these probabilities is none: one through and through for sure, and one with unknown words.
+_LEAST_IF_SURE, _LEAST_LIKELY = 0.005, 0.3
 _SURROGATE = lazy("[\ud800-\udfff]")
 
 
@@ -68,10 +55,6 @@ class DetectedFailure(msgspec.Struct, frozen=True):
     charged: bool = True
 
 
-_NULL = DetectedFailure("null", "there is no reply", because=("null",))
-_EMPTY = DetectedFailure("empty", "the reply is empty", because=("empty",))
-
-
 def detect_failures(texts: Sequence[str | None]) -> list[DetectedFailure | None]:
     """The failure that each reply's text shows or suggests; None for an answer."""
     return [detect_failure(text) for text in texts]
@@ -80,10 +63,10 @@ def detect_failures(texts: Sequence[str | None]) -> list[DetectedFailure | None]
 def detect_failure(text: str | None, model: Model | None = None) -> DetectedFailure | None:
     """The failure that a reply's text shows or suggests; None for an answer. `model` replaces the shipped weights."""
     if text is None:
-        return _NULL
+        return DetectedFailure("null", "there is no reply", because=("null",))
     stripped = plain_text(text)
     if is_blank(stripped):
-        return _EMPTY
+        return DetectedFailure("empty", "the reply is empty", because=("empty",))
     hits = scan(stripped)
     found = _decide(stripped, hits, model) if hits else truncated_form(stripped)
     if found is None or not found.end:
@@ -100,7 +83,7 @@ def plain_text(text: str) -> str:
 
 def is_blank(stripped: str) -> bool:
     """Whether a reply has no word, number, symbol or emoji."""
-    return not stripped or (not stripped[0].isalnum() and NOTHING.fullmatch(stripped) is not None)
+    return not stripped or (not stripped[0].isalnum() and form_table.NOTHING.fullmatch(stripped) is not None)
 
 
 def shortened(text: str, longest: int = 120) -> str:
@@ -122,25 +105,20 @@ def _decide(stripped: str, hits: Sequence[int], model: Model | None) -> Detected
 def _by_words(stripped: str, model: Model) -> DetectedFailure | None:
     """The failure that a reply's words report, charged or suspected."""
     probability = model.probability(stripped)
-    if probability < _PLAIN_BELOW:
-        return None
-    is_likely = probability >= LEAST_LIKELY
-    # An unlikely reply is only charged without unknown words, and most replies show at a glance that they have some.
-    message = read_message(stripped) if is_likely or _has_few_unknown_words(stripped) else None
-    is_message = message is not None and (message.is_sure or (message.is_likely and is_likely))
-    if not is_message and probability < SUSPECTED_FROM:
+    message = read_message(stripped) if probability >= _LEAST_IF_SURE else None
+    by_model = model.weights.charged_from
+    charged_from = 2.0 if message is None else (2.0, by_model, _LEAST_LIKELY, _LEAST_IF_SURE)[message.level]
+    if probability < min(charged_from, SUSPECTED_FROM):
         return None
     start, end = (0, len(stripped)) if message is None else (message.start, message.end)
-    charged_from = model.weights.charged_from
     return DetectedFailure(
         kind="error_text",
         message=shortened(stripped[start:end]),
         start=start,
         end=end,
-        because=("error message" if is_message else "model",),
-        probability=1.0 if is_message else round(probability, 3),
-        charged=is_message
-        or (message is not None and message.others <= MOST_OTHERS and probability >= charged_from),
+        because=("error message" if charged_from < by_model else "model",),
+        probability=round(probability, 3),
+        charged=probability >= charged_from,
     )
 
 
@@ -158,7 +136,7 @@ _AROUND = r"[\s\p{P}\p{S}\x{FE0F}\x{200D}]*"
 @cache
 def _automaton() -> Callable[[bytes], list[int] | None]:
     forms = "|".join(f"(?-i:{form.form})" if form.case else f"(?:{form.form})" for form in FORM_TABLE.whole)
-    return compile_set((FORM_TABLE.inside_marks, _failure_words(), _as_whole(forms)))
+    return form_table.compile_set((FORM_TABLE.inside_marks, _failure_words(), _as_whole(forms)))
 
 
 def _as_whole(form: str) -> str:
@@ -172,17 +150,15 @@ def scan(stripped: str) -> Sequence[int]:
 
 def certain_form(stripped: str, hits: Sequence[int]) -> DetectedFailure | None:
     """The form that a reply without spaces around it has; None: its form says nothing."""
-    found = None
-    if MARK in hits:
-        found = _undecoded_form(stripped) or _body_form(stripped)
+    found = (_undecoded_form(stripped) or _body_form(stripped)) if MARK in hits else None
     if found is None and WHOLE in hits:
-        found = _whole_form(stripped)
-    return _inside_form(stripped) if found is None and MARK in hits else found
+        found = _listed_form(stripped, is_whole=True)
+    return _listed_form(stripped, is_whole=False) if found is None and MARK in hits else found
 
 
 def _undecoded_form(text: str) -> DetectedFailure | None:
     head = text[:_LONGEST_LINE]
-    broken = len(UNDECODED.findall(head)) or (0 if head.isascii() else len(MOJIBAKE.findall(head)))
+    broken = len(form_table.UNDECODED.findall(head)) or len(form_table.MOJIBAKE.findall(head))
     if broken * 20 <= len(head):
         return None
     return DetectedFailure("malformed", "text that was not decoded", because=("undecoded",))
@@ -195,8 +171,9 @@ def _body_form(text: str) -> DetectedFailure | None:
     if FORM_TABLE.bodies.reports_error(fields):
         return DetectedFailure("error_text", shortened(text), 0, len(text), ("error body",))
     if FORM_TABLE.bodies.is_raw_call(fields):
-        message = "a raw message or a call of a tool instead of an answer"
-        return DetectedFailure("malformed", message, because=("raw call",))
+        return DetectedFailure(
+            "malformed", "a raw message or call instead of an answer", because=("raw call",)
+        )
     return None
 
 
@@ -204,39 +181,27 @@ def body_fields(text: str) -> dict[str, Any] | None:
     """The fields of a reply that is a JSON object, or a list of them, with keys in lower case; None: it is not."""
     if text[0] not in "{[`" or len(text) > _LONGEST_BODY:
         return None
-    if text.startswith("```"):
-        text = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     try:
-        value = decode_json(text)
+        value = decode_json(text.removeprefix("```json").removeprefix("```").removesuffix("```").strip())
     except ValueError:
         return None
     first: Any = value[0] if isinstance(value, list) and value else value
     return {str(key).lower(): item for key, item in first.items()} if isinstance(first, dict) else None
 
 
-def _whole_form(text: str) -> DetectedFailure | None:
-    if len(text) > _LONGEST_LINE or compile_form(FORM_TABLE.whole_unless).search(text):
-        return None
-    for form in FORM_TABLE.whole:
-        if compile_form(_as_whole(form.form), form.case).search(text) and not form.excepts(text):
-            return _has_form(form, text, 0, len(text))
-    return None
-
-
-def _inside_form(text: str) -> DetectedFailure | None:
-    for form in FORM_TABLE.inside:
-        found = compile_form(form.form, form.case).search(text) if len(text) <= form.longest else None
-        if found:
+def _listed_form(text: str, is_whole: bool) -> DetectedFailure | None:
+    """The first form of the table that a reply has as a whole, or that occurs in it."""
+    forms = FORM_TABLE.whole if is_whole else FORM_TABLE.inside
+    unless = FORM_TABLE.whole_unless if is_whole else FORM_TABLE.inside_unless
+    for form in forms if len(text) <= _LONGEST_LINE else ():
+        found = compile_form(_as_whole(form.form) if is_whole else form.form, form.case).search(text)
+        if found and not form.excepts(text):
+            start, end = found.span()
             # The form itself may have a word by which an answer would speak about it.
-            around = f"{text[: found.start()]} {text[found.end() :]}"
-            is_excepted = compile_form(FORM_TABLE.inside_unless).search(around) or form.excepts(text)
-            return None if is_excepted else _has_form(form, text, found.start(), found.end())
+            if not compile_form(unless).search(text if is_whole else f"{text[:start]} {text[end:]}"):
+                is_sure, words = form.probability == 1, shortened(text[start:end])
+                return DetectedFailure(form.kind, words, start, end, ("form",), form.probability, is_sure)
     return None
-
-
-def _has_form(form: Form, text: str, start: int, end: int) -> DetectedFailure:
-    message, sure = shortened(text[start:end]), form.probability == 1
-    return DetectedFailure(form.kind, message, start, end, ("form",), form.probability, sure)
 
 
 # Replies that break off.
@@ -246,10 +211,7 @@ _ENDS = tuple(".!?…。！？।؟؛:：)]}»”\"'`*_~>|")
 _LIST_NUMBER = lazy(r"\s*(?:\d{1,2}[.)]|[-*•+])\s*")
 _SMILEY = lazy(r"[:;=8xX]'?-?[(\[{]|[(\[{][:;=]")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "（": "）", "「": "」", "«": "»"}
-# "It came to $442," and, behind a word in Latin letters, "(": a lone one is a smiley in Russian.
-_OPEN_AMOUNT = lazy(r"[$€£¥₹]\d[\d,.]*,$")
-_OPEN_BRACKET = lazy(r"[A-Za-z0-9.,] [(\[{]$")
-# Words of a sentence that breaks off, at least; words that follow each other in `function_words.txt`, at most.
+# Words of a sentence that breaks off, at least; words that follow each other in `function_words.toml`, at most.
 _FEWEST_WORDS, _MOST_JOINED = 3, 5
 _CLAUSE_END = lazy(r"[.!?;:\n]")
 
@@ -267,37 +229,20 @@ def _open_end(text: str) -> str | None:
     """What is open at the end of a reply: a code fence, table row, list number, bracket, quote or sentence; None: nothing."""
     if text.count("```") % 2:
         return "open code fence"
-    last = text
-    if "\n" in text:
-        *above, last = text.split("\n")
-        line = next((line for line in reversed(above) if line.strip()), "")
-        if last.lstrip().startswith("|") and line.count("|") > max(1, last.count("|")):
-            return "open table row"
-        if _LIST_NUMBER.fullmatch(last) and _LIST_NUMBER.match(line):
-            return "list number without a text"
-    if text.endswith(_ENDS) and text[0] not in "{[":
-        return None
+    *above, last = text.split("\n")
+    line = next((line for line in reversed(above) if line.strip()), "")
+    if last.lstrip().startswith("|") and line.count("|") > max(1, last.count("|")):
+        return "open table row"
+    if above and _LIST_NUMBER.fullmatch(last) and _LIST_NUMBER.match(line):
+        return "list number without a text"
     if text[0] in "{[" and text.count(text[0]) > text.count(_PAIRS[text[0]]):
         return "open bracket"
+    if text.endswith(_ENDS):
+        return None
     if "```" not in text and _has_open_bracket(last):
         return "open bracket"
-    return _missing_words(text, last.split())
-
-
-def _has_open_bracket(line: str) -> bool:
-    """Whether a bracket or quotation mark of the last line is still open at its end."""
-    without = _SMILEY.sub("", line)
-    return any(
-        without.count(opening) == without.count(closing) + 1
-        and without.rfind(opening) > without.rfind(closing)
-        and (len(without) - without.rfind(opening) > 2 or _OPEN_BRACKET.search(without))
-        for opening, closing in _PAIRS.items()
-    )
-
-
-def _missing_words(text: str, words: Sequence[str]) -> str | None:
-    """What the last sentence of a reply lacks at its end; None: nothing for sure."""
-    if _OPEN_AMOUNT.search(text):
+    words = last.split()
+    if words[-1][0] in CURRENCY_SIGNS and words[-1][-1] == ",":
         return "amount that breaks off"
     endings = {"_".join(words[-count:]).lower() for count in range(1, _MOST_JOINED + 1)}
     if len(words) >= _FEWEST_WORDS and words[-1].islower() and not _words_of("not_last").isdisjoint(endings):
@@ -305,12 +250,23 @@ def _missing_words(text: str, words: Sequence[str]) -> str | None:
     return "sentence lacks what its verb announces" if _lacks_complement(text) else None
 
 
+def _has_open_bracket(line: str) -> bool:
+    """Whether a bracket or quotation mark of the last line is still open at its end."""
+    without = _SMILEY.sub("", line).rstrip()
+    # A lone bracket is a smiley behind a word in Cyrillic letters.
+    is_after_word = without[-2:-1] == " " and without[:-2].isascii()
+    return any(
+        without.count(opening) == without.count(closing) + 1
+        and without.rfind(opening) > without.rfind(closing)
+        and (len(without) - without.rfind(opening) > 2 or is_after_word)
+        for opening, closing in _PAIRS.items()
+    )
+
+
 def _lacks_complement(text: str) -> bool:
     """Whether the last clause ends in a verb that something must follow: "The helmets are", "Turnover was $"."""
-    clause = _CLAUSE_END.split(text)[-1].split()
-    is_amount = clause[-1:] != [] and clause[-1] in CURRENCY_SIGNS
-    if is_amount:
-        clause.pop()
+    is_amount = text[-1] in CURRENCY_SIGNS
+    clause = _CLAUSE_END.split(text.rstrip(CURRENCY_SIGNS))[-1].split()
     words = [word.strip(",()\"'–-").lower() for word in clause]
     return (
         len(words) >= _FEWEST_WORDS - is_amount
@@ -320,23 +276,15 @@ def _lacks_complement(text: str) -> bool:
     )
 
 
-def _read_words(name: str) -> dict[str, list[tuple[str, list[str]]]]:
-    """A file of words: heading → languages and their words."""
-    sections: dict[str, list[tuple[str, list[str]]]] = {}
-    for line in Path(__file__).with_name(name).read_text("utf-8").splitlines():
-        if line.startswith("["):
-            section = sections.setdefault(line.strip("[]"), [])
-        elif line and not line.startswith("#"):
-            language, _, words = line.partition(":")
-            section.append((language, words.split()))
-    return sections
+def _read_words(name: str) -> dict[str, dict[str, str]]:
+    """A file of words: heading → language → words."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
 
 
 @cache
 def _words_of(heading: str) -> frozenset[str]:
-    """The words under a heading of `function_words.txt`, whatever the language."""
-    lines = _read_words("function_words.txt")[heading]
-    return frozenset(word for _, words in lines for word in words)
+    """The words under a heading of `function_words.toml`, whatever the language."""
+    return frozenset(" ".join(_read_words("function_words.toml")[heading].values()).split())
 
 
 # What the words of a reply mean.
@@ -349,11 +297,21 @@ _DENSE_LETTERS = 3
 _LETTERS = "\\w\u0591-\u05c7\u064b-\u065f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff"
 _WORD = lazy(rf"[^\W\d_](?:[{_LETTERS}'ʼ\u200c\u200d-]*[{_LETTERS}])?")
 _SENTENCE_END = lazy(r"[.!?…।؟]+(?=\s|$)|[。！？\n]+|[;:—–](?=\s)|(?<=[\u0e00-\u0e7f]) |$")
-# Identifiers are unknown words at a glance.
-_MOST_UNKNOWN = 3
-_COMPANIONS = frozenset({"sorry", "again", "help"})
 # Meanings one of which every sentence that reports a failure has.
 _FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
+# Kinds of failure, with the meanings that a sentence combines which reports one. Those of the last say hardly anything.
+_VAGUE = "something"
+_REPORTS = {
+    "fault": (("fault", "happen"), ("fault", "work"), ("fault", "system")),
+    "cannot": (("cannot", "work", "ask"), ("cannot", "work", "system")),
+    "down": (("down", "system"), ("up", "cannot", "system")),
+    "late": (("late", "work"), ("late", "ask"), ("late", "system")),
+    "limit": (("limit", "ask"), ("limit", "system")),
+    _VAGUE: (("fault",), ("cannot", "work")),
+}
+# Meanings of what error messages say besides; one of them is in each sentence that accompanies a report.
+_COMPANIONS = frozenset({"sorry", "again", "help"})
+_USUAL = _COMPANIONS | {"ask", "system", "happen", "late"}
 
 
 class _Word(NamedTuple):
@@ -362,36 +320,31 @@ class _Word(NamedTuple):
     unknown: float
 
 
-class _Vocabulary(NamedTuple):
-    """Words and beginnings of words ("fail*"), and parts of words, each with what it means."""
-
-    words: dict[str, set[str]]
-    parts: dict[str, set[str]]
-    # Finds the parts, the longest first.
-    any_part: "re.Pattern[str]"
-
-
 @cache
-def _vocabulary() -> _Vocabulary:
+def _vocabulary() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Words and beginnings of words ("fail*"), and parts of words, the longest first, each with what it means."""
     words: dict[str, set[str]] = {}
     parts: dict[str, set[str]] = {}
-    for meaning, lines in _read_words("words.txt").items():
-        for language, line in lines:
+    for meaning, lines in _read_words("words.toml").items():
+        for language, line in lines.items():
             known = parts if language == "joined" else words
-            for word in line:
+            for word in line.split():
                 known.setdefault(word.replace("_", " "), set()).add(meaning)
-    return _Vocabulary(words, parts, re.compile("|".join(sorted(parts, key=len, reverse=True))))
+    return words, dict(sorted(parts.items(), key=lambda part: -len(part[0])))
 
 
 def _look_up(word: str) -> _Word:
-    words, parts, any_part = _vocabulary()
+    words, parts = _vocabulary()
+    meanings = set[str]()
     if _DENSE.search(word):
-        meanings = frozenset[str]().union(*(parts[part] for part in any_part.findall(word)))
-        return _Word(meanings, len(any_part.sub("", word)) / _DENSE_LETTERS)
-    beginnings = (f"{word[:end]}*" for end in range(len(word), 1, -1))
-    beginning = next((one for one in beginnings if one in words), "")
-    meanings = frozenset(words.get(word, set()) | words.get(beginning, set()))
-    return _Word(meanings, 0.0 if meanings or len(word) <= 2 else 1.0)
+        for part in parts:
+            if part in word:
+                word = word.replace(part, "")
+                meanings |= parts[part]
+        return _Word(frozenset(meanings), len(word) / _DENSE_LETTERS)
+    for known in (word, *(f"{word[:end]}*" for end in range(2, len(word) + 1))):
+        meanings |= words.get(known, set())
+    return _Word(frozenset(meanings), 0.0 if meanings or len(word) <= 2 else 1.0)
 
 
 _words = Remembered(_look_up)
@@ -399,21 +352,15 @@ _words = Remembered(_look_up)
 
 def _failure_words() -> str:
     """An RE2 pattern of the words without which no sentence reports a failure."""
-    vocabulary, edge = _vocabulary(), r"[^\pL\pM\pN_]"
     # In order, as words with the same beginning compile faster side by side.
     words, parts = (
         [re.escape(word) for word in sorted(known) if not known[word].isdisjoint(_FAILING)]
-        for known in (vocabulary.words, vocabulary.parts)
+        for known in _vocabulary()
     )
+    edge = r"[^\pL\pM\pN_]"
     whole = "|".join(word for word in words if not word.endswith("*"))
     beginnings = "|".join(word.removesuffix(r"\*") for word in words if word.endswith("*"))
     return f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{'|'.join(parts)}"
-
-
-def _has_few_unknown_words(text: str) -> bool:
-    """Whether a reply may be an error message through and through; quicker than reading it."""
-    words = _WORD.findall(text[: _LONGEST_MESSAGE + 1].lower())
-    return sum([_words[word].unknown for word in words]) <= _MOST_UNKNOWN
 
 
 class Message(NamedTuple):
@@ -422,69 +369,37 @@ class Message(NamedTuple):
     # Span of the first sentence that does.
     start: int
     end: int
-    # How many sentences neither report a failure nor accompany one.
-    others: int
-    # Whether all of it is an error message: surely, or unless the fitted model finds it unlikely.
-    is_sure: bool
-    is_likely: bool
+    # How much of it is an error message. 0: little; 1: all but one sentence; 2: all; 3: all for sure.
+    level: int
 
 
 def read_message(text: str) -> Message | None:
     """What a reply reports of a failure, by the words of its sentences; None: nothing, or it speaks about errors."""
-    if len(text) > _LONGEST_MESSAGE or text[0] in '"“«„`' or EXPLAINS.search(text.lower()):
+    if len(text) > _LONGEST_MESSAGE or text[0] in '"“«„`' or form_table.EXPLAINS.search(text.lower()):
         return None
     plain = text
     # What machines write is about what failed: its words would be unknown ones.
-    for token in (FAILURE_TOKEN, OTHER_TOKEN):
+    for token in (form_table.FAILURE_TOKEN, form_table.OTHER_TOKEN):
         plain = token.sub(lambda found: " " * len(found[0]), plain)
-    sentences = list(_sentences(plain.lower()))
-    failing = [sentence for sentence in sentences if sentence.reports_failure]
-    if not failing:
+    start, end, others, unknown, at = 0, 0, 0, 0.0, 0
+    meanings, kinds = set[str](), set[str]()
+    for stop in _SENTENCE_END.finditer(plain):
+        words = [_words[word.lower()] for word in _WORD.findall(plain[at : stop.start()])]
+        has = frozenset[str]().union(*(word.meanings for word in words))
+        reported = {kind for kind, ways in _REPORTS.items() if any(map(has.issuperset, ways))}
+        new = sum(word.unknown for word in words)
+        if reported and not end:
+            start, end = at, stop.end()
+        others += bool(words) and not reported and (new > 1 or has.isdisjoint(_USUAL))
+        meanings |= has
+        kinds |= reported - {_VAGUE}
+        unknown += new
+        at = stop.end()
+    if not end:
         return None
-    meanings = frozenset[str]().union(*(sentence.meanings for sentence in sentences))
-    failures = frozenset[str]().union(*(sentence.failures for sentence in failing))
     # The more a reply has of an error message, the more words of it may be about what failed.
-    signs = len(failures) + len(meanings & _COMPANIONS) + (FAILURE_TOKEN.search(text) is not None)
-    unknown = sum(sentence.unknown for sentence in sentences)
-    others = sum(not sentence.reports_failure and not sentence.accompanies for sentence in sentences)
-    is_likely = not others and 0 < signs >= unknown
-    is_sure = is_likely and unknown < 0.5 and signs + ("happen" in meanings) > 1
-    return Message(failing[0].start, failing[0].end, others, is_sure, is_likely)
-
-
-class _Sentence:
-    """What the words of one sentence mean."""
-
-    def __init__(self, start: int, end: int, words: list[str]) -> None:
-        self.start, self.end = start, end
-        known = [_words[word] for word in words]
-        has = self.meanings = frozenset[str]().union(*(word.meanings for word in known))
-        self.unknown = sum(word.unknown for word in known)
-        is_asked = "ask" in has or "system" in has
-        limits = sum("limit" in word.meanings for word in known)
-        found = {
-            "fault": "fault" in has and not has.isdisjoint({"happen", "work", "system"}),
-            "cannot": {"cannot", "work"} <= has and is_asked,
-            "down": "system" in has and ("down" in has or {"up", "cannot"} <= has),
-            "late": "late" in has and (is_asked or "work" in has),
-            "limit": "limit" in has and (is_asked or limits > 1),
-        }
-        # What it says is wrong.
-        self.failures = {name for name, is_reported in found.items() if is_reported}
-        # Whether it says that anything is wrong.
-        self.reports_failure = bool(self.failures) or "fault" in has or {"cannot", "work"} <= has
-
-    @property
-    def accompanies(self) -> bool:
-        """Whether it is a sentence that error messages also have."""
-        usual = _COMPANIONS | {"ask", "system", "happen", "late"}
-        return self.unknown <= 1 and not self.meanings.isdisjoint(usual)
-
-
-def _sentences(lower: str) -> Iterator[_Sentence]:
-    start = 0
-    for found in _SENTENCE_END.finditer(lower):
-        words = _WORD.findall(lower[start : found.start()])
-        if words:
-            yield _Sentence(start, found.end(), words)
-        start = found.end()
+    signs = len(kinds) + len(meanings & _COMPANIONS) + bool(form_table.FAILURE_TOKEN.search(text))
+    is_known = unknown <= 0.6 + 0.7 * signs and (bool(kinds) or signs > (unknown > 0))
+    is_whole = not others and is_known and ("?" not in text or "again" in meanings)
+    is_sure = is_whole and unknown < 0.5 and signs + ("happen" in meanings) > 1
+    return Message(start, end, (others <= 1) + is_whole + is_sure)

@@ -73,7 +73,7 @@ class Form(msgspec.Struct, frozen=True):
     # Below 1: suspected only.
     probability: float = 1.0
     # A longer reply does not have it, if it is a form inside replies.
-    longest: int = 1500
+    longest: int = 2000
 
     def excepts(self, text: str) -> bool:
         """Whether a reply has what no reply of the form has."""
@@ -268,7 +268,7 @@ FORM_TABLE = FormTable(
             ),
         ),
         Form(
-            r"([^\n]+\n){1,4}(\s*(at |from |in |\.\.\. \d+ more|caused by:|--- end|---> )[^\n]*\n?|\s*\n)+",
+            r"([^\n]+\n){1,4}([ \t]+(at|from|in) (async |new )?\S*( \(|[(.:/\\$<])[^\n]*\n?|(at|from|in) \S+( ?\([^\n]*)?:\d+[^\n]*\n?|at [\w.$]+\((native method|unknown source)\)\n?|\s*(\.\.\. \d+ more|caused by:|--- end|---> )[^\n]*\n?|\s*\n)+",
             kind="trace",
             examples=(
                 "java.lang.IllegalStateException: closed\n\tat a.Pool.get(Pool.java:41)\n\tat a.Main.main(Main.java:9)",

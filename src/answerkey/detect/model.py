@@ -21,7 +21,6 @@ _MARKS = ".,!?:;\"“”'()[]*…。，！？、「」«»"
 _DENSE = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # Most numbers are new words; with 0 for every digit they are known ones.
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_decode_rests = msgspec.json.Decoder(dict[str, int]).decode
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -43,13 +42,12 @@ class Model:
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
         self._words = Remembered(self._weigh_word)
-        # Beginnings that words had → the rests of their runs, and what these weigh.
-        self._rests: dict[str, dict[str, int]] = {}
+        # The beginning of a run → the rests of runs, and what these weigh.
+        self._rests = Remembered(self._decode_rests)
 
     def probability(self, stripped: str) -> float:
         """How likely a reply without spaces around it is an error."""
-        words = words_of(stripped)
-        return self.weigh(words, shapes_of(stripped, words))
+        return self.weigh(words_of(stripped), {})
 
     def weigh(self, words: Sequence[str], features: Mapping[str, float]) -> float:
         """The probability by a reply's words in lower case and its other features."""
@@ -60,18 +58,10 @@ class Model:
 
     def _weigh_word(self, word: str) -> int:
         """What the `runs_of` a word weigh together."""
-        return sum(
-            [self._rests_after(run[:SHORTEST_RUN]).get(run[SHORTEST_RUN:], 0) for run in runs_of(word)]
-        )
+        return sum([self._rests[run[:SHORTEST_RUN]].get(run[SHORTEST_RUN:], 0) for run in runs_of(word)])
 
-    def _rests_after(self, beginning: str) -> dict[str, int]:
-        rests = self._rests.get(beginning)
-        if rests is None:
-            packed = self.weights.runs.get(beginning)
-            if packed is None:
-                return {}
-            rests = self._rests[beginning] = _decode_rests(packed)
-        return rests
+    def _decode_rests(self, beginning: str) -> dict[str, int]:
+        return msgspec.json.decode(self.weights.runs.get(beginning, b"{}"), type=dict[str, int])
 
 
 @cache
@@ -82,10 +72,12 @@ def shipped_model(folder: Path = Path(__file__).parent) -> Model:
 
 
 def words_of(stripped: str) -> list[str]:
-    """The words that are read of a text: its beginning and its end, in lower case and with 0 for every digit."""
-    if len(stripped) > _HEAD + _TAIL:
-        stripped = f"{stripped[:_HEAD]} {stripped[-_TAIL:]}"
-    return stripped.lower().encode().translate(_ZEROS).decode().split()
+    """The words that are read of a text, and its first word, its length and its last character as words of their own."""
+    read = stripped if len(stripped) <= _HEAD + _TAIL else f"{stripped[:_HEAD]} {stripped[-_TAIL:]}"
+    words = read.lower().encode().translate(_ZEROS).decode().split()
+    last = stripped[-1]
+    end = "a" if last.isalpha() else "0" if last.isdigit() else last
+    return [*words, f"^{words[0]}", f"§{min(10, len(stripped).bit_length())}§", f"¶{end}¶"]
 
 
 def runs_of(word: str) -> list[str]:
@@ -100,11 +92,3 @@ def runs_of(word: str) -> list[str]:
     if not word.isascii() and _DENSE.search(word):
         runs += [marked[start : start + length] for length in (1, 2) for start in range(1, size - length)]
     return runs
-
-
-def shapes_of(stripped: str, words: list[str]) -> dict[str, int]:
-    """Features of a reply beside its words: length, last character, first and last word."""
-    last = stripped[-1]
-    end = "a" if last.isalpha() else "0" if last.isdigit() else last
-    length = min(10, len(stripped).bit_length())
-    return {f"length {length}": 1, f"end {end}": 1, f"first {words[0]}": 1, f"last {words[-1]}": 1}
