@@ -10,8 +10,9 @@ always index the original reply.
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain, repeat
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -183,6 +184,23 @@ def _span_pattern(form: str) -> re.Pattern[str]:
 _SEPARATORS = frozenset(",.:'’_\u00a0\u2009\u202f")
 
 
+_Owner = TypeVar("_Owner")
+_Value = TypeVar("_Value")
+
+
+class _Once(Generic[_Owner, _Value]):
+    """A property that is computed at its first use: `functools.cached_property` without its lock, which takes longer."""
+
+    def __init__(self, compute: Callable[[_Owner], _Value]) -> None:
+        self._compute, self._name = compute, compute.__name__
+
+    def __get__(self, owner: _Owner, _: type[_Owner]) -> _Value:
+        value = self._compute(owner)
+        # Found there before this descriptor from now on.
+        owner.__dict__[self._name] = value
+        return value
+
+
 class ReplyText:
     """One reply with what several keywords need of it, computed at most once and only when needed."""
 
@@ -191,12 +209,12 @@ class ReplyText:
         # Whether matches of texts say where they are.
         self._spans = spans
 
-    @cached_property
+    @_Once
     def _plain(self) -> str:
         """In lower case with plain quotes, dashes and spaces."""
         return plain_typography(self.lowered)
 
-    @cached_property
+    @_Once
     def _is_displayed_as_written(self) -> bool:
         text = self.lowered
         for mark in _MARKS:
@@ -204,24 +222,24 @@ class ReplyText:
                 return False
         return text.isascii() or _ODD_MARKS.search(text) is None
 
-    @cached_property
+    @_Once
     def _squeezed(self) -> str:
         return _squeezed(self._plain)
 
-    @cached_property
+    @_Once
     def _displayed(self) -> str:
         """In lower case as a reader sees it."""
         return _displayed(self._plain)
 
-    @cached_property
+    @_Once
     def _numbers(self) -> list[numbers.Number]:
         return list(numbers.find_numbers(self.text))
 
-    @cached_property
+    @_Once
     def _digits(self) -> str:
         return numbers.bare_digits(self.text)
 
-    @cached_property
+    @_Once
     def _offsets(self) -> list[int]:
         """The index in the text of each lower-cased character: İ becomes two."""
         return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
@@ -255,13 +273,33 @@ class ReplyText:
 
     def find_text(self, keyword: str, numeric: bool, whole: bool) -> Match:
         """Find a text."""
-        form = keyword.lower()
-        if not form.isascii():
-            form = plain_typography(form)
-        if not form or form.isspace():
-            return EMPTY
+        return self.find_all((keyword,), numeric, whole)[0]
+
+    def find_all(
+        self, keywords: Sequence[Expectation], numeric: bool, whole: bool, question: str = ""
+    ) -> list[Match]:
+        """Find expectations of any kind, most of which are texts that occur as they are."""
+        lowered, only_whether = self.lowered, not (self._spans or whole)
+        found: list[Match] = []
+        for keyword in keywords:
+            if type(keyword) is not str:
+                found.append(self.look(keyword, numeric, whole, question))
+                continue
+            form = keyword.lower()
+            if not form.isascii():
+                form = plain_typography(form)
+            if not form or form.isspace():
+                found.append(EMPTY)
+                continue
+            at = lowered.find(form)
+            found.append(
+                _OCCURS if at >= 0 and only_whether else self._find(keyword, form, at, numeric, whole)
+            )
+        return found
+
+    def _find(self, keyword: str, form: str, at: int, numeric: bool, whole: bool) -> Match:
+        """Find a text in lower case that is at `at` in the text as it is written; -1: it is not."""
         text = self.lowered
-        at = text.find(form)
         if at < 0 and not text.isascii() and not PLAIN_TYPOGRAPHY.isdisjoint(form):
             # The reply may write it with other quotes, dashes or spaces.
             text = self._plain
@@ -270,16 +308,21 @@ class ReplyText:
             while at >= 0 and _continues(text, at, at + len(form)):
                 at = text.find(form, at + 1)
         if at < 0:
-            if not numeric:
-                return _ABSENT
-            match = self._equal(keyword) if _HAS_DIGIT.search(keyword) else _ABSENT
-            return match if match.found or _is_numeric(keyword) else self._find_displayed(form, match)
+            return self._find_otherwise(keyword, form) if numeric else _ABSENT
         if not self._spans:
             return _OCCURS
         end = at + len(form)
         if len(self.lowered) != len(self.text):
             at, end = self._offsets[at], self._offsets[end - 1] + 1
         return Match(True, "substring", at, end, self.text[at:end], _OCCURS.why)
+
+    def _find_otherwise(self, keyword: str, form: str) -> Match:
+        """Find a text that does not occur as it is: by its value, or as it is displayed."""
+        if form.islower():
+            # What has letters is no number.
+            return self._find_displayed(form, _ABSENT)
+        match = self._equal(keyword) if _HAS_DIGIT.search(keyword) else _ABSENT
+        return match if match.found or _is_numeric(keyword) else self._find_displayed(form, match)
 
     def _find_displayed(self, form: str, absent: Match) -> Match:
         """A text as a reader sees it; `absent` if it is not there either."""
@@ -316,7 +359,7 @@ class ReplyText:
         found = comma.search(self.text) if comma is not None and "," in self.text else None
         return _NO_NUMBER if found is None else self._match("number", found.span(), _EQUAL)
 
-    @cached_property
+    @_Once
     def values(self) -> StatedValues:
         """Where it states numbers and dates."""
         return StatedValues(self.text)
@@ -387,16 +430,8 @@ def find_keywords(
     if text is None:
         return (_NO_REPLY,) * len(keywords)
     if mode != "smart":
-        reply, numeric = _read_reply(text, spans), mode == "standard"
-        find_text, look = reply.find_text, reply.look
-        return tuple(
-            [
-                find_text(keyword, numeric, whole_numbers)
-                if type(keyword) is str
-                else look(keyword, numeric, whole_numbers, question)
-                for keyword in keywords
-            ]
-        )
+        reply = _read_reply(text, spans)
+        return tuple(reply.find_all(keywords, mode == "standard", whole_numbers, question))
     # The other modes do without the libraries and the weights that this one needs.
     from answerkey.match.smart import find_smart
 
