@@ -367,7 +367,9 @@ class ResponseQuality(BatchScorer):
         elif not question.expected_keywords and reference and reference.strip():
             (match,) = self.find((reference,), text, question.question, "smart")
             value = float(match.found)
-            found = KeywordFacts(matches=(_keyword_match(reference, match),), conveys_reference=match.found)
+            found = KeywordFacts(
+                matches=_keyword_matches((reference,), (match,)), conveys_reference=match.found
+            )
         else:
             value, found = self._by_keywords(question, text, facts=facts)
         if question.forbidden_keywords:
@@ -402,13 +404,13 @@ class ResponseQuality(BatchScorer):
         value = sum([match.found for match in matches]) / len(matches)
         if not facts and not notes:
             return value, _NOTHING_EXPECTED
-        found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
-        missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
+        found, missing = list[str](), list[str]()
+        for name, match in zip(names, matches, strict=True):
+            (found if match.found else missing).append(name)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
             value = 0.0
-        return value, KeywordFacts(
-            found, missing, tuple(map(_keyword_match, names, matches)) if spans else (), notes
-        )
+        places = _keyword_matches(names, matches) if spans else ()
+        return value, KeywordFacts(tuple(found), tuple(missing), places, notes)
 
     def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
         """The essential and computed ones among the expectations."""
@@ -449,11 +451,8 @@ class ResponseQuality(BatchScorer):
 
     def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:
         matches = self.find(question.forbidden_keywords, text, question.question)
-        return tuple(
-            _keyword_match(describe_expectation(keyword), match)
-            for keyword, match in zip(question.forbidden_keywords, matches, strict=True)
-            if match.found
-        )
+        names = keyword_names(question.forbidden_keywords)
+        return tuple(match for match in _keyword_matches(names, matches) if match.found)
 
 
 _NOTHING_EXPECTED = KeywordFacts()
@@ -479,8 +478,13 @@ def _known_keywords(question: Question) -> tuple[Expectation, ...]:
     return tuple(one for one in question.expected_keywords if not isinstance(one, ComputedExpectation))
 
 
-def _keyword_match(keyword: str, match: Match) -> KeywordMatch:
-    return KeywordMatch(keyword, match.found, match.rule, match.start, match.end, match.text, match.why)
+def _keyword_matches(names: Iterable[str], matches: Iterable[Match]) -> tuple[KeywordMatch, ...]:
+    return tuple(
+        [
+            KeywordMatch(name, one.found, one.rule, one.start, one.end, one.text, one.why)
+            for name, one in zip(names, matches, strict=True)
+        ]
+    )
 
 
 # Metrics beside the score: unanswerable questions that were declined, and answerable ones that were.

@@ -25,6 +25,7 @@ from answerkey.model.scorecard import (
     KeywordFacts,
     Score,
     Scorecard,
+    ToolFacts,
     Trial,
     TurnFacts,
     details,
@@ -96,6 +97,8 @@ class Grader:
         self._calls = [ScorerCall.of(scorer) for scorer in scorers]
         # (Has checks, has relevant documents, has sources) → the scorers that give such a reply a score.
         self._calls_by_reply: dict[tuple[bool, bool, bool], list[ScorerCall]] = {}
+        # The id of a component that replies share → the component itself, and with its weight.
+        self._with_weight: dict[int, tuple[Score, Score]] = {}
         # The ids of scores that replies share → these scores, and their card.
         self._shared: dict[tuple[int, ...], tuple[tuple[Score | Sequence[Score], ...], Scorecard]] = {}
         # Every name that a score may have, with the way in which it is better.
@@ -359,9 +362,7 @@ class Grader:
                     score = _blended(score, judged, self._quality_shares)  # the same score, blended
                 elif value is not None and not 0.0 <= value <= 1.0:
                     score = _out_of_range(score)  # the same score, unscored
-                components[name] = Score(
-                    name, score.value, score.reason, weights[name], score.details, score.facts
-                )
+                components[name] = self._weighed(score)
             if type(facts) is ErrorFacts:
                 error = Failure(cast("ErrorKind", facts.kind), facts.message)
         if len(components) < len(weights):
@@ -372,6 +373,18 @@ class Grader:
             }
         points = total({name: score.value for name, score in components.items()}, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
+
+    def _weighed(self, score: Score) -> Score:
+        """A component with its weight; the scores that replies share share this too."""
+        known = self._with_weight.get(id(score))
+        if known is not None:
+            return known[1]
+        name, facts = score.name, score.facts
+        weighed = Score(name, score.value, score.reason, self.scoring.weights[name], score.details, facts)
+        may_be_shared = facts is None or type(facts) is ToolFacts
+        if may_be_shared and len(self._with_weight) < _MOST_SHARED:
+            self._with_weight[id(score)] = score, weighed
+        return weighed
 
     def _each_score(
         self, given: Iterable[Score | Sequence[Score]], judged: Sequence[Score]
