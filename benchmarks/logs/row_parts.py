@@ -22,7 +22,7 @@ from answerkey.model.run_document import row_line
 from answerkey.model.scorecard import Scorecard
 from answerkey.runs.log_files import LogBlocks
 from answerkey.runs.log_rows import BlockCollector, LoggedTrial, LogPlan, RowReader, decode_plain
-from answerkey.scorers.components import detected_in
+from answerkey.scorers.components import ResponseQuality, detected_in
 from answerkey.scorers.grader import make_grader
 
 HERE = Path(__file__).parent
@@ -61,6 +61,7 @@ def measured(log: Path, rows: int) -> dict[str, float]:
     pairs = [(row.trial.question, row.trial.replies[0]) for row in read]
     texts = [plain_text(reply.text) for _, reply in pairs if reply.text is not None]
     tools, quality = grader.scorers[:2]
+    assert isinstance(quality, ResponseQuality)
     batches = [read[start : start + _BATCH] for start in range(0, len(read), _BATCH)]
     found = {
         "light loop": microseconds(light_row, lines, rows),
@@ -68,7 +69,7 @@ def measured(log: Path, rows: int) -> dict[str, float]:
         "reading": microseconds(lambda block: [*RowReader(None).read(block)], blocks, rows),
         "RE2 scan": microseconds(scan, filter(None, texts), rows),
         "error detection": microseconds(lambda pair: detected_in(pair[1].text), pairs, rows),
-        "keywords": microseconds(lambda some: quality.score_many(some, facts=False), [pairs], rows),
+        "keywords": microseconds(lambda pair: quality.score_value(*pair), pairs, rows),
         "tools": microseconds(lambda pair: tools.score(*pair), pairs, rows),
     }
     graded: list[Scorecard] = []

@@ -10,9 +10,8 @@ always index the original reply.
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, repeat
-from typing import Generic, TypeVar
 
 import msgspec
 
@@ -184,23 +183,6 @@ def _span_pattern(form: str) -> re.Pattern[str]:
 _SEPARATORS = frozenset(",.:'’_\u00a0\u2009\u202f")
 
 
-_Owner = TypeVar("_Owner")
-_Value = TypeVar("_Value")
-
-
-class _Once(Generic[_Owner, _Value]):
-    """A property that is computed at its first use: `functools.cached_property` without its lock, which takes longer."""
-
-    def __init__(self, compute: Callable[[_Owner], _Value]) -> None:
-        self._compute, self._name = compute, compute.__name__
-
-    def __get__(self, owner: _Owner, _: type[_Owner]) -> _Value:
-        value = self._compute(owner)
-        # Found there before this descriptor from now on.
-        owner.__dict__[self._name] = value
-        return value
-
-
 class ReplyText:
     """One reply with what several keywords need of it, computed at most once and only when needed."""
 
@@ -209,12 +191,12 @@ class ReplyText:
         # Whether matches of texts say where they are.
         self._spans = spans
 
-    @_Once
+    @cached_property
     def _plain(self) -> str:
         """In lower case with plain quotes, dashes and spaces."""
         return plain_typography(self.lowered)
 
-    @_Once
+    @cached_property
     def _is_displayed_as_written(self) -> bool:
         text = self.lowered
         for mark in _MARKS:
@@ -222,24 +204,24 @@ class ReplyText:
                 return False
         return text.isascii() or _ODD_MARKS.search(text) is None
 
-    @_Once
+    @cached_property
     def _squeezed(self) -> str:
         return _squeezed(self._plain)
 
-    @_Once
+    @cached_property
     def _displayed(self) -> str:
         """In lower case as a reader sees it."""
         return _displayed(self._plain)
 
-    @_Once
+    @cached_property
     def _numbers(self) -> list[numbers.Number]:
         return list(numbers.find_numbers(self.text))
 
-    @_Once
+    @cached_property
     def _digits(self) -> str:
         return numbers.bare_digits(self.text)
 
-    @_Once
+    @cached_property
     def _offsets(self) -> list[int]:
         """The index in the text of each lower-cased character: İ becomes two."""
         return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
@@ -359,7 +341,7 @@ class ReplyText:
         found = comma.search(self.text) if comma is not None and "," in self.text else None
         return _NO_NUMBER if found is None else self._match("number", found.span(), _EQUAL)
 
-    @_Once
+    @cached_property
     def values(self) -> StatedValues:
         """Where it states numbers and dates."""
         return StatedValues(self.text)

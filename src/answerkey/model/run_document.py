@@ -14,9 +14,7 @@ from answerkey.model.reply import Failure, Json, JsonObject, Reply, ToolCall
 from answerkey.model.run import LoggedResults
 from answerkey.model.scorecard import (
     UNNUMBERED,
-    Score,
     Scorecard,
-    ToolFacts,
     Trial,
     details,
     reason,
@@ -71,12 +69,10 @@ def run_header(run: "Run") -> dict[str, Any]:
     }
 
 
-def result_document(
-    result: Trial, convert: Convert = msgspec.to_builtins, component: Callable[[Score], Any] | None = None
-) -> dict[str, Any]:
+def result_document(result: Trial, convert: Convert = msgspec.to_builtins) -> dict[str, Any]:
     """One entry of `results`; that of a conversation also has its turns.
 
-    `convert` is applied to the structs in it, and `component` to its components; a JSON writer needs no conversion.
+    `convert` is applied to the structs in it; a JSON writer needs no conversion.
     """
     question, card = result.question, result.scorecard
     reply = reply_document(result.replies, card, convert)
@@ -85,7 +81,7 @@ def result_document(
         "trial": 1 if result.number == UNNUMBERED else result.number,
         "question": question.question,
         "category": question.category,
-        **scorecard_document(card, convert, component),
+        **scorecard_document(card, convert),
         "reply": reply,
         "metrics": card.metrics,
         # At the top level too, as in row files.
@@ -111,30 +107,21 @@ def result_document(
     return document
 
 
-def scorecard_document(
-    card: Scorecard,
-    convert: Convert = msgspec.to_builtins,
-    component: Callable[[Score], Any] | None = None,
-) -> dict[str, Any]:
+def scorecard_document(card: Scorecard, convert: Convert = msgspec.to_builtins) -> dict[str, Any]:
     """A score with its components and reasons."""
     return {
         "score": card.total,
         "grade": card.grade,
         "passed": card.passed,
         "components": {
-            name: component_document(score, convert) if component is None else component(score)
+            name: {
+                "score": score.value,
+                "weight": score.weight,
+                "reason": reason(score),
+                **details(score, convert),
+            }
             for name, score in card.components.items()
         },
-    }
-
-
-def component_document(score: Score, convert: Convert = msgspec.to_builtins) -> dict[str, Any]:
-    """A component with its reason and what it was decided from."""
-    return {
-        "score": score.value,
-        "weight": score.weight,
-        "reason": reason(score),
-        **details(score, convert),
     }
 
 
@@ -379,26 +366,9 @@ def _plain_call(value: Any) -> Any:
 def row_line(result: Trial) -> bytes:
     """A result's row as a line of JSON; the trial number of a row without one is written as 1."""
     try:
-        return _encoder.encode(result_document(result, _as_it_is, _encoded_component)) + b"\n"
+        return _encoder.encode(result_document(result, _as_it_is)) + b"\n"
     except UnicodeEncodeError:
         return encode(result_document(result)) + b"\n"
-
-
-# Components that many results share, by id: the component, which keeps its id from being another's, and its JSON.
-_shared_components: dict[int, tuple[Score, msgspec.Raw]] = {}
-_MOST_SHARED = 1000
-
-
-def _encoded_component(score: Score) -> object:
-    """A component in a row; tool usage and what has no facts, which the grader shares, as JSON that is encoded once."""
-    known = _shared_components.get(id(score))
-    if known is not None:
-        return known[1]
-    document = component_document(score, _as_it_is)
-    may_be_shared = score.facts is None or type(score.facts) is ToolFacts
-    if may_be_shared and len(_shared_components) < _MOST_SHARED:
-        _shared_components[id(score)] = score, msgspec.Raw(_encoder.encode(document))
-    return document
 
 
 def _as_it_is(value: Any) -> Any:

@@ -30,7 +30,7 @@ from answerkey.model.scorecard import (
     SuspectedFacts,
     ToolFacts,
 )
-from answerkey.protocols import BaseScorer, BatchScorer, Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import CompiledPattern, Threshold, compile_pattern
 from answerkey.text.patterns import lazy
 
@@ -290,7 +290,7 @@ class ToolUsage(BaseScorer):
 _REVISIONS: dict[MatchMode, int] = {"literal": 5, "standard": 5, "smart": 10}
 
 
-class ResponseQuality(BatchScorer):
+class ResponseQuality(BaseScorer):
     """Expectations met ÷ expectations; 0 without an essential one, and with a forbidden keyword."""
 
     name = "response_quality"
@@ -350,14 +350,10 @@ class ResponseQuality(BatchScorer):
         value, facts = self._quality(question, reply.text, facts=True)
         return Score(self.name, value, facts=facts)
 
-    def score_many(self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True) -> Sequence[Score]:
-        """Score replies; without facts, few different values make up most scores."""
-        if facts:
-            return [self.score(question, reply) for question, reply in pairs]
-        values = [self._quality(question, reply.text, facts=False)[0] for question, reply in pairs]
-        for value in set(values) - self._scores.keys():
-            self._scores[value] = Score(self.name, value)
-        return [self._scores[value] for value in values]
+    def score_value(self, question: Question, reply: Reply) -> Score:
+        """The same score without its facts; replies of equal values share it."""
+        value, _ = self._quality(question, reply.text, facts=False)
+        return self._scores.get(value) or self._scores.setdefault(value, Score(self.name, value))
 
     def _quality(self, question: Question, text: str | None, *, facts: bool) -> tuple[float, KeywordFacts]:
         """The value, and what it was decided from; without `facts`, these may be left out."""
@@ -531,7 +527,7 @@ def _is_error(text: str | None) -> bool:
 _MARKS_AROUND = " .!?…\"'“”"
 
 
-class ErrorHandling(BatchScorer):
+class ErrorHandling(BaseScorer):
     """1.0 without an error, 0.0 with one; 1.0 where an error is only suspected."""
 
     name = "error_handling"
@@ -549,10 +545,6 @@ class ErrorHandling(BatchScorer):
     def prepare(self) -> None:
         """Load what plain answers need of the detector; the rest is loaded when a reply needs it."""
         detected_in("It was bought in 2019, and it is in Montrose.")
-
-    def score_many(self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True) -> Sequence[Score]:
-        """Score replies one after the other: code that does one thing at a time stays in the processor's cache."""
-        return [self.score(question, reply) for question, reply in pairs]
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

@@ -1,7 +1,6 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import repeat
@@ -25,7 +24,6 @@ from answerkey.model.scorecard import (
     KeywordFacts,
     Score,
     Scorecard,
-    ToolFacts,
     Trial,
     TurnFacts,
     details,
@@ -36,7 +34,7 @@ from answerkey.model.scorecard import (
     unscored_card,
 )
 from answerkey.plugins import ScorerRegistry
-from answerkey.protocols import BaseScorer, BatchScorer, Direction, Scorer
+from answerkey.protocols import BaseScorer, Direction, Scorer
 from answerkey.scorers.components import Abstention, ResponseQuality
 from answerkey.scorers.evidence import CHUNK_PATTERN, Ranker
 from answerkey.scorers.user_scorers import Checks, make_scorer
@@ -65,6 +63,8 @@ class ScorerCall(NamedTuple):
 
     scorer: Scorer
     score: Callable[..., Score | Sequence[Score]]
+    # The same, with no facts where the scorer can do without.
+    score_value: Callable[..., Score | Sequence[Score]]
     # Whether it is given the earlier turns, and what the judge said.
     takes_earlier: bool
     takes_judged: bool
@@ -76,7 +76,8 @@ class ScorerCall(NamedTuple):
         """How a scorer is called."""
         silent = scorer.silent_without if isinstance(scorer, BaseScorer) else None
         needs = scorer.needs
-        return cls(scorer, scorer.score, "earlier" in needs, "judge" in needs, silent)
+        score_value = scorer.score_value if isinstance(scorer, ResponseQuality) else scorer.score
+        return cls(scorer, scorer.score, score_value, "earlier" in needs, "judge" in needs, silent)
 
 
 class Grader:
@@ -97,8 +98,6 @@ class Grader:
         self._calls = [ScorerCall.of(scorer) for scorer in scorers]
         # (Has checks, has relevant documents, has sources) → the scorers that give such a reply a score.
         self._calls_by_reply: dict[tuple[bool, bool, bool], list[ScorerCall]] = {}
-        # The id of a component that replies share → the component itself, and with its weight.
-        self._with_weight: dict[int, tuple[Score, Score]] = {}
         # The ids of scores that replies share → these scores, and their card.
         self._shared: dict[tuple[int, ...], tuple[tuple[Score | Sequence[Score], ...], Scorecard]] = {}
         # Every name that a score may have, with the way in which it is better.
@@ -313,11 +312,7 @@ class Grader:
         facts: bool,
     ) -> Sequence[Score | Sequence[Score]]:
         """What one scorer gives for each reply."""
-        scorer, score_reply = call.scorer, call.score
-        if isinstance(scorer, BatchScorer):
-            # If one of the replies makes it fail, they are scored one by one below.
-            with suppress(Exception):
-                return scorer.score_many(pairs, facts=facts)
+        scorer, score_reply = call.scorer, call.score if facts else call.score_value
         column: list[Score | Sequence[Score]] = []
         for question, reply in pairs:
             try:
@@ -351,7 +346,15 @@ class Grader:
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
-        for score in self._each_score(given, judged):
+        scores: list[Score] = []
+        for one in given:
+            if isinstance(one, Score):
+                scores.append(one)
+            else:
+                scores += one
+        # What the judge said of a check's rubric is the check's to report.
+        scores += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
+        for score in scores:
             name, value, facts = score.name, score.value, score.facts
             if name not in weights:
                 metrics[name] = value
@@ -362,7 +365,9 @@ class Grader:
                     score = _blended(score, judged, self._quality_shares)  # the same score, blended
                 elif value is not None and not 0.0 <= value <= 1.0:
                     score = _out_of_range(score)  # the same score, unscored
-                components[name] = self._weighed(score)
+                components[name] = Score(
+                    name, score.value, score.reason, weights[name], score.details, score.facts
+                )
             if type(facts) is ErrorFacts:
                 error = Failure(cast("ErrorKind", facts.kind), facts.message)
         if len(components) < len(weights):
@@ -373,29 +378,6 @@ class Grader:
             }
         points = total({name: score.value for name, score in components.items()}, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
-
-    def _weighed(self, score: Score) -> Score:
-        """A component with its weight; the scores that replies share share this too."""
-        known = self._with_weight.get(id(score))
-        if known is not None:
-            return known[1]
-        name, facts = score.name, score.facts
-        weighed = Score(name, score.value, score.reason, self.scoring.weights[name], score.details, facts)
-        may_be_shared = facts is None or type(facts) is ToolFacts
-        if may_be_shared and len(self._with_weight) < _MOST_SHARED:
-            self._with_weight[id(score)] = score, weighed
-        return weighed
-
-    def _each_score(
-        self, given: Iterable[Score | Sequence[Score]], judged: Sequence[Score]
-    ) -> Iterator[Score]:
-        for scores in given:
-            if isinstance(scores, Score):
-                yield scores
-            else:
-                yield from scores
-        # What the judge said of a check's rubric is the check's to report.
-        yield from (score for score in judged if not score.name.startswith(RUBRIC_PREFIX))
 
     def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:
         """The scorecard of a reply that the harness itself could not ask for or score."""
