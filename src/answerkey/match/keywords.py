@@ -301,7 +301,7 @@ class ReplyText:
     def _find_otherwise(self, keyword: str, form: str) -> Match:
         """Find a text that does not occur as it is: by its value, or as it is displayed."""
         if form.islower():
-            # What has letters is no number.
+            # A number has no letters.
             return self._find_displayed(form, _ABSENT)
         match = self._equal(keyword) if _HAS_DIGIT.search(keyword) else _ABSENT
         return match if match.found or _is_numeric(keyword) else self._find_displayed(form, match)

@@ -4,7 +4,7 @@ import gc
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
@@ -238,19 +238,16 @@ class RowReader:
             elif identity is None and row.question is None:
                 return None
             else:
-                position, question = self._behind + row_index, self._own_question(row, identity)
+                fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
+                key = identity or row.question or ""
+                question = self._parsed_once(key, fields, row.own_question, identity)
+                position = self._behind + row_index
             if question.turns:
                 return None
             number = UNNUMBERED if row.trial is None else _trial_number(row.trial)
             return Trial(question, number, position, (row.reply(),), origin=RowOrigin(line))
         except (ValueError, RecursionError):
             return None
-
-    def _own_question(self, row: PlainRow, identity: str | None) -> Question:
-        key = identity or row.question or ""
-        fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
-        question = self._parsed_before(key, fields)
-        return question or self._remember(key, row.own_question(identity), fields)
 
     def _row(
         self, row: dict[str, Any], raw: bytes | dict[str, Any], row_index: int, line: int | None
@@ -297,11 +294,8 @@ class RowReader:
         fields = _question_fields(row, identity, text)
         for name in row.keys() - fields.keys() - self._allowed_names:
             self._allow_name(name)
-        key = str(identity or text)
-        question = self._parsed_before(key, fields)
-        if question is None:
-            question = self._remember(key, parse_question(fields, registry=self._registry), fields)
-        return self._behind + row_index, question
+        parse = partial(parse_question, registry=self._registry)
+        return self._behind + row_index, self._parsed_once(str(identity or text), fields, parse, fields)
 
     def _known(self, identity: object, text: object) -> tuple[int, Question] | None:
         """Position and question in the golden set, by id or else by text."""
@@ -330,16 +324,15 @@ class RowReader:
             )
         self._allowed_names.add(name)
 
-    def _parsed_before(self, key: str, fields: object) -> Question | None:
-        """The question that a row brings itself, if an earlier row has brought the same."""
+    def _parsed_once(
+        self, key: str, fields: object, parse: Callable[..., Question], *given: object
+    ) -> Question:
+        """The question that a row brings itself, parsed once for rows that repeat it."""
         cached = self._parsed.get(key)
-        if cached is None or cached[1] != fields:
-            return None
-        self._repeated += 1
-        return cached[0]
-
-    def _remember(self, key: str, question: Question, fields: object) -> Question:
-        """Keep a question for rows that repeat it, and return it."""
+        if cached is not None and cached[1] == fields:
+            self._repeated += 1
+            return cached[0]
+        question = parse(*given)
         count = len(self._parsed)
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)

@@ -340,18 +340,15 @@ class Grader:
             self._shared[key] = scores, card
         return card
 
-    def _card_of(self, given: tuple[Score | Sequence[Score], ...], judged: Sequence[Score]) -> Scorecard:
+    def _card_of(self, results: tuple[Score | Sequence[Score], ...], judged: Sequence[Score]) -> Scorecard:
         weights = self.scoring.weights
         components: dict[str, Score] = {}
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
         scores: list[Score] = []
-        for one in given:
-            if isinstance(one, Score):
-                scores.append(one)
-            else:
-                scores += one
+        for result in results:
+            scores += (result,) if isinstance(result, Score) else result
         # What the judge said of a check's rubric is the check's to report.
         scores += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
         for score in scores:
