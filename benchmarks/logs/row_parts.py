@@ -13,20 +13,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from answerkey.detect.detector import plain_text, scan
 from answerkey.model.run_document import row_line
-from answerkey.model.scorecard import Trial
+from answerkey.model.scorecard import Scorecard
 from answerkey.runs.log_files import LogBlocks
-from answerkey.runs.log_rows import BlockCollector, LogPlan, RowReader, decode_plain
-from answerkey.scorers.components import detected_in
+from answerkey.runs.log_rows import BlockCollector, LoggedTrial, LogPlan, RowReader, decode_plain
+from answerkey.scorers.components import ResponseQuality, detected_in
 from answerkey.scorers.grader import make_grader
 
 HERE = Path(__file__).parent
-# The detector remembers this many replies.
-_BATCH = 2000
+_BATCH = 100
 
 
 def light_row(line: bytes) -> str:
@@ -54,42 +54,43 @@ def measured(log: Path, rows: int) -> dict[str, float]:
     """Part → microseconds a row, of one round."""
     grader = make_grader()
     grader.prepare()
-    grader.set_spans(False)
     plan = LogPlan(recipe=None, pass_mark=grader.scoring.pass_mark)
     [*blocks] = LogBlocks([log])
     lines = [line for block in blocks for line in block.lines.splitlines()]
-    read = [row for block in blocks for row in RowReader(None).read(block)]
-    replies = [(row.trial.question, row.trial.replies[0]) for row in read]
-    texts = [plain_text(reply.text) for _, reply in replies]
+    [*read] = [row for block in blocks for row in RowReader(None).read(block) if isinstance(row, LoggedTrial)]
+    pairs = [(row.trial.question, row.trial.replies[0]) for row in read]
+    texts = [plain_text(reply.text) for _, reply in pairs if reply.text is not None]
     tools, quality = grader.scorers[:2]
+    assert isinstance(quality, ResponseQuality)
+    batches = [read[start : start + _BATCH] for start in range(0, len(read), _BATCH)]
     found = {
         "light loop": microseconds(light_row, lines, rows),
         "typed decoding": microseconds(decode_plain, lines, rows),
         "reading": microseconds(lambda block: [*RowReader(None).read(block)], blocks, rows),
         "RE2 scan": microseconds(scan, filter(None, texts), rows),
-        "error detection": microseconds(lambda pair: detected_in(pair[1].text), replies, rows),
-        "keywords": microseconds(lambda pair: quality.score(*pair), replies, rows),
-        "tools": microseconds(lambda pair: tools.score(*pair), replies, rows),
-        "scores": 0.0,
+        "error detection": microseconds(lambda pair: detected_in(pair[1].text), pairs, rows),
+        "keywords": microseconds(lambda pair: quality.score_value(*pair), pairs, rows),
+        "tools": microseconds(lambda pair: tools.score(*pair), pairs, rows),
     }
-    graded: list[Trial] = []
-    for start in range(0, len(read), _BATCH):
-        trials = [row.trial for row in read[start : start + _BATCH]]
-        for trial in trials:
-            grader.look_ahead(trial.replies)
+    graded: list[Scorecard] = []
+    # Without what is measured above; the detector remembers a batch.
+    found["scores"] = -found["tools"] - found["keywords"]
+    for batch in batches:
+        for row in batch:
+            detected_in(row.trial.replies[0].text)
+        trials = [row.trial for row in batch]
         found["scores"] += microseconds(
-            lambda trial: graded.append(trial.scored(grader.grade(trial.question, trial.replies))),
-            trials,
-            rows,
+            lambda some: graded.extend(grader.grade_many(some, facts=False)), [trials], rows
         )
-    found["scores"] -= found["tools"] + found["keywords"]
-    collector = BlockCollector(plan, blocks[0])
-    found["tally"] = microseconds(lambda pair: collector.add(pair[1], pair[0]), enumerate(graded), rows)
+    collector = BlockCollector(plan, blocks[0], grader)
+    cards = iter(graded)
+    found["tally"] = microseconds(
+        lambda batch: collector.add_many(batch, [*islice(cards, len(batch))]), batches, rows
+    )
     found["tally"] += microseconds(lambda part: part(), [collector.part], rows)
     found["copies"] = microseconds(lambda block: block.row_checksums(), blocks, rows)
-    grader.set_spans(True)
-    spanned = [row.trial.scored(grader.grade(row.trial.question, row.trial.replies)) for row in read]
-    found["row as JSON"] = microseconds(row_line, spanned, rows)
+    explained = [row.trial.scored(grader.grade(row.trial.question, row.trial.replies)) for row in read]
+    found["row as JSON"] = microseconds(row_line, explained, rows)
     return found
 
 

@@ -316,16 +316,6 @@ class BaseScorer:
         """Load what scoring the first reply would load, before anything is timed."""
 
 
-class BatchScorer(BaseScorer):
-    """Base class of scorers that score many replies at once in less time than one by one; `score` gives the same scores."""
-
-    def score_many(
-        self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True
-    ) -> Sequence[Score | Sequence[Score]]:
-        """What `score` gives for each pair; without `facts`, the values alone will do, and equal ones may share a Score."""
-        raise NotImplementedError
-
-
 class Engine(Protocol):
     """Asks targets many questions, as a plug-in may write it; derive from `BaseEngine` for what is optional."""
 

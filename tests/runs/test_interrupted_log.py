@@ -1,6 +1,7 @@
 """The scoring of a log that is interrupted, runs beside another one, or cannot write its journal."""
 
 import errno
+import io
 import json
 import os
 import pty
@@ -19,7 +20,8 @@ from typing import Any
 import pytest
 
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreAwayError
-from answerkey.model.run import Summary
+from answerkey.model.run import Run, Summary
+from answerkey.model.run_document import write_jsonl
 from answerkey.protocols import Progress, RunningScore
 from answerkey.runs.api import score_replies
 from answerkey.runs.log_files import Block
@@ -190,6 +192,31 @@ def test_a_damaged_journal_changes_no_number(at: int) -> None:
     journal.write_bytes(content)
     assert score() == alone
     assert not journals()
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "other bytes"])
+def test_damaged_rows_beside_a_journal_are_written_again(damage: str) -> None:
+    log, how = write_log(), LogScoring(processes=1, results="lines", resumable=True)
+    alone = rows_of(score_replies(log, how=how))
+    with pytest.raises(InterruptedRunError):
+        score_replies(log, how=how, progress=Interrupts())
+    [journal] = journals()
+    lines = journal.with_name(f"{journal.name}-lines")
+    content = lines.read_bytes()
+    assert content.startswith(b"{")
+    assert lines.stat().st_mode & 0o077 == 0
+    if damage == "missing":
+        lines.unlink()
+    else:
+        lines.write_bytes(content[:-100] if damage == "cut" else content.replace(b"grade", b"wrong"))
+    assert rows_of(score_replies(log, how=how)) == alone
+    assert not [*journal.parent.iterdir()]
+
+
+def rows_of(run: Run) -> bytes:
+    with io.BytesIO() as file:
+        write_jsonl(run, file)
+        return file.getvalue()
 
 
 @pytest.mark.parametrize("packed", [b"canswerkey.nowhere\nNothing\n.", b"no pickle"])

@@ -1,11 +1,14 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import answerkey as ak
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Failure, Reply, ToolCall
-from answerkey.model.scorecard import Score, details, reason
+from answerkey.model.scorecard import Score, Trial, details, reason
 from answerkey.scorers.grader import make_grader
 
 TEXTS = st.one_of(st.none(), st.text(max_size=200))
@@ -194,6 +197,57 @@ def test_a_weighted_component_without_a_value_leaves_the_reply_unscored() -> Non
     assert (card.total, card.grade, card.passed) == (None, None, False)
     assert card.components["tool_usage"].value == 1.0
     assert reason(card.components["broken"]) == "raised RuntimeError: no model"
+
+
+class Picky:
+    name = "picky"
+    version = "1"
+
+    def score(self, question: ak.Question, reply: ak.Reply) -> Score:
+        if reply.text and "7" in reply.text:
+            raise ValueError("seven")
+        return Score(self.name, 0.5)
+
+
+REPLIES = (
+    Reply(text="The basis is $442,300.", tool_calls=(ToolCall(name="a"),)),
+    Reply(text="I said 7."),
+    Reply(text=None),
+    Reply(text="Traceback (most recent call last):\n  File 'a'\nKeyError: 'x'"),
+    Reply(failure=Failure("timeout", "late")),
+    Reply(failure=Failure("request", "never sent")),
+)
+EXPECTED: tuple[dict[str, Any], ...] = (
+    {"expected_keywords": ["442300", "basis", "land"], "expected_tools": ["a"]},
+    {"expected_keywords": ["land", {"number": 442300, "must": True}]},
+    {"forbidden_keywords": ["basis"], "tools": "none"},
+    {"answerable": False},
+    {"reference_answer": "The basis is 442300"},
+    {"checks": [{"contains": "basis"}]},
+    {"turns": [{"question": "a", "expected_keywords": ["442300"]}, {"question": "b"}]},
+)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [None, {"response_quality": 0.5, "picky": 0.5}, {"tool_usage": 0.5, "error_handling": 0.5}],
+)
+def test_many_trials_are_graded_as_each_of_them_is(weights: dict[str, float] | None) -> None:
+    scoring = ak.Scoring() if weights is None else ak.Scoring(weights=weights)
+    grader = make_grader(scoring, scorers=[Picky()])
+    trials = [
+        Trial(parse_question({"question": "What is the basis?", **expected}), replies=(reply,))
+        for expected in EXPECTED
+        for reply in REPLIES
+    ]
+    one_by_one = [grader.grade(trial.question, trial.replies) for trial in trials]
+    assert grader.grade_many(trials) == one_by_one
+    # A second time, cards of equal values are shared.
+    for _ in range(2):
+        cards = grader.grade_many(trials, facts=False)
+        assert [
+            grader.explained(trial.scored(card)) for trial, card in zip(trials, cards, strict=True)
+        ] == one_by_one
 
 
 @pytest.mark.parametrize(

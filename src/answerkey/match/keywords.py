@@ -255,13 +255,33 @@ class ReplyText:
 
     def find_text(self, keyword: str, numeric: bool, whole: bool) -> Match:
         """Find a text."""
-        form = keyword.lower()
-        if not form.isascii():
-            form = plain_typography(form)
-        if not form or form.isspace():
-            return EMPTY
+        return self.find_all((keyword,), numeric, whole)[0]
+
+    def find_all(
+        self, keywords: Sequence[Expectation], numeric: bool, whole: bool, question: str = ""
+    ) -> list[Match]:
+        """Find expectations of any kind, most of which are texts that occur as they are."""
+        lowered, only_whether = self.lowered, not (self._spans or whole)
+        found: list[Match] = []
+        for keyword in keywords:
+            if type(keyword) is not str:
+                found.append(self.look(keyword, numeric, whole, question))
+                continue
+            form = keyword.lower()
+            if not form.isascii():
+                form = plain_typography(form)
+            if not form or form.isspace():
+                found.append(EMPTY)
+                continue
+            at = lowered.find(form)
+            found.append(
+                _OCCURS if at >= 0 and only_whether else self._find(keyword, form, at, numeric, whole)
+            )
+        return found
+
+    def _find(self, keyword: str, form: str, at: int, numeric: bool, whole: bool) -> Match:
+        """Find a text in lower case that is at `at` in the text as it is written; -1: it is not."""
         text = self.lowered
-        at = text.find(form)
         if at < 0 and not text.isascii() and not PLAIN_TYPOGRAPHY.isdisjoint(form):
             # The reply may write it with other quotes, dashes or spaces.
             text = self._plain
@@ -270,16 +290,21 @@ class ReplyText:
             while at >= 0 and _continues(text, at, at + len(form)):
                 at = text.find(form, at + 1)
         if at < 0:
-            if not numeric:
-                return _ABSENT
-            match = self._equal(keyword) if _HAS_DIGIT.search(keyword) else _ABSENT
-            return match if match.found or _is_numeric(keyword) else self._find_displayed(form, match)
+            return self._find_otherwise(keyword, form) if numeric else _ABSENT
         if not self._spans:
             return _OCCURS
         end = at + len(form)
         if len(self.lowered) != len(self.text):
             at, end = self._offsets[at], self._offsets[end - 1] + 1
         return Match(True, "substring", at, end, self.text[at:end], _OCCURS.why)
+
+    def _find_otherwise(self, keyword: str, form: str) -> Match:
+        """Find a text that does not occur as it is: by its value, or as it is displayed."""
+        if form.islower():
+            # A number has no letters.
+            return self._find_displayed(form, _ABSENT)
+        match = self._equal(keyword) if _HAS_DIGIT.search(keyword) else _ABSENT
+        return match if match.found or _is_numeric(keyword) else self._find_displayed(form, match)
 
     def _find_displayed(self, form: str, absent: Match) -> Match:
         """A text as a reader sees it; `absent` if it is not there either."""
@@ -387,16 +412,8 @@ def find_keywords(
     if text is None:
         return (_NO_REPLY,) * len(keywords)
     if mode != "smart":
-        reply, numeric = _read_reply(text, spans), mode == "standard"
-        find_text, look = reply.find_text, reply.look
-        return tuple(
-            [
-                find_text(keyword, numeric, whole_numbers)
-                if type(keyword) is str
-                else look(keyword, numeric, whole_numbers, question)
-                for keyword in keywords
-            ]
-        )
+        reply = _read_reply(text, spans)
+        return tuple(reply.find_all(keywords, mode == "standard", whole_numbers, question))
     # The other modes do without the libraries and the weights that this one needs.
     from answerkey.match.smart import find_smart
 

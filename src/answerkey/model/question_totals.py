@@ -158,7 +158,10 @@ SingleTrial = tuple[str, int, int, int, int | None, int, int, int, int | None]
 
 
 class AlikeReplies:
-    """Plain replies that are alike in the slices of their question, their values and their error, with their latencies."""
+    """Replies that are alike in the slices of their question, their values and their error.
+
+    Those that have nothing else but a text, tools by name and a latency are counted here, and in the tally all at once.
+    """
 
     __slots__ = ("errors", "latencies", "slices", "times", "trial", "values")
 
@@ -171,8 +174,8 @@ class AlikeReplies:
         self.latencies: list[float] = []
 
 
-class PlainReply(msgspec.Struct, frozen=True, gc=False):
-    """A question's single reply in a log that has nothing but a text, tools by name and a latency."""
+class SingleReply(msgspec.Struct, frozen=True, gc=False):
+    """The only reply of a trial whose question is a unit of its own."""
 
     question: Question
     alike: AlikeReplies
@@ -181,6 +184,14 @@ class PlainReply(msgspec.Struct, frozen=True, gc=False):
     # Its position in the log, where results are kept.
     index: int | None
     latency: float | None
+
+
+def is_single(trial: Trial) -> bool:
+    """Whether a `SingleReply` holds all that a question's totals count of a trial."""
+    question, replies = trial.question, trial.replies
+    if len(replies) != 1 or question.severity is not None or group_of(question) is not None:
+        return False
+    return all(call.duration_ms is None for call in replies[0].tool_calls)
 
 
 class SharedValues(NamedTuple):
@@ -205,7 +216,7 @@ class SharedValues(NamedTuple):
         """The number of values; None if there are too many different ones."""
         return _number(self.values, self.listed.values, values)
 
-    def single_trial(self, reply: PlainReply) -> SingleTrial | None:
+    def single_trial(self, reply: SingleReply) -> SingleTrial | None:
         """A question by its only reply in a block; None if there are too many different slices or values."""
         question, alike, latency = reply.question, reply.alike, reply.latency
         numbers = self.alike.get(alike)
@@ -382,28 +393,32 @@ class QuestionTotals:
         """Count a scored trial; `index` is its position in a log whose results are kept."""
         values = TrialValues.of(trial)
         self.trials[values] = self.trials.get(values, 0) + 1 if self.trials else 1
-        if trial.number != UNNUMBERED:
-            self.numbers.append(trial.number)
-        elif index is not None:
-            self.indices.append(index)
+        self._add_number(trial.number, index)
         self._add_replies(trial)
 
-    def add_plain(self, replies: Sequence[PlainReply]) -> None:
-        """Count plain replies."""
+    @classmethod
+    def of_singles(cls, replies: Sequence[SingleReply]) -> "QuestionTotals":
+        """The totals of a question by the only replies of its trials."""
+        first = replies[0]
+        totals = cls(first.question, first.first)
         for alike, times in Counter([reply.alike for reply in replies]).items():
-            self.trials[alike.values] = self.trials.get(alike.values, 0) + times
+            totals.trials[alike.values] = totals.trials.get(alike.values, 0) + times
         errors = sum([reply.alike.errors for reply in replies])
-        add_to_column(self.sums, ERRORS, to_fixed_point(errors), len(replies))
+        totals.sums[ERRORS] = to_fixed_point(errors), len(replies)
         latencies = [to_fixed_point(reply.latency) for reply in replies if reply.latency is not None]
         if latencies:
-            add_to_column(self.sums, LATENCY, sum(latencies), len(latencies))
+            totals.sums[LATENCY] = sum(latencies), len(latencies)
         for reply in replies:
-            if reply.number != UNNUMBERED:
-                self.numbers.append(reply.number)
-            elif reply.index is not None:
-                self.indices.append(reply.index)
-            if reply.question is not replies[0].question:
-                self.has_several_texts |= reply.question.question != replies[0].question.question
+            totals._add_number(reply.number, reply.index)
+            if reply.question is not first.question:
+                totals.has_several_texts |= reply.question.question != first.question.question
+        return totals
+
+    def _add_number(self, number: int, index: int | None) -> None:
+        if number != UNNUMBERED:
+            self.numbers.append(number)
+        elif index is not None:
+            self.indices.append(index)
 
     def _add_replies(self, trial: Trial) -> None:
         add_to_column(self.sums, ERRORS, to_fixed_point(_errors(trial.scorecard)), len(trial.replies))

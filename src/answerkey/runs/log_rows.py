@@ -4,7 +4,7 @@ import gc
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
@@ -26,12 +26,14 @@ from answerkey.model.options import Options
 from answerkey.model.question import ExpectedTool, Question, group_of, question_id
 from answerkey.model.question_totals import (
     AlikeReplies,
-    PlainReply,
     QuestionSlices,
     QuestionTotals,
     SharedValues,
+    SingleReply,
     SingleTrial,
     TrialValues,
+    counted_latency,
+    is_single,
 )
 from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.model.run_document import row_line, table_line
@@ -236,19 +238,16 @@ class RowReader:
             elif identity is None and row.question is None:
                 return None
             else:
-                position, question = self._behind + row_index, self._own_question(row, identity)
+                fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
+                key = identity or row.question or ""
+                question = self._parsed_once(key, fields, row.own_question, identity)
+                position = self._behind + row_index
             if question.turns:
                 return None
             number = UNNUMBERED if row.trial is None else _trial_number(row.trial)
             return Trial(question, number, position, (row.reply(),), origin=RowOrigin(line))
         except (ValueError, RecursionError):
             return None
-
-    def _own_question(self, row: PlainRow, identity: str | None) -> Question:
-        key = identity or row.question or ""
-        fields = (row.question, row.category, row.expected_tools, row.expected_keywords)
-        question = self._parsed_before(key, fields)
-        return question or self._remember(key, row.own_question(identity), fields)
 
     def _row(
         self, row: dict[str, Any], raw: bytes | dict[str, Any], row_index: int, line: int | None
@@ -295,11 +294,8 @@ class RowReader:
         fields = _question_fields(row, identity, text)
         for name in row.keys() - fields.keys() - self._allowed_names:
             self._allow_name(name)
-        key = str(identity or text)
-        question = self._parsed_before(key, fields)
-        if question is None:
-            question = self._remember(key, parse_question(fields, registry=self._registry), fields)
-        return self._behind + row_index, question
+        parse = partial(parse_question, registry=self._registry)
+        return self._behind + row_index, self._parsed_once(str(identity or text), fields, parse, fields)
 
     def _known(self, identity: object, text: object) -> tuple[int, Question] | None:
         """Position and question in the golden set, by id or else by text."""
@@ -328,16 +324,15 @@ class RowReader:
             )
         self._allowed_names.add(name)
 
-    def _parsed_before(self, key: str, fields: object) -> Question | None:
-        """The question that a row brings itself, if an earlier row has brought the same."""
+    def _parsed_once(
+        self, key: str, fields: object, parse: Callable[..., Question], *given: object
+    ) -> Question:
+        """The question that a row brings itself, parsed once for rows that repeat it."""
         cached = self._parsed.get(key)
-        if cached is None or cached[1] != fields:
-            return None
-        self._repeated += 1
-        return cached[0]
-
-    def _remember(self, key: str, question: Question, fields: object) -> Question:
-        """Keep a question for rows that repeat it, and return it."""
+        if cached is not None and cached[1] == fields:
+            self._repeated += 1
+            return cached[0]
+        question = parse(*given)
         count = len(self._parsed)
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)
@@ -490,10 +485,10 @@ class BlockCollector:
     def __init__(self, plan: LogPlan, block: Block, grader: Grader) -> None:
         self._plan, self._block, self._grader = plan, block, grader
         self._tally = Tally(plan.pass_mark)
-        # By question: plain replies, and all others.
-        self._plain: dict[str, list[PlainReply]] = {}
+        # By question: the only replies of trials, and all others.
+        self._singles: dict[str, list[SingleReply]] = {}
         self._others: dict[str, tuple[Question, QuestionTotals]] = {}
-        # Plain replies that are alike, by what they have in common, and by the ids of this, which are quicker to look up.
+        # Replies that are alike, by what they have in common, and by the ids of this, which are quicker to look up.
         self._alike: dict[tuple[QuestionSlices, TrialValues, str | None, bool], AlikeReplies] = {}
         self._alike_by_ids: dict[tuple[int, int, bool], tuple[AlikeReplies, QuestionSlices, Scorecard]] = {}
         self._low: list[tuple[float, int, Trial]] = []
@@ -512,54 +507,59 @@ class BlockCollector:
 
     def add_many(self, rows: Sequence[LoggedTrial], cards: Sequence[Scorecard]) -> None:
         """Count rows with their scorecards; plain replies that are alike are added up together when the block ends."""
-        plain, known = self._plain, self._alike_by_ids
-        keeps_index = self._plan.results != "nothing"
-        whole = self._tally.whole
+        whole, keeps_results = self._tally.whole, self._plan.results != "nothing"
         for row, card in zip(rows, cards, strict=True):
-            trial, index = row.trial, row.index
-            question = trial.question
+            trial, question = row.trial, row.trial.question
             if not row.is_plain or question.severity is not None or group_of(question) is not None:
-                self.add(trial.scored(card), index)
+                self.add(trial.scored(card), row.index)
                 continue
-            reply = trial.replies[0]
-            same = plain.get(question.id)
-            # Rows mostly repeat the very same question.
-            repeats = same is not None and same[0].question is question
-            slices = same[0].alike.slices if same and repeats else QuestionSlices.of(question)
-            found = known.get((id(slices), id(card), reply.evidence.tools_observed))
-            alike = self._alike_of(trial, card, slices) if found is None else found[0]
-            if alike is None:
-                self.add(trial.scored(card), index)
+            slices, observed = self._slices(question), trial.replies[0].evidence.tools_observed
+            found = self._alike_by_ids.get((id(slices), id(card), observed))
+            if found is not None:
+                alike = found[0]
+            elif card.total is None or card.suspected is not None:
+                # Its own words are counted too.
+                self.add(trial.scored(card), row.index)
                 continue
-            latency = reply.timings.latency_ms
+            else:
+                alike = self._alike_of(trial.scored(card), slices)
+                if not keeps_results:
+                    # What has these ids is kept, so that nothing else gets them.
+                    self._alike_by_ids[id(slices), id(card), observed] = alike, slices, card
             alike.times += 1
+            latency = trial.replies[0].timings.latency_ms
             if latency is not None:
                 alike.latencies.append(latency)
                 if latency >= whole.slowest_limit:
                     whole.add_slow(question.id, latency)
-            one = PlainReply(
-                question, alike, trial.position, trial.number, index if keeps_index else None, latency
-            )
-            if same is None:
-                plain[question.id] = [one]
-            else:
-                same.append(one)
-            if keeps_index or card.total != 1:
-                self._keep(trial.scored(card), index)
+            self._add_single(trial, alike, row.index, latency)
+            if keeps_results or card.total != 1:
+                self._keep(trial.scored(card), row.index)
 
-    def _alike_of(self, trial: Trial, card: Scorecard, slices: QuestionSlices) -> AlikeReplies | None:
-        """Those that a plain reply is alike to; None: its own words are counted too."""
-        if card.total is None or card.suspected is not None:
-            return None
-        values, observed = TrialValues.of_card(card), trial.replies[0].evidence.tools_observed
-        key = slices, values, None if card.error is None else card.error.kind, observed
+    def _slices(self, question: Question) -> QuestionSlices:
+        # Rows mostly repeat the very same question.
+        same = self._singles.get(question.id)
+        if same is not None and same[0].question is question:
+            return same[0].alike.slices
+        return QuestionSlices.of(question)
+
+    def _alike_of(self, trial: Trial, slices: QuestionSlices) -> AlikeReplies:
+        """The replies that a scored trial's only one is alike to."""
+        values, error = TrialValues.of(trial), trial.scorecard.error
+        key = slices, values, None if error is None else error.kind, trial.reply.evidence.tools_observed
         alike = self._alike.get(key)
         if alike is None:
-            alike = self._alike[key] = AlikeReplies(trial.scored(card), slices, values)
-        if self._plan.results == "nothing":
-            # What has these ids is kept, so that nothing else gets them.
-            self._alike_by_ids[id(slices), id(card), observed] = alike, slices, card
+            alike = self._alike[key] = AlikeReplies(trial, slices, values)
         return alike
+
+    def _add_single(self, trial: Trial, alike: AlikeReplies, row_index: int, latency: float | None) -> None:
+        question, index = trial.question, row_index if self._plan.results != "nothing" else None
+        single = SingleReply(question, alike, trial.position, trial.number, index, latency)
+        singles = self._singles.get(question.id)
+        if singles is None:
+            self._singles[question.id] = [single]
+        else:
+            singles.append(single)
 
     def add(self, trial: Trial, row_index: int) -> None:
         """Count a scored trial."""
@@ -592,31 +592,32 @@ class BlockCollector:
     def _add_to_question(self, trial: Trial, row_index: int) -> QuestionSlices:
         """Count a trial of its question; returns the slices that this row puts it in."""
         question = trial.question
+        if is_single(trial):
+            slices = self._slices(question)
+            latency = counted_latency(trial.replies[0])
+            self._add_single(trial, self._alike_of(trial, slices), row_index, latency)
+            return slices
         known = self._others.get(question.id)
         if known is None:
             known = self._others[question.id] = question, QuestionTotals(question, trial.position)
         first, totals = known
         totals.add(trial, row_index if self._plan.results != "nothing" else None)
-        # Rows mostly repeat the very same question.
         if question is first:
             return totals.slices
         totals.has_several_texts |= question.question != first.question
         return QuestionSlices.of(question)
 
     def _questions(self, shared: SharedValues) -> Iterator[SingleTrial | QuestionTotals]:
-        """The block's questions; those of one plain reply by that alone."""
-        for identity, replies in self._plain.items():
+        """The block's questions; those of a single reply by that alone."""
+        for identity, replies in self._singles.items():
             known = self._others.get(identity)
             single = shared.single_trial(replies[0]) if known is None and len(replies) == 1 else None
             if single is not None:
                 yield single
-                continue
-            plain = QuestionTotals(replies[0].question, replies[0].first)
-            plain.add_plain(replies)
-            if known is None:
-                yield plain
+            elif known is None:
+                yield QuestionTotals.of_singles(replies)
             else:
-                known[1].merge(plain)
+                known[1].merge(QuestionTotals.of_singles(replies))
         for _, totals in self._others.values():
             yield totals
 
@@ -651,6 +652,8 @@ class BlockCollector:
         low = nsmallest(WORST_LISTED, self._low, key=lambda low: low[:2])
         self._join_rows()
         for alike in self._alike.values():
+            if not alike.times:
+                continue
             self._tally.add_alike(alike)
             card = alike.trial.scorecard
             self._trials += alike.times

@@ -64,7 +64,7 @@ _FEW_BLOCKS = 3
 # A smaller log is scored again faster than a journal is read.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised when journals of earlier code cannot be read.
-_JOURNAL_VERSION = 12
+_JOURNAL_VERSION = 13
 _IDS_NAMED = 3
 # A first block with at least this many rows shows whether the mapping works.
 _ENOUGH_ROWS = 1000

@@ -30,7 +30,7 @@ from answerkey.model.scorecard import (
     SuspectedFacts,
     ToolFacts,
 )
-from answerkey.protocols import BaseScorer, BatchScorer, Direction, Need
+from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.text.normalise import CompiledPattern, Threshold, compile_pattern
 from answerkey.text.patterns import lazy
 
@@ -290,7 +290,7 @@ class ToolUsage(BaseScorer):
 _REVISIONS: dict[MatchMode, int] = {"literal": 5, "standard": 5, "smart": 10}
 
 
-class ResponseQuality(BatchScorer):
+class ResponseQuality(BaseScorer):
     """Expectations met ÷ expectations; 0 without an essential one, and with a forbidden keyword."""
 
     name = "response_quality"
@@ -350,14 +350,10 @@ class ResponseQuality(BatchScorer):
         value, facts = self._quality(question, reply.text, facts=True)
         return Score(self.name, value, facts=facts)
 
-    def score_many(self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True) -> Sequence[Score]:
-        """Score replies; without facts, few different values make up most scores."""
-        if facts:
-            return [self.score(question, reply) for question, reply in pairs]
-        values = [self._quality(question, reply.text, facts=False)[0] for question, reply in pairs]
-        for value in set(values) - self._scores.keys():
-            self._scores[value] = Score(self.name, value)
-        return [self._scores[value] for value in values]
+    def score_value(self, question: Question, reply: Reply) -> Score:
+        """The same score without its facts; replies of equal values share it."""
+        value, _ = self._quality(question, reply.text, facts=False)
+        return self._scores.get(value) or self._scores.setdefault(value, Score(self.name, value))
 
     def _quality(self, question: Question, text: str | None, *, facts: bool) -> tuple[float, KeywordFacts]:
         """The value, and what it was decided from; without `facts`, these may be left out."""
@@ -367,7 +363,9 @@ class ResponseQuality(BatchScorer):
         elif not question.expected_keywords and reference and reference.strip():
             (match,) = self.find((reference,), text, question.question, "smart")
             value = float(match.found)
-            found = KeywordFacts(matches=(_keyword_match(reference, match),), conveys_reference=match.found)
+            found = KeywordFacts(
+                matches=_keyword_matches((reference,), (match,)), conveys_reference=match.found
+            )
         else:
             value, found = self._by_keywords(question, text, facts=facts)
         if question.forbidden_keywords:
@@ -402,13 +400,13 @@ class ResponseQuality(BatchScorer):
         value = sum([match.found for match in matches]) / len(matches)
         if not facts and not notes:
             return value, _NOTHING_EXPECTED
-        found = tuple([name for name, match in zip(names, matches, strict=True) if match.found])
-        missing = tuple([name for name, match in zip(names, matches, strict=True) if not match.found])
+        found, missing = list[str](), list[str]()
+        for name, match in zip(names, matches, strict=True):
+            (found if match.found else missing).append(name)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
             value = 0.0
-        return value, KeywordFacts(
-            found, missing, tuple(map(_keyword_match, names, matches)) if spans else (), notes
-        )
+        places = _keyword_matches(names, matches) if spans else ()
+        return value, KeywordFacts(tuple(found), tuple(missing), places, notes)
 
     def _notes(self, keywords: Sequence[Expectation], names: Sequence[str]) -> tuple[ExpectationNote, ...]:
         """The essential and computed ones among the expectations."""
@@ -449,11 +447,8 @@ class ResponseQuality(BatchScorer):
 
     def _forbidden_said(self, question: Question, text: str | None) -> tuple[KeywordMatch, ...]:
         matches = self.find(question.forbidden_keywords, text, question.question)
-        return tuple(
-            _keyword_match(describe_expectation(keyword), match)
-            for keyword, match in zip(question.forbidden_keywords, matches, strict=True)
-            if match.found
-        )
+        names = keyword_names(question.forbidden_keywords)
+        return tuple(match for match in _keyword_matches(names, matches) if match.found)
 
 
 _NOTHING_EXPECTED = KeywordFacts()
@@ -479,8 +474,13 @@ def _known_keywords(question: Question) -> tuple[Expectation, ...]:
     return tuple(one for one in question.expected_keywords if not isinstance(one, ComputedExpectation))
 
 
-def _keyword_match(keyword: str, match: Match) -> KeywordMatch:
-    return KeywordMatch(keyword, match.found, match.rule, match.start, match.end, match.text, match.why)
+def _keyword_matches(names: Iterable[str], matches: Iterable[Match]) -> tuple[KeywordMatch, ...]:
+    return tuple(
+        [
+            KeywordMatch(name, one.found, one.rule, one.start, one.end, one.text, one.why)
+            for name, one in zip(names, matches, strict=True)
+        ]
+    )
 
 
 # Metrics beside the score: unanswerable questions that were declined, and answerable ones that were.
@@ -527,7 +527,7 @@ def _is_error(text: str | None) -> bool:
 _MARKS_AROUND = " .!?…\"'“”"
 
 
-class ErrorHandling(BatchScorer):
+class ErrorHandling(BaseScorer):
     """1.0 without an error, 0.0 with one; 1.0 where an error is only suspected."""
 
     name = "error_handling"
@@ -545,10 +545,6 @@ class ErrorHandling(BatchScorer):
     def prepare(self) -> None:
         """Load what plain answers need of the detector; the rest is loaded when a reply needs it."""
         detected_in("It was bought in 2019, and it is in Montrose.")
-
-    def score_many(self, pairs: Sequence[tuple[Question, Reply]], *, facts: bool = True) -> Sequence[Score]:
-        """Score replies one after the other: code that does one thing at a time stays in the processor's cache."""
-        return [self.score(question, reply) for question, reply in pairs]
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

@@ -1,7 +1,6 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import repeat
@@ -35,7 +34,7 @@ from answerkey.model.scorecard import (
     unscored_card,
 )
 from answerkey.plugins import ScorerRegistry
-from answerkey.protocols import BaseScorer, BatchScorer, Direction, Scorer
+from answerkey.protocols import BaseScorer, Direction, Scorer
 from answerkey.scorers.components import Abstention, ResponseQuality
 from answerkey.scorers.evidence import CHUNK_PATTERN, Ranker
 from answerkey.scorers.user_scorers import Checks, make_scorer
@@ -64,6 +63,8 @@ class ScorerCall(NamedTuple):
 
     scorer: Scorer
     score: Callable[..., Score | Sequence[Score]]
+    # The same, with no facts where the scorer can do without.
+    score_value: Callable[..., Score | Sequence[Score]]
     # Whether it is given the earlier turns, and what the judge said.
     takes_earlier: bool
     takes_judged: bool
@@ -75,7 +76,8 @@ class ScorerCall(NamedTuple):
         """How a scorer is called."""
         silent = scorer.silent_without if isinstance(scorer, BaseScorer) else None
         needs = scorer.needs
-        return cls(scorer, scorer.score, "earlier" in needs, "judge" in needs, silent)
+        score_value = scorer.score_value if isinstance(scorer, ResponseQuality) else scorer.score
+        return cls(scorer, scorer.score, score_value, "earlier" in needs, "judge" in needs, silent)
 
 
 class Grader:
@@ -310,11 +312,7 @@ class Grader:
         facts: bool,
     ) -> Sequence[Score | Sequence[Score]]:
         """What one scorer gives for each reply."""
-        scorer, score_reply = call.scorer, call.score
-        if isinstance(scorer, BatchScorer):
-            # If one of the replies makes it fail, they are scored one by one below.
-            with suppress(Exception):
-                return scorer.score_many(pairs, facts=facts)
+        scorer, score_reply = call.scorer, call.score if facts else call.score_value
         column: list[Score | Sequence[Score]] = []
         for question, reply in pairs:
             try:
@@ -342,13 +340,18 @@ class Grader:
             self._shared[key] = scores, card
         return card
 
-    def _card_of(self, given: tuple[Score | Sequence[Score], ...], judged: Sequence[Score]) -> Scorecard:
+    def _card_of(self, results: tuple[Score | Sequence[Score], ...], judged: Sequence[Score]) -> Scorecard:
         weights = self.scoring.weights
         components: dict[str, Score] = {}
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
-        for score in self._each_score(given, judged):
+        scores: list[Score] = []
+        for result in results:
+            scores += (result,) if isinstance(result, Score) else result
+        # What the judge said of a check's rubric is the check's to report.
+        scores += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
+        for score in scores:
             name, value, facts = score.name, score.value, score.facts
             if name not in weights:
                 metrics[name] = value
@@ -372,17 +375,6 @@ class Grader:
             }
         points = total({name: score.value for name, score in components.items()}, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
-
-    def _each_score(
-        self, given: Iterable[Score | Sequence[Score]], judged: Sequence[Score]
-    ) -> Iterator[Score]:
-        for scores in given:
-            if isinstance(scores, Score):
-                yield scores
-            else:
-                yield from scores
-        # What the judge said of a check's rubric is the check's to report.
-        yield from (score for score in judged if not score.name.startswith(RUBRIC_PREFIX))
 
     def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:
         """The scorecard of a reply that the harness itself could not ask for or score."""

@@ -91,8 +91,6 @@ def at(value: object, *path: str | int) -> Json:
 
 def read_number(value: object) -> float | None:
     """A finite number, also written as text (as CSV files do)."""
-    if type(value) is float:
-        return value if isfinite(value) else None
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
