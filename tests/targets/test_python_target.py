@@ -162,6 +162,24 @@ def test_blocking_functions_run_side_by_side_up_to_the_concurrency() -> None:
     assert [reply.text for reply in asyncio.run(run())] == [str(n) for n in range(8)]
 
 
+def test_what_a_chatbot_keeps_for_each_thread_is_made_once_a_thread() -> None:
+    kept, made = threading.local(), []
+
+    def bot(question: str) -> str:
+        if not hasattr(kept, "model"):
+            kept.model = question
+            made.append(question)
+        return question
+
+    async def run() -> None:
+        async with PythonTarget(bot, concurrency=2) as target:
+            asks = [Ask(question=str(n), conversation_id=str(n)) for n in range(20)]
+            await asyncio.gather(*(target.ask(one) for one in asks))
+
+    asyncio.run(run())
+    assert 0 < len(made) <= 2
+
+
 def test_a_call_that_never_returns_costs_its_thread_only() -> None:
     stuck = threading.Event()
 

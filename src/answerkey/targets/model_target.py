@@ -489,6 +489,7 @@ class ModelTarget(BaseTarget):
     async def __aexit__(self, *exc: object) -> None:
         await self._tools.close()
         await self._session.close()
+        self._threads.close()
 
     def _full_address(self, base: str) -> str:
         """The base address with a scheme; accepts `host:port` as in OLLAMA_HOST, and the path of the API or its first part."""

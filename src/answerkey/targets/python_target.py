@@ -6,6 +6,7 @@ The frameworks' agents are known by the names of their types; none of the framew
 import asyncio
 import contextvars
 import inspect
+import queue
 import signal
 import sys
 import threading
@@ -157,27 +158,42 @@ def _input_of(target: Any) -> Callable[[str], object]:
 _MOST_ABANDONED = 256
 
 
+class _Worker(threading.Thread):
+    """A daemon thread that makes calls one after the other; None ends it."""
+
+    def __init__(self) -> None:
+        super().__init__(name="answerkey-target", daemon=True)
+        self.calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def run(self) -> None:
+        while (call := self.calls.get()) is not None:
+            call()
+
+
 class WorkerThreads:
     """Daemon threads for callables that block: a call that never returns does not delay the end of the run.
 
-    A call whose task is cancelled (a timeout) frees its slot at once; its thread continues until it returns.
+    A call whose task is cancelled (a timeout) frees its slot at once; its thread continues until it returns. Threads are used
+    again, so that what a chatbot keeps for each thread (a connection, a model) is made once.
     """
 
     def __init__(self, limit: int) -> None:
         self._free = asyncio.Semaphore(limit)
-        self._abandoned: set[threading.Thread] = set()
+        self._idle: list[_Worker] = []
+        self._abandoned: set[_Worker] = set()
+        self._closed = False
 
     async def run(self, function: Callable[[], object]) -> object:
         """The result of `function` called in a thread; raises what it raises."""
         async with self._free:
-            self._abandoned = {thread for thread in self._abandoned if thread.is_alive()}
             if len(self._abandoned) >= _MOST_ABANDONED:
                 raise TimeoutError(
                     f"{len(self._abandoned)} calls that timed out are still running; no more are started"
                 )
             loop = asyncio.get_running_loop()
             future: asyncio.Future[object] = loop.create_future()
-            context = contextvars.copy_context()
+            context, ended = contextvars.copy_context(), threading.Event()
+            worker = self._idle_worker()
 
             def work() -> None:
                 result: object = None
@@ -186,17 +202,38 @@ class WorkerThreads:
                     result = context.run(function)
                 except BaseException as raised:  # noqa: BLE001  # raised to the caller: even SystemExit must not end the thread
                     error = _for_future(raised)
+                ended.set()
+                self._release(worker)
                 # If the loop was closed during the call, the result is not needed.
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(_settle, future, result, error)
 
-            thread = threading.Thread(target=work, name="answerkey-target", daemon=True)
-            thread.start()
+            worker.calls.put(work)
             try:
                 return await future
             except asyncio.CancelledError:
-                self._abandoned.add(thread)
+                if not ended.is_set():
+                    self._abandoned.add(worker)
                 raise
+
+    def close(self) -> None:
+        """Let the idle threads end; busy ones end when their call returns."""
+        self._closed = True
+        for worker in self._idle:
+            worker.calls.put(None)
+
+    def _idle_worker(self) -> _Worker:
+        if self._idle:
+            return self._idle.pop()
+        worker = _Worker()
+        worker.start()
+        return worker
+
+    def _release(self, worker: _Worker) -> None:
+        self._abandoned.discard(worker)
+        self._idle.append(worker)
+        if self._closed:
+            worker.calls.put(None)
 
 
 def _settle(future: "asyncio.Future[object]", result: object, error: BaseException | None) -> None:
@@ -317,6 +354,7 @@ class PythonTarget(BaseTarget):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        self._threads.close()
         self._open.close()
 
     async def ask(self, ask: Ask) -> Reply:
