@@ -85,7 +85,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     bad: list[tuple[int | None, str, bytes]] = []
     # What is wrong with the file after these rows.
     problem: str = ""
-    # Whether its rows are scored one by one, since a batch of them exceeded the time limit of one.
+    # Whether its rows are scored one by one, since a batch exceeded the time limit of one row.
     one_by_one: bool = False
     # The positions of rows whose scoring exceeded its time limit before.
     too_costly: tuple[int, ...] = ()

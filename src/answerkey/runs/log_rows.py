@@ -325,14 +325,14 @@ class RowReader:
         self._allowed_names.add(name)
 
     def _parsed_once(
-        self, key: str, fields: object, parse: Callable[..., Question], *given: object
+        self, key: str, fields: object, parse: Callable[..., Question], *arguments: object
     ) -> Question:
         """The question that a row brings itself, parsed once for rows that repeat it."""
         cached = self._parsed.get(key)
         if cached is not None and cached[1] == fields:
             self._repeated += 1
             return cached[0]
-        question = parse(*given)
+        question = parse(*arguments)
         count = len(self._parsed)
         if count < _SOME_PARSED or (count < _MOST_PARSED and self._repeated > count):
             self._parsed[key] = (question, fields)

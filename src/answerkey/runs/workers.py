@@ -252,6 +252,8 @@ class ProcessPool:
         self._setup = WorkerSetup(
             recipe=plan.recipe, sys_path=sys.path, cpu_seconds=plan.scoring_seconds, log=plan
         )
+        # Whether a batch of rows exceeded the time limit of one, so that rows are scored one by one.
+        self._one_by_one = False
         self._closed = threading.Event()
         # Held while a process is started, so that none is started behind the back of `close`.
         self._starting = threading.Lock()
@@ -298,6 +300,7 @@ class ProcessPool:
         crashed = 0
         while crashed < 2:
             worker = self._workers[slot] or self._start(slot)
+            block = msgspec.structs.replace(block, one_by_one=self._one_by_one)
             answer = worker.ask(block.sent())
             if isinstance(answer, BaseException):
                 raise answer
@@ -309,8 +312,8 @@ class ProcessPool:
             worker.kill()
             row = worker.row_index
             if worker.ended_by_limit() and row is not None and not block.one_by_one:
-                # Which row of the batch it was is not known.
-                block = msgspec.structs.replace(block, one_by_one=True)
+                # Which row of the batch it was is not known, and further batches may take as long.
+                self._one_by_one = True
             elif worker.ended_by_limit() and row is not None:
                 block = msgspec.structs.replace(block, too_costly=(*block.too_costly, row))
             else:

@@ -41,7 +41,7 @@ from answerkey.scorers.user_scorers import Checks, make_scorer
 from answerkey.text.normalise import one_line
 
 # Cards that are kept for further replies with the same scores.
-_MOST_SHARED = 10_000
+_MOST_SHARED = 2000
 
 
 class JudgeScores(Protocol):
@@ -335,7 +335,8 @@ class Grader:
         if known is not None:
             return known[1]
         card = self._card_of(scores, ())
-        if len(self._shared) < _MOST_SHARED:
+        # The message of an error is its reply's own.
+        if card.error is None and len(self._shared) < _MOST_SHARED:
             # The scores are kept as well: no other ones have their ids then.
             self._shared[key] = scores, card
         return card
