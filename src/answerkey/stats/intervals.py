@@ -115,10 +115,6 @@ def t_quantile(p: float, df: float) -> float:
         return -t_quantile(1.0 - p, df)
     if df > 1e12:
         return normal_quantile(p)
-    if df == 1.0:
-        return -1.0 / math.tan(math.pi * p)
-    if df == 2.0:
-        return (2.0 * p - 1.0) / math.sqrt(2.0 * p * (1.0 - p))
     # Bracket the root from the normal quantile outwards, then Newton with bisection as the safety net.
     high = normal_quantile(p)
     low = 2.0 * high - 1.0
