@@ -7,8 +7,6 @@ from scipy import special, stats
 
 from answerkey.stats.intervals import (
     beta_cdf,
-    binomial_cdf,
-    binomial_pmf,
     normal_cdf,
     normal_quantile,
     t_cdf,
@@ -47,16 +45,6 @@ def test_t(df: float, p: float) -> None:
     assert t_two_sided(x, df) == pytest.approx(float(2 * stats.t.sf(abs(x), df)), rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("n", "p"), [(1, 0.5), (15, 0.5), (15, 0.93), (1000, 0.5), (100_000, 0.499), (40, 0.0), (40, 1.0)]
-)
-def test_binomial(n: int, p: float) -> None:
-    for k in {0, 1, n // 3, n // 2, n - 1, n}:
-        assert binomial_cdf(k, n, p) == pytest.approx(float(stats.binom.cdf(k, n, p)), rel=1e-8, abs=1e-300)
-        assert binomial_pmf(k, n, p) == pytest.approx(float(stats.binom.pmf(k, n, p)), rel=1e-8, abs=1e-300)
-
-
 def test_impossible_arguments_are_not_numbers() -> None:
     assert math.isnan(normal_quantile(1.5))
     assert math.isnan(t_quantile(-0.1, 4))
-    assert binomial_cdf(-1, 5, 0.5) == 0.0

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from answerkey.golden.truth import with_stored_values
+from answerkey.model.question import ComputedExpectation, Question
+
 CONFIG = """
 questions = "golden.jsonl"
 target = "bot.py:answer"
@@ -283,6 +286,13 @@ def test_what_is_forbidden_and_has_no_value_forbids_nothing(
     assert command("run", "--json").document["summary"]["score"] == 1.0
     rescored = command("rescore", "latest", "--questions", "golden.jsonl", "--json")
     assert rescored.document["summary"]["score"] == 1.0
+
+
+def test_a_value_that_is_yet_to_be_computed_leaves_the_question_answerable() -> None:
+    new = ComputedExpectation(method="sql", expression="SELECT 1", on_empty="abstain")
+    case = Question(id="q", question="How much?", expected_keywords=(new,))
+    found = with_stored_values(case, Question(id="q", question="How much?"))
+    assert (found.missing, found.question) == ([new], case)
 
 
 NEVER_ENDS = (

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from answerkey.model.comparison import WorseSlice
 from answerkey.model.question import GROUP_FIELDS, UNCATEGORISED, Question, group_of
-from answerkey.model.run import LoggedResults, Run, RunInfo
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import ScoreBatch, Trial
 from answerkey.protocols import ScoreSource
 from answerkey.stats.intervals import normal_cdf
@@ -121,17 +121,12 @@ def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) 
                     groups[bytes.fromhex(trial.question.content_hash)] = group
             yield _batch(batch)
 
-    columns = _columns(run.info, batches(), groups, in_order=not isinstance(run.results, LoggedResults))
+    columns = _columns(run.info, batches(), groups)
     return columns._replace(truth=_computed_truth(run.info, (trial.question for trial in run.results)))
 
 
-def _columns(
-    info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str], *, in_order: bool = True
-) -> Columns:
-    """Join batches; `groups` maps content hash to group, and is complete once all batches are read.
-
-    Without `in_order`, the trials of a question need not be adjacent.
-    """
+def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str]) -> Columns:
+    """Join batches; `groups` maps content hash to group, and is complete once all batches are read."""
     ids: list[str] = []
     hashes: list[bytes] = []
     all_categories = [np.empty(0, np.int32)]
@@ -152,7 +147,7 @@ def _columns(
         all_categories.append(np.array([category_numbers[name] for name in batch.categories], np.int32))
         errors.update(kind for kind in batch.error_kinds if kind is not None)
     replies, categories = len(ids), np.concatenate(all_categories)
-    trials, trial_scores = _Trials(hashes if in_order else ids, in_order=in_order), None
+    trials, trial_scores = _Trials(ids), None
     if trials.starts is not None:
         trial_scores = trials.sorted(_joined(parts["plain", "score"], replies))
         firsts = trials.firsts(trials.starts)
@@ -186,31 +181,23 @@ def _columns(
 
 
 class _Trials:
-    """Groups a run's trials by question."""
+    """Groups a run's trials by question; those of a question need not be adjacent."""
 
-    def __init__(self, questions: Sequence[str] | Sequence[bytes], *, in_order: bool) -> None:
-        # Indices that sort the trials by question; None: they are sorted.
-        self._order: Ints | None = None
-        count = len(questions)
-        if not in_order:
-            numbers: dict[str | bytes, int] = {}
-            of_trial = np.array(
-                [numbers.setdefault(question, len(numbers)) for question in questions], np.int64
-            )
-            self._order = np.argsort(of_trial, kind="stable")
-            begins = np.flatnonzero(np.diff(of_trial[self._order], prepend=-1))
-        else:
-            changes = (i for i in range(count) if not i or questions[i] != questions[i - 1])
-            begins = np.fromiter(changes, np.int64)
+    def __init__(self, questions: Sequence[str]) -> None:
+        numbers: dict[str, int] = {}
+        of_trial = np.array([numbers.setdefault(question, len(numbers)) for question in questions], np.int64)
+        # Indices that sort the trials by question.
+        self._order = np.argsort(of_trial, kind="stable")
+        begins = np.flatnonzero(np.diff(of_trial[self._order], prepend=-1))
         # Index of each question's first trial; None: each question has one trial.
-        self.starts: Ints | None = begins if len(begins) < count else None
+        self.starts: Ints | None = begins if len(begins) < len(questions) else None
 
     def sorted(self, values: Floats) -> Floats:
-        return values if self._order is None else values[self._order]
+        return values[self._order]
 
     def firsts(self, starts: Ints) -> list[int]:
         """Return the index of each question's first trial in the original order."""
-        return [int(first) for first in (starts if self._order is None else self._order[starts])]
+        return list(self._order[starts].tolist())
 
     def means(self, values: Floats) -> Floats:
         """Return the mean of each question's known values."""

@@ -218,10 +218,9 @@ def with_stored_values(question: Question, stored: Question) -> StoredValues:
     missing: list[ComputedExpectation] = []
 
     def find(turn: Question, old: Question | None, one: ComputedExpectation) -> list[Expectation] | None:
-        if old is None or not _asks_the_same(one, (question, turn), (stored, old)):
-            missing.append(one)
-            return None
-        before = (*old.expected_keywords, *old.forbidden_keywords)
+        before: tuple[Expectation, ...] = ()
+        if old is not None and _asks_the_same(one, (question, turn), (stored, old)):
+            before = (*old.expected_keywords, *old.forbidden_keywords)
         known = [value for value in before if not isinstance(value, str | ComputedExpectation)]
         found = [value for value in known if value.expression == one.described]
         if found:
@@ -229,14 +228,16 @@ def with_stored_values(question: Question, stored: Question) -> StoredValues:
         had_no_value = any(
             isinstance(value, ComputedExpectation) and value.described == one.described for value in before
         )
-        if not had_no_value or one.on_empty != "abstain":
-            missing.append(one)
-        return None
+        if had_no_value and one.on_empty == "abstain":
+            return None
+        missing.append(one)
+        return [one]
 
     return StoredValues(_replaced(question, stored, find), missing)
 
 
-# Finds what takes the place of a computed expectation of a turn, given the stored version of the turn; None: no value.
+# Finds what takes the place of a computed expectation of a turn, given the stored version of the turn; None: the data has
+# no value.
 _Find = Callable[[Question, Question | None, ComputedExpectation], list[Expectation] | None]
 
 

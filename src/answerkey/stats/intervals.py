@@ -84,27 +84,6 @@ def beta_cdf(x: float, a: float, b: float) -> float:
     return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
 
 
-def binomial_pmf(k: int, n: int, p: float) -> float:
-    """P(X = k) of n trials with chance p."""
-    if k < 0 or k > n:
-        return 0.0
-    if p <= 0.0:
-        return 1.0 if k == 0 else 0.0
-    if p >= 1.0:
-        return 1.0 if k == n else 0.0
-    log_choose = -math.log(n + 1.0) - log_beta(n - k + 1.0, k + 1.0)
-    return math.exp(log_choose + k * math.log(p) + (n - k) * math.log1p(-p))
-
-
-def binomial_cdf(k: int, n: int, p: float) -> float:
-    """P(X <= k) of n trials with chance p."""
-    if k < 0:
-        return 0.0
-    if k >= n:
-        return 1.0
-    return beta_cdf(1.0 - p, n - k, k + 1.0)
-
-
 def t_two_sided(t: float, df: float) -> float:
     """P(|T| >= |t|) of Student's distribution."""
     if math.isinf(t):
@@ -136,10 +115,6 @@ def t_quantile(p: float, df: float) -> float:
         return -t_quantile(1.0 - p, df)
     if df > 1e12:
         return normal_quantile(p)
-    if df == 1.0:
-        return -1.0 / math.tan(math.pi * p)
-    if df == 2.0:
-        return (2.0 * p - 1.0) / math.sqrt(2.0 * p * (1.0 - p))
     # Bracket the root from the normal quantile outwards, then Newton with bisection as the safety net.
     high = normal_quantile(p)
     low = 2.0 * high - 1.0

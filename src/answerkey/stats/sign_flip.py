@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from answerkey.stats.intervals import binomial_cdf, binomial_pmf, normal_quantile
+from answerkey.stats.intervals import normal_quantile
 from answerkey.stats.paired import paired_difference, verdict_of
 
 Floats = npt.NDArray[np.float64]
@@ -49,10 +49,6 @@ def at_most_zero(sums: Floats) -> float:
     if len(sums) <= _ENUMERATE_TO:
         totals = _set_totals(sums)
         return float(np.mean(totals < -_SAME) + np.mean(abs(totals) <= _SAME) / 2.0)
-    if len(sums) < _NORMAL_FROM and np.ptp(abs(sums)) < _SAME:
-        # One absolute value, e.g. pass/fail: the share is binomial.
-        falls = int(np.count_nonzero(sums < 0.0))
-        return binomial_cdf(falls, len(sums), 0.5) - binomial_pmf(falls, len(sums), 0.5) / 2.0
     if len(sums) < _NORMAL_FROM and (steps := _lattice(sums)) is not None:
         return _lattice_share(steps)
     values, counts = _counted(sums)
@@ -61,11 +57,13 @@ def at_most_zero(sums: Floats) -> float:
 
 def _lattice(sums: Floats) -> npt.NDArray[np.int64] | None:
     """Return the sums as whole steps; None if they are not on a lattice, or if it has too many points to be walked."""
-    for lattice in _LATTICES:
+    # First that of one absolute value, as of pass/fail.
+    for lattice in (1.0 / float(abs(sums).min()), *_LATTICES):
         steps = np.rint(sums * lattice).astype(np.int64)
         if float(abs(sums * lattice - steps).max()) <= lattice * _SAME:
             steps //= np.gcd.reduce(steps)
-            return steps if len(steps) * int(abs(steps).sum()) <= _MOST_STEPS else None
+            if len(steps) * int(abs(steps).sum()) <= _MOST_STEPS:
+                return steps
     return None
 
 

@@ -52,8 +52,6 @@ _decode_origin = msgspec.json.Decoder(RowOrigin).decode
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 # More than databases and Python differ in a mean.
 _ROUNDING = 1e-6
-# Questions from which on a set is large.
-_LARGE_SET = 1_000
 # Scorecards `c` with their question `q`, replies `r` and details `d`.
 _RESULT_TABLES = (
     f"scorecards c{WITH_QUESTION}{WITH_REPLIES} JOIN scorecard_details d ON d.run = c.run "
@@ -383,17 +381,10 @@ class SqlStore(RunWriter):
 
     def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """(content hash, group) of the questions that have one of the fields; the first field counts."""
-        # If no question at all has such fields, one scan is several times as fast as looking up those of a large set.
-        with_fields = "(q.payload LIKE '%\"metadata\"%' OR q.payload LIKE '%\"group\"%')"
-        with self.database.reading() as connection:
-            none = f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1"
-            if self.count_questions(set_hash) > _LARGE_SET and connection.value(none) is None:
-                return
         query = sql(
-            "SELECT q.content_hash, q.payload FROM set_items i JOIN questions q ON q.key = i.question "
-            "WHERE i.question_set = {set} AND {with_fields}",
+            "SELECT q.content_hash, q.payload FROM set_items i JOIN questions q ON q.key = i.question WHERE "
+            "i.question_set = {set} AND (q.payload LIKE '%\"metadata\"%' OR q.payload LIKE '%\"group\"%')",
             set=name_key_sql(set_hash),
-            with_fields=with_fields,
         )
         for content, payload in self.database.stream(*query):
             group = group_of(_decode_grouped(payload), fields)
