@@ -9,9 +9,11 @@ they cannot be anything else ("442.300,00", "1.442.300"). "442.300" alone is the
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from unicodedata import numeric
 
 import msgspec
 
+from answerkey.text.numerals import western_digits
 from answerkey.text.patterns import lazy
 
 # Signs before (or after) an amount that do not change its value.
@@ -80,6 +82,7 @@ def canonical_number(digits: str, negative: bool = False) -> str:
 
 def find_numbers(text: str) -> Iterator[Number]:
     """Every number in a text, from left to right; the time is linear in the text's length."""
+    text = western_digits(text)
     for found in _NUMBER.finditer(text):
         start, end = found.span()
         digits = found.group()
@@ -129,7 +132,7 @@ def bare_digits(text: str) -> str:
     A text can only hold a number of some value if its bare form holds `significant_digits(value)`.
     """
     # Bytes are gone through ten times as fast as characters.
-    data = text.encode("utf-8", "replace")
+    data = western_digits(text).encode("utf-8", "replace")
     if len(data) > len(text):
         for separator in _WIDE_DROPPED:
             data = data.replace(separator, b"")
@@ -413,8 +416,10 @@ _CURRENCIES = {
 _MONEY = frozenset(_CURRENCIES.values())
 # A number without a word character before it, except a currency: as others are written here, or with a decimal comma. Its first
 # digit comes first, so that the engine can skip to it.
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _AMOUNT = lazy(
-    NUMBER_PATTERN.replace("[0-9]", r"[0-9](?:(?<![^\W_].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
+    # Scripts without spaces write a number right behind a word.
+    NUMBER_PATTERN.replace("[0-9]", rf"[0-9](?:(?<![^\W_{_UNSPACED}].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
     + r"(?:,[0-9]{1,2}(?![0-9]))?"
 )
 _BEFORE = lazy(r"(?<![^\W_])(?<!\d )([-\u2212\u2013])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
@@ -438,6 +443,7 @@ _ONE_OF_THEM = lazy(
 _OF_A = lazy(r" (?:of )?an? ([a-z]+)")
 _AND_PART = lazy(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth": 10}
+_FRACTION_SIGN = lazy("(?<=[0-9]) ?([¼-¾⅐-⅞])")
 _COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
 _FRACTION = lazy(rf"({one_of(_PARTS)})(?i:s?\b(?! past| of \d{{4}}))")
 _COUNT = lazy(r"\b(one|two|three|a) $", re.IGNORECASE)
@@ -517,6 +523,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
 def find_quantities(text: str) -> list[Quantity]:
     """Every amount of a text in the order of its start: digits, times of day, and numbers in words."""
+    text = western_digits(text)
     words = text.lower().encode("utf-8", "surrogatepass").translate(_LETTERS_ONLY).split()
     said = _TELLING.intersection(words)
     if not said and ":" not in text:
@@ -783,7 +790,10 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
 
 
 def _and_part(text: str, end: int, values: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
-    """ "six and a half": the part that follows a number or its unit is added to it."""
+    """ "six and a half", "6½": the part that follows a number or its unit is added to it."""
+    sign = _FRACTION_SIGN.match(text, end)
+    if sign is not None:
+        return tuple(value + numeric(sign[1]) for value in values), sign.end()
     part = _AND_PART.match(text, end) if text.startswith(" and ", end) else None
     if part is None:
         return values, end

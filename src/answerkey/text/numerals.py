@@ -1,14 +1,31 @@
-"""Numbers and hours in words of German, Dutch, French, Spanish, Italian and Portuguese, looked for where one is expected.
+"""Digits of other scripts, and numbers and hours in words of German, Dutch, French, Spanish, Italian and Portuguese, looked for
+where one is expected.
 
 Words that mean also something else ("once", "due", "onze") are numbers behind a verb such as "have" in the same language.
 Articles ("ein", "une") are none at all.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from answerkey.text.patterns import lazy
+
+# Full-width, Arabic-Indic, Persian, Devanagari, Bengali and Thai digits, with the Arabic decimal and thousands marks.
+_DIGIT_BLOCKS = "\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59"
+_OTHER_DIGITS = lazy(f"[{_DIGIT_BLOCKS}](?:[\u066b\u066c](?=[{_DIGIT_BLOCKS}])|[{_DIGIT_BLOCKS}])*")
+_ARABIC_MARKS = str.maketrans("\u066b\u066c", ".,")
+
+
+def western_digits(text: str) -> str:
+    """A text with 0 to 9 for the digits of other scripts, each at its place."""
+    return text if text.isascii() else _OTHER_DIGITS.sub(_western, text)
+
+
+def _western(number: re.Match[str]) -> str:
+    marked = number[0].translate(_ARABIC_MARKS)
+    return "".join(mark if mark in ".," else str(unicodedata.digit(mark)) for mark in marked)
 
 
 class _Language(NamedTuple):
