@@ -150,6 +150,38 @@ _AMBIGUOUS = {name for language in _LANGUAGES for name in language.ambiguous.spl
 _ALONE = r"(?![\w-]| (?:uhr|uur|heures?|horas?|prozent|procent|pour cent|por ciento|per cento|euros?|y media|et demie)\b)"
 
 
+# Numbers in words of German, French, Spanish, Portuguese, Italian, Dutch, Swedish and Polish. Many are also other words ("due",
+# "sept"): they count only before a unit.
+_OTHER_NUMERALS = """
+2 zwei deux dos dois duas due twee två dwa dwie
+3 drei trois tres três tre drie trzy
+4 vier quatre cuatro quatro quattro fyra cztery
+5 fünf cinq cinco cinque vijf fem pięć
+6 sechs six seis sei zes sex sześć
+7 sieben sept siete sete sette zeven sju siedem
+8 acht huit ocho oito otto åtta osiem
+9 neun neuf nueve nove negen nio dziewięć
+10 zehn dix diez dez dieci tien tio dziesięć
+11 elf onze once undici elva
+12 zwölf douze doce doze dodici twaalf tolv
+14 vierzehn quatorze catorce quattordici veertien fjorton czternaście
+15 fünfzehn quinze quince quindici vijftien femton piętnaście
+20 zwanzig vingt veinte vinte venti twintig tjugo dwadzieścia
+24 vierundzwanzig vingt-quatre veinticuatro ventiquattro vierentwintig tjugofyra
+30 dreißig dreissig trente treinta trinta trenta dertig trettio trzydzieści
+40 vierzig quarante cuarenta quarenta quaranta veertig fyrtio
+50 fünfzig cinquante cincuenta cinquenta cinquanta vijftig femtio
+60 sechzig soixante sesenta sessenta sessanta zestig sextio
+90 neunzig quatre-vingt-dix noventa novanta negentig nittio
+100 hundert cent cien cem cento honderd hundra sto
+"""
+OTHER_NUMERALS = {
+    name: int(value)
+    for value, *names in map(str.split, _OTHER_NUMERALS.strip().splitlines())
+    for name in names
+}
+
+
 def _any_of(names: set[str]) -> str:
     return "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
 
