@@ -243,6 +243,7 @@ ADDRESS = {"question": "Where?", "expected_keywords": ["Montrose", "81401"], "ex
         ({"question": "How much?", "expected_keywords": ["5%"]}, "number-inside-number"),
         ({"question": "How much is a coffee?", "expected_keywords": ["4.90"]}, "number-inside-number"),
         ({"question": "What does it cost?", "expected_keywords": ["1200"]}, "number-inside-number"),
+        ({"question": "How many seats?", "expected_keywords": ["1200"]}, "number-inside-number"),
         ({"question": "When?", "expected_keywords": ["5:45"]}, "number-inside-number"),
         ({"question": "When?", "expected_dates": ["03/04/2025"]}, "ambiguous-date"),
         ({"question": "When?", "expected_keywords": ["03/04"]}, "ambiguous-date"),

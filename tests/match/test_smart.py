@@ -438,6 +438,14 @@ EVERYDAY = r"""
 + | What tax form do I need? | Schedule E | Rental income is reported on Schedule E (Form 1040).
 + | What's the interest rate? | 6.5% | The loan carries 6.5 percent interest.
 + | What's the square footage? | 1,850 | The house has 1850 sq ft.
+- | Is a deposit needed? | no | I don't know.
+- | Is a deposit needed? | no | I do not know whether a deposit is needed.
+- | Is a deposit needed? | no | I can't say.
++ | Is a deposit needed? | no | A deposit is not needed.
++ | Is a deposit needed? | no | No, though I don't know why.
+- | What does the rent include? | heat | Water and he
+- | What does the rent include? | heat | He
++ | Who is the tenant? | John Smith | The tenant is Smith, John (unit 3).
 """
 
 

@@ -298,3 +298,41 @@ def test_a_value_that_is_rejected_says_why() -> None:
         [NumberExpectation(145)], "The wheel throwing course is €145.", "smart", question=COURSE
     )
     assert (found.text, found.rule) == ("145", "smart:value")
+
+
+IN_OTHER_FORMS = [
+    (120, "１２０"),
+    (120, "定員は１２０名です。"),
+    (120, "定員は120名です。"),
+    (120, "السعر ١٢٠ ريال"),
+    (1200.5, "١٬٢٠٠٫٥ ريال"),
+    (1200, "Цена 1 200 руб. в месяц"),
+    ({"number": 12.5}, "The rate is 12½ %."),
+    ({"number": 6.25}, "It took 6¼ hours."),
+    ({"number": -3100}, "The year ended with a loss of $3,100."),
+    ({"number": -3100}, "We made a $3,100 loss."),
+    ({"number": -3100}, "Das Jahr endete mit einem Verlust von 3.100 €."),
+]
+NOT_IN_THEM = [
+    (12, "The rate is 12½ %."),
+    (11, "There are between 10 and 12."),
+    ({"number": -3100}, "The year ended with a profit of $3,100."),
+    ({"number": -3100}, "The loss of the key cost $3,100."),
+    (120, "x120y"),
+]
+
+
+@pytest.mark.parametrize("mode", ["standard", "smart"])
+def test_digits_of_other_scripts_fraction_signs_and_losses(met: Scored, mode: str) -> None:
+    rows = [
+        (row if isinstance(row, dict) else {"number": row}, reply)
+        for row, reply in IN_OTHER_FORMS
+        if mode == "standard" or row != {"number": -3100}
+    ]
+    assert differing(rows, met(rows, "What was the figure?", mode), True) == []
+    rows = [(row if isinstance(row, dict) else {"number": row}, reply) for row, reply in NOT_IN_THEM]
+    assert differing(rows, met(rows, "What was the figure?", mode), False) == []
+
+
+def test_a_text_that_is_a_number_meets_the_digits_of_other_scripts(met: Scored) -> None:
+    assert met([("120", "１２０"), ("120", "السعر ١٢٠ ريال"), ("120", "١٢٠٠")]) == [True, True, False]

@@ -7,9 +7,6 @@
    unless the fitted model (`model.py`) finds that unlikely.
 4. The model charges a reply that reports a failure where it is surer than one false accusation in 200 answers; from one half on
    it suspects, which costs nothing.
-
-"Der opstod en fejl. Prøv igen senere." reports a fault that happened and says to try again, and no word of it is about anything
-else. An answer about an error has other words, explains, or states a value.
 """
 
 import re
@@ -105,9 +102,11 @@ def _decide(stripped: str, hits: Sequence[int], model: Model | None) -> Detected
 def _by_words(stripped: str, model: Model) -> DetectedFailure | None:
     """The failure that a reply's words report, charged or suspected."""
     probability = model.probability(stripped)
-    message = read_message(stripped) if probability >= _LEAST_IF_SURE else None
-    by_model = model.weights.charged_from
-    charged_from = 2.0 if message is None else (2.0, by_model, _LEAST_LIKELY, _LEAST_IF_SURE)[message.level]
+    # An unlikely reply is only charged without unknown words, and most show at a glance that they have some.
+    may_be_sure = probability >= _LEAST_IF_SURE and _count_unknown(stripped) <= _MOST_UNKNOWN
+    message = read_message(stripped) if probability >= _LEAST_LIKELY or may_be_sure else None
+    levels = (2.0, model.weights.charged_from, _LEAST_LIKELY, _LEAST_IF_SURE)
+    charged_from = levels[message.level if message is not None else 0]
     if probability < min(charged_from, SUSPECTED_FROM):
         return None
     start, end = (0, len(stripped)) if message is None else (message.start, message.end)
@@ -116,7 +115,7 @@ def _by_words(stripped: str, model: Model) -> DetectedFailure | None:
         message=shortened(stripped[start:end]),
         start=start,
         end=end,
-        because=("error message" if charged_from < by_model else "model",),
+        because=("error message" if charged_from <= _LEAST_LIKELY else "model",),
         probability=round(probability, 3),
         charged=probability >= charged_from,
     )
@@ -151,8 +150,7 @@ def scan(stripped: str) -> Sequence[int]:
 def certain_form(stripped: str, hits: Sequence[int]) -> DetectedFailure | None:
     """The form that a reply without spaces around it has; None: its form says nothing."""
     found = (_undecoded_form(stripped) or _body_form(stripped)) if MARK in hits else None
-    if found is None and WHOLE in hits:
-        found = _listed_form(stripped, is_whole=True)
+    found = found or (_listed_form(stripped, is_whole=True) if WHOLE in hits else None)
     return _listed_form(stripped, is_whole=False) if found is None and MARK in hits else found
 
 
@@ -165,9 +163,7 @@ def _undecoded_form(text: str) -> DetectedFailure | None:
 
 
 def _body_form(text: str) -> DetectedFailure | None:
-    fields = body_fields(text)
-    if fields is None:
-        return None
+    fields = body_fields(text) or {}
     if FORM_TABLE.bodies.reports_error(fields):
         return DetectedFailure("error_text", shortened(text), 0, len(text), ("error body",))
     if FORM_TABLE.bodies.is_raw_call(fields):
@@ -229,12 +225,14 @@ def _open_end(text: str) -> str | None:
     """What is open at the end of a reply: a code fence, table row, list number, bracket, quote or sentence; None: nothing."""
     if text.count("```") % 2:
         return "open code fence"
-    *above, last = text.split("\n")
-    line = next((line for line in reversed(above) if line.strip()), "")
-    if last.lstrip().startswith("|") and line.count("|") > max(1, last.count("|")):
-        return "open table row"
-    if above and _LIST_NUMBER.fullmatch(last) and _LIST_NUMBER.match(line):
-        return "list number without a text"
+    last = text
+    if "\n" in text:
+        above, _, last = text.rpartition("\n")
+        line = above.rstrip().rpartition("\n")[2]
+        if last.lstrip().startswith("|") and line.count("|") > max(1, last.count("|")):
+            return "open table row"
+        if _LIST_NUMBER.fullmatch(last) and _LIST_NUMBER.match(line):
+            return "list number without a text"
     if text[0] in "{[" and text.count(text[0]) > text.count(_PAIRS[text[0]]):
         return "open bracket"
     if text.endswith(_ENDS):
@@ -289,25 +287,23 @@ def _words_of(heading: str) -> frozenset[str]:
 
 # What the words of a reply mean.
 
-# A longer reply is not an error message.
-_LONGEST_MESSAGE = 320
+# A longer reply is not an error message, nor an unlikely one with more unknown words.
+_LONGEST_MESSAGE, _MOST_UNKNOWN = 320, 3
 # Languages written without spaces: what follows each other there is looked up in parts, and about three letters make a word.
 _DENSE = lazy("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_DENSE_LETTERS = 3
 _LETTERS = "\\w\u0591-\u05c7\u064b-\u065f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff"
 _WORD = lazy(rf"[^\W\d_](?:[{_LETTERS}'ʼ\u200c\u200d-]*[{_LETTERS}])?")
 _SENTENCE_END = lazy(r"[.!?…।؟]+(?=\s|$)|[。！？\n]+|[;:—–](?=\s)|(?<=[\u0e00-\u0e7f]) |$")
 # Meanings one of which every sentence that reports a failure has.
 _FAILING = frozenset({"fault", "cannot", "down", "late", "limit"})
-# Kinds of failure, with the meanings that a sentence combines which reports one. Those of the last say hardly anything.
-_VAGUE = "something"
+# Kinds of failure, with the meanings that a sentence combines which reports one. "something" is hardly one.
 _REPORTS = {
     "fault": (("fault", "happen"), ("fault", "work"), ("fault", "system")),
     "cannot": (("cannot", "work", "ask"), ("cannot", "work", "system")),
     "down": (("down", "system"), ("up", "cannot", "system")),
     "late": (("late", "work"), ("late", "ask"), ("late", "system")),
     "limit": (("limit", "ask"), ("limit", "system")),
-    _VAGUE: (("fault",), ("cannot", "work")),
+    "something": (("fault",), ("cannot", "work")),
 }
 # Meanings of what error messages say besides; one of them is in each sentence that accompanies a report.
 _COMPANIONS = frozenset({"sorry", "again", "help"})
@@ -341,7 +337,7 @@ def _look_up(word: str) -> _Word:
             if part in word:
                 word = word.replace(part, "")
                 meanings |= parts[part]
-        return _Word(frozenset(meanings), len(word) / _DENSE_LETTERS)
+        return _Word(frozenset(meanings), len(word) / 3)
     for known in (word, *(f"{word[:end]}*" for end in range(2, len(word) + 1))):
         meanings |= words.get(known, set())
     return _Word(frozenset(meanings), 0.0 if meanings or len(word) <= 2 else 1.0)
@@ -361,6 +357,11 @@ def _failure_words() -> str:
     whole = "|".join(word for word in words if not word.endswith("*"))
     beginnings = "|".join(word.removesuffix(r"\*") for word in words if word.endswith("*"))
     return f"(?:^|{edge})(?:(?:{whole})(?:{edge}|$)|(?:{beginnings}))|{'|'.join(parts)}"
+
+
+def _count_unknown(text: str) -> float:
+    """How many words of a reply are in no list, identifiers included."""
+    return sum([_words[word].unknown for word in _WORD.findall(text[:_LONGEST_MESSAGE].lower())])
 
 
 class Message(NamedTuple):
@@ -392,7 +393,7 @@ def read_message(text: str) -> Message | None:
             start, end = at, stop.end()
         others += bool(words) and not reported and (new > 1 or has.isdisjoint(_USUAL))
         meanings |= has
-        kinds |= reported - {_VAGUE}
+        kinds |= reported - {"something"}
         unknown += new
         at = stop.end()
     if not end:

@@ -12,6 +12,7 @@ import msgspec
 from answerkey.errors import InputError
 from answerkey.evidence.records import answer_shape
 from answerkey.match.keywords import find_keywords
+from answerkey.match.values import asks_how_many
 from answerkey.model.question import (
     UNCATEGORISED,
     Alternatives,
@@ -417,11 +418,14 @@ def _inside_number(text: str, turn: Question, vocabulary: Vocabulary) -> _Values
 
 
 def _longer_amount(text: str, question: str) -> str:
-    """An amount that a wrong reply may state and that contains a number keyword: $14.90, or $1200.50 where money is asked."""
+    """An amount that a wrong reply may state and that contains a number keyword: $14.90, or $1200.50 where money is asked,
+    or 12000 where a count is."""
     if _PRICE.fullmatch(text):
         return f"1{text}"
     is_whole = text.isascii() and text.isdigit() and _MIN_DIGITS <= len(text) <= 4
-    return f"{text}.50" if is_whole and answer_shape(question).unit == "money" else ""
+    if is_whole and answer_shape(question).unit == "money":
+        return f"{text}.50"
+    return f"{text}0" if is_whole and asks_how_many(question) else ""
 
 
 def _ambiguous_dates(turn: Question, vocabulary: Vocabulary) -> Iterator[_Values]:

@@ -21,6 +21,7 @@ from answerkey.match.phrasing import (
     EQUIVALENTS,
     EXCLUSIVE,
     FOLDER,
+    WORDS,
     Abbreviations,
     Phrasing,
     QuestionWords,
@@ -42,7 +43,7 @@ from answerkey.text.dates import Date, is_same_date, stated_dates
 from answerkey.text.normalise import Threshold, folded_words, stem
 from answerkey.text.numbers import find_quantities
 from answerkey.text.numerals import find_numerals, numeral_value
-from answerkey.text.patterns import Trees
+from answerkey.text.patterns import Trees, lazy
 
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
 DIRECTIONS: dict[str, int] = tomllib.loads(FOLDER.joinpath("features.toml").read_text("utf-8"))
@@ -123,6 +124,13 @@ _REASONS = [
         ("contrast_behind", 0.0, 0.0, "contrasted"),
     )
 ]
+# How a reply says that something is not known.
+_UNSURE = lazy(
+    r"\b(?:do(?:n['’]t| not)|can(?:['’]t|not| not)|couldn['’]t|could not) (?:know|say|tell)\b|\bnot (?:sure|certain|known)\b"
+    r"|\bweiß (?:es |das )?(?:leider )?nicht\b|\bne (?:le )?sais pas\b|\bno (?:lo )?sé\b|\bnon (?:lo )?so\b|\bnão sei\b"
+    r"|\bweet (?:het |dat )?niet\b",
+    re.IGNORECASE,
+)
 # One reply's values and names, read once for all keywords.
 _slots = lru_cache(maxsize=2)(Slots)
 # The features of one way to say a keyword at one place of a reply; that way, the number of its first word, how it was recognised.
@@ -213,6 +221,8 @@ class SmartKeyword:
                 # A number that is part of something else does not count, as for a typed number.
                 is_other = reply.source.values.is_other
                 positions = [at for at in positions if not is_other(reply.span(at, at), self._question)]
+            if way != "phrase" and polarity(phrasing.phrase.split()) < 0 and _only_unsure(reply.text):
+                continue
             size = phrasing.size if way == "phrase" else 1
             for position in positions:
                 around = reply.around(position, size)
@@ -236,6 +246,12 @@ class SmartKeyword:
                     around = reply.around(position, size)
                     others = slots.features(written, position, size)
                     yield (*there, *around, *others), written, position, "value"
+
+
+def _only_unsure(text: str) -> bool:
+    """Whether a reply denies nothing but that something is known: "I don't know" does not say no."""
+    rest = _UNSURE.sub(" ", text)
+    return rest != text and WORDS["denies"].isdisjoint(folded_words(rest))
 
 
 @lru_cache(maxsize=1024)
@@ -399,8 +415,8 @@ def _recognise(term: Term, reply: Reply) -> _Presence:
     # A word of the question is not a misspelling of the answer: "Monet" in the question is not Manet.
     if stem(word) in question_words or not 4 <= len(word) <= 60:
         return _ABSENT
-    # People get the first letter right: "lease" is not a misspelt "please".
-    alike = re.findall(rf" ({re.escape(word[0])}[^ ]+)", joined)
+    # People get the first letter right: "lease" is not a misspelt "please"; "he" is not cut off "heat".
+    alike = re.findall(rf" ({re.escape(word[0])}[^ ]{{2,}})", joined)
     best = extractOne(word, alike, scorer=JaroWinkler.normalized_similarity, score_cutoff=_SIMILAR)
     if best is None or stem(best[0]) in question_words or best[0] in EXCLUSIVE.get(word, "").split():
         return _ABSENT

@@ -13,7 +13,7 @@ from answerkey.model.question import DateExpectation, NumberExpectation, RangeEx
 from answerkey.text.dates import Date, find_dates, parse_date
 from answerkey.text.normalise import FUNCTION_WORDS
 from answerkey.text.numbers import CURRENCY_SIGNS, Quantity, find_quantities, spoken_prices
-from answerkey.text.numerals import find_numerals
+from answerkey.text.numerals import find_numerals, western_digits
 from answerkey.text.patterns import lazy
 
 ValueExpectation = NumberExpectation | RangeExpectation | DateExpectation
@@ -26,6 +26,13 @@ _NONE = lazy(
 )
 _ORDINAL = lazy(r"(?:\d(?:st|nd|rd|th)|[a-z]*(?:first|second|third|[a-z]th))\b", re.IGNORECASE)
 
+# How a text calls an amount negative, before it and behind it.
+_LOSS_OF = lazy(
+    r"\b(?:(?:loss|deficit|shortfall|overdraft|verlust|fehlbetrag|perte|déficit|pérdida|perdita|verlies|prejuízo)"
+    r"(?: (?:of|was|is|amounted to|came to|von|de|di|van))?|negative|overdrawn by)(?: (?:about|around|rund|circa))?\W{0,3}$",
+    re.IGNORECASE,
+)
+_LOSS = lazy(r" (?:net )?(?:loss|deficit|shortfall)\b|-Verlust\b| (?:Verlust|Minus)\b", re.IGNORECASE)
 # Addresses, and numbers with two points: 7.1.2, but not 1.442.300.
 _NO_NUMBER = lazy(
     r"https?://\S+|www\.\S+|\S+@\S+\.\w+|(?<![\d.,])(?!\d{1,3}(?:\.\d{3})+(?!\.?\d))\d+(?:\.\d+){2,}"
@@ -109,7 +116,7 @@ class StatedValues:
     """The amounts and dates of one text, read at most once."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = western_digits(text)
 
     def find(self, expected: ValueExpectation, question: str = "") -> list[Span]:
         """Where the text states it; of several numbers within a tolerance, the nearest first."""
@@ -128,6 +135,8 @@ class StatedValues:
             return [(start, end) for value, start, end in prices if abs(value - number) <= slack]
         if not found and not expected.percent and 0 <= number < 100 and number % 1 == 0:
             found = self._in_other_languages(int(number), question)
+        if not found and number < 0 and not expected.percent:
+            return self._losses(-number, slack, question)
         if not found and number == 0:
             return [none.span() for none in _NONE.finditer(self._text)]
         return found
@@ -149,6 +158,14 @@ class StatedValues:
             )
         ]
         return [(start, end) for _, start, end in sorted(fitting)]
+
+    def _losses(self, number: float, slack: float, question: str) -> list[Span]:
+        """A negative number where the text calls the amount a loss."""
+        return [
+            (start, end)
+            for start, end in self._between(number - slack, number + slack, number, False, question)
+            if _LOSS_OF.search(self._text[:start]) or _LOSS.match(self._text, end)
+        ]
 
     def _in_other_languages(self, number: int, question: str) -> list[Span]:
         """A whole number in words of another language than English."""
@@ -225,6 +242,11 @@ class StatedValues:
             return amount
         number = float(hours[1])
         return Quantity((number,), (3600 * number,), "time", amount.start, amount.end)
+
+
+def asks_how_many(question: str) -> bool:
+    """Whether a question asks for a count or an amount in so many words."""
+    return _ASKS_HOW_MANY.search(question) is not None
 
 
 def asks_for_amount(question: str) -> bool:

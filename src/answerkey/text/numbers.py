@@ -9,9 +9,11 @@ they cannot be anything else ("442.300,00", "1.442.300"). "442.300" alone is the
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from unicodedata import numeric
 
 import msgspec
 
+from answerkey.text.numerals import OTHER_NUMERALS, western_digits
 from answerkey.text.patterns import lazy
 
 # Signs before (or after) an amount that do not change its value.
@@ -80,6 +82,7 @@ def canonical_number(digits: str, negative: bool = False) -> str:
 
 def find_numbers(text: str) -> Iterator[Number]:
     """Every number in a text, from left to right; the time is linear in the text's length."""
+    text = western_digits(text)
     for found in _NUMBER.finditer(text):
         start, end = found.span()
         digits = found.group()
@@ -129,7 +132,7 @@ def bare_digits(text: str) -> str:
     A text can only hold a number of some value if its bare form holds `significant_digits(value)`.
     """
     # Bytes are gone through ten times as fast as characters.
-    data = text.encode("utf-8", "replace")
+    data = western_digits(text).encode("utf-8", "replace")
     if len(data) > len(text):
         for separator in _WIDE_DROPPED:
             data = data.replace(separator, b"")
@@ -203,38 +206,6 @@ _WORD_VALUES = NUMBER_VALUES | {"dozen": 12, "million": 10**6, "billion": 10**9,
 NUMBER_NAMES = frozenset(_WORD_VALUES)
 # What the number before it is taken times.
 _TIMES = frozenset(name for name, value in _WORD_VALUES.items() if value >= 100 or name == "dozen")
-
-
-# Numbers in words of German, French, Spanish, Portuguese, Italian, Dutch, Swedish and Polish. Many are also other words ("due",
-# "sept"): they count only before a unit.
-_OTHER_NUMERALS = """
-2 zwei deux dos dois duas due twee två dwa dwie
-3 drei trois tres três tre drie trzy
-4 vier quatre cuatro quatro quattro fyra cztery
-5 fünf cinq cinco cinque vijf fem pięć
-6 sechs six seis sei zes sex sześć
-7 sieben sept siete sete sette zeven sju siedem
-8 acht huit ocho oito otto åtta osiem
-9 neun neuf nueve nove negen nio dziewięć
-10 zehn dix diez dez dieci tien tio dziesięć
-11 elf onze once undici elva
-12 zwölf douze doce doze dodici twaalf tolv
-14 vierzehn quatorze catorce quattordici veertien fjorton czternaście
-15 fünfzehn quinze quince quindici vijftien femton piętnaście
-20 zwanzig vingt veinte vinte venti twintig tjugo dwadzieścia
-24 vierundzwanzig vingt-quatre veinticuatro ventiquattro vierentwintig tjugofyra
-30 dreißig dreissig trente treinta trinta trenta dertig trettio trzydzieści
-40 vierzig quarante cuarenta quarenta quaranta veertig fyrtio
-50 fünfzig cinquante cincuenta cinquenta cinquanta vijftig femtio
-60 sechzig soixante sesenta sessenta sessanta zestig sextio
-90 neunzig quatre-vingt-dix noventa novanta negentig nittio
-100 hundert cent cien cem cento honderd hundra sto
-"""
-OTHER_NUMERALS = {
-    name: int(value)
-    for value, *names in map(str.split, _OTHER_NUMERALS.strip().splitlines())
-    for name in names
-}
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -413,8 +384,10 @@ _CURRENCIES = {
 _MONEY = frozenset(_CURRENCIES.values())
 # A number without a word character before it, except a currency: as others are written here, or with a decimal comma. Its first
 # digit comes first, so that the engine can skip to it.
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _AMOUNT = lazy(
-    NUMBER_PATTERN.replace("[0-9]", r"[0-9](?:(?<![^\W_].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
+    # Scripts without spaces write a number right behind a word.
+    NUMBER_PATTERN.replace("[0-9]", rf"[0-9](?:(?<![^\W_{_UNSPACED}].)|(?<=(?:USD|EUR|GBP|CHF).))", 1)
     + r"(?:,[0-9]{1,2}(?![0-9]))?"
 )
 _BEFORE = lazy(r"(?<![^\W_])(?<!\d )([-\u2212\u2013])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
@@ -438,6 +411,7 @@ _ONE_OF_THEM = lazy(
 _OF_A = lazy(r" (?:of )?an? ([a-z]+)")
 _AND_PART = lazy(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth": 10}
+_FRACTION_SIGN = lazy("(?<=[0-9]) ?([¼-¾⅐-⅞])")
 _COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
 _FRACTION = lazy(rf"({one_of(_PARTS)})(?i:s?\b(?! past| of \d{{4}}))")
 _COUNT = lazy(r"\b(one|two|three|a) $", re.IGNORECASE)
@@ -517,6 +491,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
 def find_quantities(text: str) -> list[Quantity]:
     """Every amount of a text in the order of its start: digits, times of day, and numbers in words."""
+    text = western_digits(text)
     words = text.lower().encode("utf-8", "surrogatepass").translate(_LETTERS_ONLY).split()
     said = _TELLING.intersection(words)
     if not said and ":" not in text:
@@ -783,7 +758,10 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
 
 
 def _and_part(text: str, end: int, values: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
-    """ "six and a half": the part that follows a number or its unit is added to it."""
+    """ "six and a half", "6½": the part that follows a number or its unit is added to it."""
+    sign = _FRACTION_SIGN.match(text, end)
+    if sign is not None:
+        return tuple(value + numeric(sign[1]) for value in values), sign.end()
     part = _AND_PART.match(text, end) if text.startswith(" and ", end) else None
     if part is None:
         return values, end

@@ -1,14 +1,31 @@
-"""Numbers and hours in words of German, Dutch, French, Spanish, Italian and Portuguese, looked for where one is expected.
+"""Digits of other scripts, and numbers and hours in words of German, Dutch, French, Spanish, Italian and Portuguese, looked for
+where one is expected.
 
 Words that mean also something else ("once", "due", "onze") are numbers behind a verb such as "have" in the same language.
 Articles ("ein", "une") are none at all.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from answerkey.text.patterns import lazy
+
+# Full-width, Arabic-Indic, Persian, Devanagari, Bengali and Thai digits, with the Arabic decimal and thousands marks.
+_DIGIT_BLOCKS = "\uff10-\uff19\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59"
+_OTHER_DIGITS = lazy(f"[{_DIGIT_BLOCKS}](?:[\u066b\u066c](?=[{_DIGIT_BLOCKS}])|[{_DIGIT_BLOCKS}])*")
+_ARABIC_MARKS = str.maketrans("\u066b\u066c", ".,")
+
+
+def western_digits(text: str) -> str:
+    """A text with 0 to 9 for the digits of other scripts, each at its place."""
+    return text if text.isascii() else _OTHER_DIGITS.sub(_western, text)
+
+
+def _western(number: re.Match[str]) -> str:
+    marked = number[0].translate(_ARABIC_MARKS)
+    return "".join(mark if mark in ".," else str(unicodedata.digit(mark)) for mark in marked)
 
 
 class _Language(NamedTuple):
@@ -131,6 +148,38 @@ _VALUES = {name: value for words in reversed(_WORDS) for name, value in words.it
 _AMBIGUOUS = {name for language in _LANGUAGES for name in language.ambiguous.split()}
 # What follows makes it a time, a share or a sum, which are found otherwise.
 _ALONE = r"(?![\w-]| (?:uhr|uur|heures?|horas?|prozent|procent|pour cent|por ciento|per cento|euros?|y media|et demie)\b)"
+
+
+# Numbers in words of German, French, Spanish, Portuguese, Italian, Dutch, Swedish and Polish. Many are also other words ("due",
+# "sept"): they count only before a unit.
+_OTHER_NUMERALS = """
+2 zwei deux dos dois duas due twee två dwa dwie
+3 drei trois tres três tre drie trzy
+4 vier quatre cuatro quatro quattro fyra cztery
+5 fünf cinq cinco cinque vijf fem pięć
+6 sechs six seis sei zes sex sześć
+7 sieben sept siete sete sette zeven sju siedem
+8 acht huit ocho oito otto åtta osiem
+9 neun neuf nueve nove negen nio dziewięć
+10 zehn dix diez dez dieci tien tio dziesięć
+11 elf onze once undici elva
+12 zwölf douze doce doze dodici twaalf tolv
+14 vierzehn quatorze catorce quattordici veertien fjorton czternaście
+15 fünfzehn quinze quince quindici vijftien femton piętnaście
+20 zwanzig vingt veinte vinte venti twintig tjugo dwadzieścia
+24 vierundzwanzig vingt-quatre veinticuatro ventiquattro vierentwintig tjugofyra
+30 dreißig dreissig trente treinta trinta trenta dertig trettio trzydzieści
+40 vierzig quarante cuarenta quarenta quaranta veertig fyrtio
+50 fünfzig cinquante cincuenta cinquenta cinquanta vijftig femtio
+60 sechzig soixante sesenta sessenta sessanta zestig sextio
+90 neunzig quatre-vingt-dix noventa novanta negentig nittio
+100 hundert cent cien cem cento honderd hundra sto
+"""
+OTHER_NUMERALS = {
+    name: int(value)
+    for value, *names in map(str.split, _OTHER_NUMERALS.strip().splitlines())
+    for name in names
+}
 
 
 def _any_of(names: set[str]) -> str:

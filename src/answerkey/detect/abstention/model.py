@@ -35,7 +35,7 @@ __all__ = [
 
 _FOLDER = Path(__file__).parent
 # A reply at least this likely to decline does: at most 2% of the plain answers by authors left out of the fit are.
-DECLINES_FROM = 0.47
+DECLINES_FROM = 0.52
 # The rest of a longer reply is not read.
 _LONGEST = 4000
 # Kinds of cues that deny, and that the trees see of a sentence.
