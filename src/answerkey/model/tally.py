@@ -457,8 +457,8 @@ class Tally:
 
     def add_reply(self, trial: Trial, slices: QuestionSlices) -> None:
         """Count a scored trial of a question that is in these slices."""
-        latencies = [counted_latency(reply) for reply in trial.replies]
-        self._replies_of(slices).add(trial, 1, [latency for latency in latencies if latency is not None])
+        known = [time for reply in trial.replies if (time := counted_latency(reply)) is not None]
+        self._replies_of(slices).add(trial, 1, known)
         self.whole.add(trial)
 
     def add_alike(self, alike: AlikeReplies) -> None:

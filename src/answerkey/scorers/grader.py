@@ -287,7 +287,7 @@ class Grader:
             rows = zip(*columns, strict=True) if columns else repeat(())
             for place, scores in zip(places, rows, strict=False):
                 cards[place] = self._card_of(scores, judged) if facts else self._shared_card(scores)
-        return [cards[place] for place in range(len(pairs))]
+        return list(map(cards.__getitem__, range(len(pairs))))
 
     def _calls_for(self, has: tuple[bool, bool, bool]) -> list[ScorerCall]:
         """The scorers that give such a reply a score."""
@@ -351,7 +351,8 @@ class Grader:
         for result in results:
             scores += (result,) if isinstance(result, Score) else result
         # What the judge said of a check's rubric is the check's to report.
-        scores += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
+        if judged:
+            scores += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
         for score in scores:
             name, value, facts = score.name, score.value, score.facts
             if name not in weights:

@@ -630,10 +630,16 @@ def _refuse_repeated_keys(line: bytes, row: JsonObject) -> None:
         raise ValueError(f"{repeated[0].key!r} is given twice; remove one")
 
 
-def _count_keys(value: Json) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum([_count_keys(part) for part in value.values() if type(part) in (dict, list)])
-    return sum([_count_keys(part) for part in value]) if isinstance(value, list) else 0
+def _count_keys(row: JsonObject) -> int:
+    count, values = 0, list[Json]([row])
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            count += len(value)
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+    return count
 
 
 def _nearly_json(line: bytes) -> Json:
