@@ -397,12 +397,12 @@ class ResponseQuality(BaseScorer):
         notes = () if is_plain and self._must == "marked" else self._notes(keywords, names)
         spans = facts and self.spans
         matches = self.find(keywords, text, question.question, spans=spans)
-        value = sum([match.found for match in matches]) / len(matches)
         if not facts and not notes:
-            return value, _NOTHING_EXPECTED
+            return sum([match.found for match in matches]) / len(matches), _NOTHING_EXPECTED
         found, missing = list[str](), list[str]()
         for name, match in zip(names, matches, strict=True):
             (found if match.found else missing).append(name)
+        value = len(found) / len(names)
         if missing and notes and any(note.must and note.keyword in missing for note in notes):
             value = 0.0
         places = _keyword_matches(names, matches) if spans else ()
