@@ -402,8 +402,9 @@ class ResponseQuality(BaseScorer):
         found, missing = list[str](), list[str]()
         for name, match in zip(names, matches, strict=True):
             (found if match.found else missing).append(name)
-        lacks_essential = missing and notes and any(note.must and note.keyword in missing for note in notes)
-        value = 0.0 if lacks_essential else len(found) / len(matches)
+        value = len(found) / len(names)
+        if missing and notes and any(note.must and note.keyword in missing for note in notes):
+            value = 0.0
         places = _keyword_matches(names, matches) if spans else ()
         return value, KeywordFacts(tuple(found), tuple(missing), places, notes)
 

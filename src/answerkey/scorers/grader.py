@@ -209,7 +209,8 @@ class Grader:
         `judged` are the judge's scores for each turn, where there is a judge: asking it takes time, so that happens before.
         """
         if not question.turns:
-            return self.grade_turn(question, replies[0] if replies else Reply(), judged[0] if judged else ())
+            pair = question, replies[0] if replies else Reply()
+            return self._grade_turns([pair], judged[0] if judged else ())[0]
         turns = question.turns
         return self._mean_of_turns(
             [
@@ -281,52 +282,50 @@ class Grader:
                 alike.setdefault(has, []).append(place)
         for has, places in alike.items():
             some = pairs if len(places) == len(pairs) else [pairs[place] for place in places]
-            columns = [
-                self._column(call, some, judged, earlier, facts=facts) for call in self._calls_for(has)
-            ]
+            calls = self._calls_by_reply.get(has) or self._calls_for(has)
+            columns = self._columns(calls, some, judged, earlier, facts=facts)
             rows = zip(*columns, strict=True) if columns else repeat(())
             for place, scores in zip(places, rows, strict=False):
                 cards[place] = self._card_of(scores, judged) if facts else self._shared_card(scores)
-        return list(map(cards.__getitem__, range(len(pairs))))
+        return [*map(cards.__getitem__, range(len(pairs)))]
 
     def _calls_for(self, has: tuple[bool, bool, bool]) -> list[ScorerCall]:
         """The scorers that give such a reply a score."""
-        calls = self._calls_by_reply.get(has)
-        if calls is None:
-            absent = {
-                name
-                for name, there in zip(("checks", "relevant_documents", "sources"), has, strict=True)
-                if not there
-            }
-            calls = [call for call in self._calls if call.silent_without not in absent]
-            self._calls_by_reply[has] = calls
+        there = zip(("checks", "relevant_documents", "sources"), has, strict=True)
+        absent = {name for name, is_there in there if not is_there}
+        calls = self._calls_by_reply[has] = [
+            call for call in self._calls if call.silent_without not in absent
+        ]
         return calls
 
-    def _column(
+    def _columns(
         self,
-        call: ScorerCall,
+        calls: Sequence[ScorerCall],
         pairs: Sequence[tuple[Question, Reply]],
         judged: Sequence[Score],
         earlier: Sequence[tuple[Question, Reply]],
         *,
         facts: bool,
-    ) -> Sequence[Score | Sequence[Score]]:
-        """What one scorer gives for each reply."""
-        scorer, score_reply = call.scorer, call.score if facts else call.score_value
-        column: list[Score | Sequence[Score]] = []
-        for question, reply in pairs:
-            try:
-                if call.takes_judged:
-                    column.append(score_reply(question, reply, earlier=earlier, judged=judged))
-                elif call.takes_earlier:
-                    column.append(score_reply(question, reply, earlier=earlier))
-                else:
-                    column.append(score_reply(question, reply))
-            except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
-                reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
-                why = HarnessFacts("scorer", reason)
-                column.append([Score(name, None, facts=why) for name in directions_of([scorer])])
-        return column
+    ) -> list[list[Score | Sequence[Score]]]:
+        """What each scorer gives for each reply."""
+        columns: list[list[Score | Sequence[Score]]] = []
+        for call in calls:
+            score_reply = call.score if facts else call.score_value
+            column: list[Score | Sequence[Score]] = []
+            columns.append(column)
+            for question, reply in pairs:
+                try:
+                    if call.takes_judged:
+                        column.append(score_reply(question, reply, earlier=earlier, judged=judged))
+                    elif call.takes_earlier:
+                        column.append(score_reply(question, reply, earlier=earlier))
+                    else:
+                        column.append(score_reply(question, reply))
+                except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
+                    reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
+                    why = HarnessFacts("scorer", reason)
+                    column.append([Score(name, None, facts=why) for name in directions_of([call.scorer])])
+        return columns
 
     def _shared_card(self, scores: tuple[Score | Sequence[Score], ...]) -> Scorecard:
         """The card of these scores, which is one for all replies that were given the very same ones."""
@@ -350,8 +349,8 @@ class Grader:
         scores: list[Score] = []
         for result in results:
             scores += (result,) if isinstance(result, Score) else result
-        # What the judge said of a check's rubric is the check's to report.
         if judged:
+            # What the judge said of a check's rubric is the check's to report.
             scores += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
         for score in scores:
             name, value, facts = score.name, score.value, score.facts
