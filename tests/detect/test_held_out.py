@@ -82,4 +82,6 @@ def test_the_shipped_weights_are_small() -> None:
 
 def test_which_digits_a_number_has_does_not_matter() -> None:
     model = shipped_model()
-    assert model.probability("The rent is $1,450 a month.") == model.probability("The rent is $2,900 a month.")
+    assert model.probability("The rent is $1,450 a month.") == model.probability(
+        "The rent is $2,900 a month."
+    )
