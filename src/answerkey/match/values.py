@@ -245,7 +245,7 @@ class StatedValues:
 
 
 def asks_how_many(question: str) -> bool:
-    """Whether a question asks for a count or an amount in so many words."""
+    """Whether a question asks how many or how much."""
     return _ASKS_HOW_MANY.search(question) is not None
 
 
