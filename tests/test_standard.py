@@ -58,6 +58,8 @@ UNANSWERABLE_ROWS = [
     ([], "It was $4,210 in May.", 0.0, "does not decline, although there is no answer"),
     ([], "Which year do you mean?", 0.0, "does not decline, although there is no answer"),
     ([], None, 0.0, "there is no reply"),
+    ([], "Sorry, something went wrong.", 0.0, "does not decline, although there is no answer"),
+    ([], "Error 500: database not available", 0.0, "does not decline, although there is no answer"),
     (
         ["2023"],
         "Not on record: the books begin in 2023.",

@@ -287,7 +287,7 @@ class ToolUsage(BaseScorer):
 # Component 2: does the reply say what it should, and nothing that it must not?
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 5, "standard": 5, "smart": 10}
+_REVISIONS: dict[MatchMode, int] = {"literal": 6, "standard": 6, "smart": 11}
 
 
 class ResponseQuality(BaseScorer):
@@ -461,13 +461,17 @@ def keyword_names(keywords: Sequence[Expectation]) -> list[str]:
 
 
 def is_declined(question: Question, text: str | None) -> bool:
-    """Whether a reply declines to answer a question."""
+    """Whether a reply declines to answer a question; an error message, which is charged as an error, does not."""
     from answerkey.detect.abstention.model import declines  # few sets have unanswerable questions
 
-    if question.answerable:
-        return declines(question.question, text)
-    # A figure that the key expects beside declining is not an invented answer.
-    return declines(" ".join([question.question, *keyword_names(_known_keywords(question))]), text)
+    asked = question.question
+    if not question.answerable:
+        # A figure that the key expects beside declining is not an invented answer.
+        asked = " ".join([asked, *keyword_names(_known_keywords(question))])
+    if not declines(asked, text):
+        return False
+    error = detected_in(text)
+    return error is None or not error.charged
 
 
 def _known_keywords(question: Question) -> tuple[Expectation, ...]:
@@ -490,7 +494,7 @@ class Abstention(BaseScorer):
     """`abstained` of an unanswerable question, `over_refused` of an answerable one: 1.0 if the reply declines, else 0.0."""
 
     name = "abstention"
-    version = "abstention/1"
+    version = "abstention/2"
     direction: Mapping[str, Direction] = {"abstained": "higher", "over_refused": "lower"}
     needs: frozenset[Need] = frozenset()
 
@@ -513,13 +517,7 @@ class Abstention(BaseScorer):
             and not question.expects_nothing_of_text
             and self._quality.score(question, reply).value == 1.0
         )
-        return (Score("over_refused", float(declined and not is_right and not _is_error(reply.text))),)
-
-
-def _is_error(text: str | None) -> bool:
-    """Whether a reply is an error message, which is charged as an error and declines nothing."""
-    found = detected_in(text)
-    return found is not None and found.charged
+        return (Score("over_refused", float(declined and not is_right)),)
 
 
 # Component 3: did the question complete without an error, as the target saw it or as the reply's text shows it?
