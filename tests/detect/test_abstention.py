@@ -78,8 +78,8 @@ def test_replies_that_do_not(question: str, reply: str | None) -> None:
 
 
 # What holds, in steps of one hundredth.
-LOWEST_F1 = {"a": 0.87, "b": 0.9, "c": 0.96, "d": 0.87, "e": 0.87, "f": 0.89, "g": 0.87, "h": 0.88}
-LOWEST_F1 |= {"k": 0.88, "l": 0.92, "s": 0.78, "t": 0.81}
+LOWEST_F1 = {"a": 0.86, "b": 0.92, "c": 0.95, "d": 0.88, "e": 0.88, "f": 0.88, "g": 0.87, "h": 0.91}
+LOWEST_F1 |= {"k": 0.91, "l": 0.93, "n": 0.91, "o": 0.92, "p": 0.92, "s": 0.79, "t": 0.8}
 
 
 def test_authors_left_out_of_the_fit() -> None:
@@ -88,12 +88,12 @@ def test_authors_left_out_of_the_fit() -> None:
         left_out = figures([row for row in rows if row.author == author], models)
         assert left_out.f1 >= bound, author
         assert left_out.precision >= 0.75, author
-    assert figures([row for row in rows if row.author not in MISTAKEN], models).f1 >= 0.89
+    assert figures([row for row in rows if row.author not in MISTAKEN], models).f1 >= 0.9
     assert accused_share(read_plain_answers(), models) <= 0.02
 
 
 def test_authors_whose_replies_were_never_read() -> None:
-    for author, bound in {"i": 0.96, "m": 0.9}.items():
+    for author, bound in {"i": 0.95, "m": 0.9}.items():
         assert figures(read_replies(f"not_fitted/after_faults_{author}"), shipped()).f1 >= bound, author
 
 
