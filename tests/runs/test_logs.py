@@ -484,6 +484,38 @@ def test_questions_are_found_as_others_type_them(command: Any, write_rows: Any) 
     assert qualities == {"agent": 1.0, "where": 1.0, "one": 1.0, "two": 1.0}
 
 
+@pytest.mark.parametrize("extra", [{}, {"session": "s"}])
+def test_the_text_of_another_question_counts_more_than_an_id(
+    command: Any, write_rows: Any, extra: dict[str, Any]
+) -> None:
+    golden = write_rows(
+        "golden.jsonl",
+        {"id": "1", "question": "Is parking free?", "expected_keywords": ["free"]},
+        {"id": "2", "question": "Where are you?", "expected_keywords": ["Mill Lane"]},
+    )
+    # A log whose ids are row numbers.
+    rows = [
+        {"id": 1, "question": "Where are you?", "answer": "In Mill Lane.", "tools_used": [], **extra},
+        {"id": 2, "question": "is parking  free", "answer": "Yes, it is free.", "tools_used": [], **extra},
+        {"id": 1, "question": "Is parking FREE", "answer": "It is free.", "tools_used": [], **extra},
+    ]
+    log = write_rows("log.jsonl", *rows)
+    run = command("score", log, "--questions", golden, "--json").document
+    assert [result["id"] for result in run["results"]] == ["1", "1", "2"]
+    assert run["summary"]["score"] == 1.0
+    assert not any("asks something else" in warning for warning in run["warnings"])
+    write_rows(
+        "log.jsonl", *rows, {"id": 2, "question": "Who are you?", "answer": "Ava.", "tools_used": [], **extra}
+    )
+    warnings = command("score", log, "--questions", golden, "--json").document["warnings"]
+    (warning,) = [text for text in warnings if "asks something else" in text]
+    assert "1 of 4 rows" in warning
+    assert (
+        "log.jsonl:4: id '2' is 'Where are you?' in the golden set, and the row asks 'Who are you?'"
+        in warning
+    )
+
+
 def test_an_interrupted_scoring_resumes(folder: Path, write_rows: Callable[..., Path]) -> None:
     log = write_rows("log.jsonl", *({**row, "context": "x" * 40_000} for row in rows(200)))
     how = LogScoring(processes=1, resumable=True)

@@ -76,6 +76,35 @@ def test_a_bot_that_reads_the_data_passes(command: Callable[..., Any], project: 
     assert quality["expected"][0]["computed"] is True
 
 
+@pytest.mark.parametrize(
+    ("value", "reply", "score"),
+    [
+        ("16:30", "Until 4:30 pm.", 1.0),
+        ("16:30", "Until 16.30 Uhr.", 1.0),
+        ("16:30:00", "Half past four.", 1.0),
+        ("08:00", "From 8 am.", 1.0),
+        ("12:30", "At 12:30 am.", 0.6),
+        ("08:00", "At 08:00 pm.", 0.6),
+        ("8:00", "At 18:00.", 0.6),
+        ("2025-04-09 12:30", "On 9 April 2025 at 12:30.", 1.0),
+        ("2025-04-09T12:30:00", "On 9 April 2025 at 2:30 pm.", 0.6),
+    ],
+)
+def test_a_computed_time_is_expected_as_a_time(
+    command: Callable[..., Any],
+    project: Path,
+    write_rows: Callable[..., Path],
+    value: str,
+    reply: str,
+    score: float,
+) -> None:
+    expected = {"sql": f"SELECT '{value}'", "from": "books", "must": True}
+    golden = write_rows("times.jsonl", {"id": "t", "question": "When?", "expected_keywords": [expected]})
+    replies = write_rows("replies.jsonl", {"id": "t", "answer": reply, "tools_used": []})
+    done = command("score", replies, "--questions", golden, "--json")
+    assert done.document["summary"]["score"] == score, done.document["results"]
+
+
 def test_a_bot_that_invents_a_figure_fails(command: Callable[..., Any], project: Path) -> None:
     (project / "bot.py").write_text("def answer(question):\n    return 'It was $1 in total, I think.'\n")
     run = command("run", "--json").document

@@ -14,7 +14,7 @@ from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 import msgspec
@@ -363,13 +363,15 @@ def answers(command: Callable[..., Answer]) -> Callable[..., Any]:
         if as_json:
             with reserved_stdout(for_document=True) as stdout:
                 answer = command(*args, **values)
-                _write_document(answer.document, stdout)
+                with until_closed(stdout):
+                    _write_document(answer.document, stdout)
         else:
             answer = command(*args, **values)
-            if callable(answer.text):
-                answer.text()
-            else:
-                click.echo(answer.text)
+            with until_closed(sys.stdout):
+                if callable(answer.text):
+                    answer.text()
+                else:
+                    click.echo(answer.text)
         if answer.error:
             _print_error(answer.error)
         return answer.code
@@ -436,16 +438,20 @@ def conclude(make_run: Callable[[], Run], *, outputs: Sequence[Path] = (), as_js
         run = make_run()
         if as_json:
             _write_reports(run, outputs)
-            print_run_document(run, stdout)
+            with until_closed(stdout):
+                print_run_document(run, stdout)
     if not as_json:
         # With the real stdout in place, to which -o /dev/stdout writes.
         _write_reports(run, outputs)
-        print_run(run)
+        with until_closed(sys.stdout):
+            print_run(run)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from answerkey.report.documents import write_to_github
 
         # GitHub reads commands from either stream; with --json, stdout has only the document.
-        write_to_github(run, sys.stderr if as_json else sys.stdout)
+        commands = sys.stderr if as_json else sys.stdout
+        with until_closed(commands):
+            write_to_github(run, commands)
     _notify(run)
     if run.misconfigured:
         _print_error(next(iter(run.summary.unscored)))
@@ -483,11 +489,13 @@ def _conclude_ranking(
         ranking = msgspec.structs.replace(ranking, runs=ranked)
         document = msgspec.to_builtins(ranking)
         if as_json:
-            _write_document(document, stdout)
+            with until_closed(stdout):
+                _write_document(document, stdout)
     for path in outputs:
         write_sheet(ranking_sheet(ranking, scores_in(path)), document, path)
     if not as_json:
-        print_ranking(ranking)
+        with until_closed(sys.stdout):
+            print_ranking(ranking)
     for run in runs:
         _notify(run)
     return 0 if all(run.passed for run in runs) else 1
@@ -568,6 +576,18 @@ def _write_document(document: object, stream: BinaryIO) -> None:
 
 def _print_error(message: str) -> None:
     click.echo(f"answerkey: {message}", err=True)
+
+
+@contextmanager
+def until_closed(stream: IO[Any]) -> Iterator[None]:
+    """Print until the reader (head, less) closes the pipe: the exit code says how the command ended all the same."""
+    try:
+        yield
+        stream.flush()
+    except BrokenPipeError:
+        with Path(os.devnull).open("wb") as nothing:
+            # For what is still buffered, or printed later.
+            os.dup2(nothing.fileno(), stream.fileno())
 
 
 @contextmanager

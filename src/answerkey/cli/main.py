@@ -182,9 +182,10 @@ def _open_closed_streams() -> None:
 def run_command(arguments: list[str] | None = None) -> int:
     """Run one command (by default the one on the command line) and return its exit code."""
     _open_closed_streams()
-    stdout = sys.stdout
+    stdout, code = sys.stdout, 0
     try:
         result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
         sys.stdout.flush()
     except AnswerkeyError as error:
         for line in error.lines[:-1]:
@@ -210,7 +211,6 @@ def run_command(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader (head, less) closed the pipe.
         _silence_stdout()
-        return 0
     except SystemExit:
         # click replaces standard output when the reader closed the pipe, and exits with 1.
         if sys.stdout is stdout:
@@ -224,7 +224,7 @@ def run_command(arguments: list[str] | None = None) -> int:
         return _fail(f"cannot write the output: {error.strerror}; free some space or write elsewhere", 2)
     except Exception as error:  # noqa: BLE001  # a bug is reported in one line too
         return _internal(error)
-    return result if isinstance(result, int) else 0
+    return code
 
 
 def _internal(error: Exception) -> int:

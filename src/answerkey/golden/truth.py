@@ -45,6 +45,7 @@ from answerkey.plugins import load_object
 from answerkey.transcripts.files import parameters
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]00:00(?::00(?:\.0+)?)?)?")
+_TIME = re.compile(r"((?:\d{4}-\d{2}-\d{2}[ T])?(?:[01]?\d|2[0-3]):[0-5]\d)(?::00(?:\.0+)?)?")
 _EXPECT = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
 _COMPARE = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 _HTTP_SECONDS = 10.0
@@ -334,6 +335,9 @@ def _expectation(value: TruthValue, computed: ComputedExpectation) -> SingleExpe
     if _ISO_DATE.fullmatch(text):
         # SQLite has no dates of its own.
         return DateExpectation(text[:10], must=must, expression=expression)
+    time = _TIME.fullmatch(text)
+    if time is not None:
+        return DateExpectation(time[1], must=must, expression=expression)
     return TextExpectation(text, must=must, expression=expression)
 
 

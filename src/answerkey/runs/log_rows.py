@@ -46,11 +46,12 @@ from answerkey.runs.log_table import (
     BlockResult,
     BlockSummary,
     LowScore,
+    NotedRows,
     PackedQuestions,
     ResultLines,
 )
 from answerkey.scorers.grader import Grader, GraderRecipe
-from answerkey.text.normalise import typed_alike
+from answerkey.text.normalise import one_line, typed_alike
 from answerkey.transcripts.fields import read_calls
 from answerkey.transcripts.json_values import read_duration, safe_text
 from answerkey.transcripts.payloads import EVIDENCE
@@ -185,9 +186,12 @@ class RowReader:
         # Question by the fields that it was parsed from.
         self._parsed: dict[str, tuple[Question, object]] = {}
         self._repeated = 0
+        # Rows of the block read last that ask something else than the question with their id.
+        self.asked_otherwise, self._path = NotedRows(), ""
 
     def read(self, block: Block) -> Iterator[LoggedTrial | UnreadableRow]:
         """All rows of a block, in the order of the log."""
+        self.asked_otherwise, self._path = NotedRows(block=block.number), block.path
         yield from self._listed_rows(block)
         yield from self._lines(block)
         for line, reason, raw in block.bad:
@@ -231,7 +235,7 @@ class RowReader:
                 return None
             identity = str(row.id) if isinstance(row.id, int) else row.id
             if self._has_golden_set:
-                known = self._known(identity, row.question)
+                known = self._known(identity, row.question, line)
                 if known is None:
                     return None
                 position, question = known
@@ -263,20 +267,20 @@ class RowReader:
 
     def trial(self, row: Mapping[str, Any], row_index: int, line: int | None = None) -> Trial:
         """The trial of one row; ValueError says what is wrong with it."""
-        position, question = self._find(row, row_index)
+        position, question = self._find(row, row_index, line)
         origin = RowOrigin(line, {name: row[name] for name in self._columns if name in row})
         return Trial(
             question, _trial_number(row.get("trial")), position, _replies(row, question), origin=origin
         )
 
-    def _find(self, row: Mapping[str, Any], row_index: int) -> tuple[int, Question]:
+    def _find(self, row: Mapping[str, Any], row_index: int, line: int | None) -> tuple[int, Question]:
         """Position and question; ValueError says why it cannot be found."""
         identity, text = row.get("id"), row.get("question")
         if isinstance(identity, int) and not isinstance(identity, bool):
             identity = str(identity)
         if identity is None and text is None and not row.get("turns"):
             text = first_asked(row)
-        known = self._known(identity, text)
+        known = self._known(identity, text, line)
         if known is None and text is None:
             # The id may be that of a conversation.
             known = self._known(None, first_asked(row))
@@ -297,13 +301,21 @@ class RowReader:
         parse = partial(parse_question, registry=self._registry)
         return self._behind + row_index, self._parsed_once(str(identity or text), fields, parse, fields)
 
-    def _known(self, identity: object, text: object) -> tuple[int, Question] | None:
-        """Position and question in the golden set, by id or else by text."""
+    def _known(self, identity: object, text: object, line: int | None = None) -> tuple[int, Question] | None:
+        """Position and question in the golden set: by id, unless the text is that of another question; else by text."""
         if not self._has_golden_set:
             return None
         known = self._by_id.get(identity) if isinstance(identity, str) else None
-        if known is None and isinstance(text, str):
-            known = self._by_text.get(text) or self._by_alike_text.get(typed_alike(text))
+        if not isinstance(text, str) or (known is not None and (known[1].turns or known[1].question == text)):
+            return known
+        by_text = self._by_text.get(text) or self._by_alike_text.get(typed_alike(text))
+        if known is None or by_text is not None:
+            # The ids of a log may be its own, such as row numbers.
+            return by_text
+        asked = known[1].question
+        if typed_alike(asked) != typed_alike(text):
+            reason = f"id {identity!r} is {one_line(asked, 60)!r} in the golden set, and the row asks {one_line(text, 60)!r}"
+            self.asked_otherwise.add(BadRow(self._path, line, reason))
         return known
 
     @cached_property
@@ -477,6 +489,7 @@ class BlockScorer:
                 if row.row_without_text is not None:
                     collector.add_without_text(row)
                 yield row
+        collector.note_asked_otherwise(self._reader.asked_otherwise)
 
 
 class BlockCollector:
@@ -502,8 +515,7 @@ class BlockCollector:
         # Rows that are not in `_lines` yet, and the place of each in the log.
         self._rows, self._indices = list[bytes](), array("q")
         self._columns: set[str] = set()
-        self._without_text = 0
-        self._first_without_text: BadRow | None = None
+        self._without_text = self._asked_otherwise = NotedRows(block=block.number)
 
     def add_many(self, rows: Sequence[LoggedTrial], cards: Sequence[Scorecard]) -> None:
         """Count rows with their scorecards; plain replies that are alike are added up together when the block ends."""
@@ -641,11 +653,13 @@ class BlockCollector:
 
     def add_without_text(self, logged: LoggedTrial) -> None:
         """Count a row that has no field for the text of a reply."""
-        self._without_text += 1
-        if self._first_without_text is None and logged.row_without_text is not None:
-            row, origin = logged.row_without_text, logged.trial.origin
-            line = None if origin is None else origin.line
-            self._first_without_text = BadRow(self._block.path, line, without_text_reason(row))
+        row, origin = logged.row_without_text or {}, logged.trial.origin
+        line = None if origin is None else origin.line
+        self._without_text.add(BadRow(self._block.path, line, without_text_reason(row)))
+
+    def note_asked_otherwise(self, rows: NotedRows) -> None:
+        """Rows that ask something else than the question with their id."""
+        self._asked_otherwise = rows
 
     def part(self) -> BlockPart:
         """What the block came to."""
@@ -677,7 +691,7 @@ class BlockCollector:
             bad=self._bad,
             columns=self._columns,
             without_text=self._without_text,
-            first_without_text=self._first_without_text,
+            asked_otherwise=self._asked_otherwise,
         )
         return BlockPart(
             summary,

@@ -66,6 +66,26 @@ class LowScore(msgspec.Struct, frozen=True, order=True):
         return msgspec.msgpack.decode(self.packed, type=Trial)
 
 
+class NotedRows(msgspec.Struct):
+    """Rows that are scored, but about which there is something to say."""
+
+    count: int = 0
+    # The first of them, and its block.
+    first: BadRow | None = None
+    block: int = 0
+
+    def add(self, row: BadRow) -> None:
+        """Count a row."""
+        self.count += 1
+        self.first = self.first or row
+
+    def merge(self, other: "NotedRows") -> None:
+        """Count the rows of another block, in any order of blocks."""
+        self.count += other.count
+        if other.first is not None and (self.first is None or other.block < self.block):
+            self.first, self.block = other.first, other.block
+
+
 class BlockSummary(msgspec.Struct, kw_only=True):
     """What one block of a log came to, besides its questions and results."""
 
@@ -82,9 +102,10 @@ class BlockSummary(msgspec.Struct, kw_only=True):
     bad: list[BadRow] = []
     # Columns to keep that some row has.
     columns: set[str] = set()
-    # Replies whose rows have no field for a text, and the first of these rows.
-    without_text: int = 0
-    first_without_text: BadRow | None = None
+    # Rows that have no field for the text of a reply.
+    without_text: NotedRows
+    # Rows that ask something else than the question of the golden set that has their id.
+    asked_otherwise: NotedRows
 
 
 class BlockResult(NamedTuple):

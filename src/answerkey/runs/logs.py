@@ -46,7 +46,7 @@ from answerkey.runs.log_rows import (
     ResultForm,
     paused_garbage_collection,
 )
-from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore, ResultLines
+from answerkey.runs.log_table import BlockPart, BlockSummary, LogTable, LowScore, NotedRows, ResultLines
 from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
 from answerkey.text.normalise import count as counted
@@ -64,7 +64,7 @@ _FEW_BLOCKS = 3
 # A smaller log is scored again faster than a journal is read.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised when journals of earlier code cannot be read.
-_JOURNAL_VERSION = 13
+_JOURNAL_VERSION = 14
 _IDS_NAMED = 3
 # A first block with at least this many rows shows whether the mapping works.
 _ENOUGH_ROWS = 1000
@@ -222,9 +222,7 @@ class LogRun:
         self._imperfect = self._failed = 0
         self._bad: list[tuple[int, list[BadRow]]] = []
         self._columns: set[str] = set()
-        # Replies whose rows have no field for a text, and the first such row of each block.
-        self._without_text = 0
-        self._first_without_text: dict[int, BadRow] = {}
+        self._without_text, self._asked_otherwise = NotedRows(), NotedRows()
 
     def recover(self) -> None:
         """Resume from what an interrupted scoring of the same log has left."""
@@ -280,9 +278,8 @@ class LogRun:
         self._columns |= summary.columns
         if summary.bad:
             self._bad.append((summary.number, summary.bad))
-        self._without_text += summary.without_text
-        if summary.first_without_text is not None:
-            self._first_without_text[summary.number] = summary.first_without_text
+        self._without_text.merge(summary.without_text)
+        self._asked_otherwise.merge(summary.asked_otherwise)
         self.running.add_part(summary.trials, summary.errors, summary.points)
 
     def run(self) -> Run:
@@ -321,8 +318,8 @@ class LogRun:
                 raise InputError("holds no reply", path=self._blocks.paths[0])
             [(reason, _)] = Counter(row.counted_as for row in rows).most_common(1)
             raise next(row for row in rows if row.counted_as == reason).error(len(rows))
-        if self._without_text == done:
-            first = self._first_without_text[min(self._first_without_text)]
+        first = self._without_text.first
+        if first is not None and self._without_text.count == done:
             none = f" (none of {done:,} rows has one; nothing was graded)" if done > 1 else ""
             raise NoReplyTextError(first.reason + none, path=first.file, line=first.line)
 
@@ -385,14 +382,24 @@ class LogRun:
                 yield f"if {place} lists the tools that a reply used, add --map tools_used={place}"
 
     def _row_notes(self) -> Iterator[str]:
-        if self._without_text > _MOST_WITHOUT_TEXT * self.running.done:
-            first = self._first_without_text[min(self._first_without_text)]
+        done, without_text, other = self.running.done, self._without_text, self._asked_otherwise
+        if without_text.first is not None and without_text.count > _MOST_WITHOUT_TEXT * done:
             errors = "has no reply text and counts as an error", "have no reply text and count as errors"
-            yield (f"{count_of(self._without_text, self.running.done, 'row', *errors)}; {first.error()}")
+            yield f"{count_of(without_text.count, done, 'row', *errors)}; {without_text.first.error()}"
+        if other.first is not None:
+            asks = (
+                "asks something else than the question with its id",
+                "ask something else than the question with their id",
+            )
+            yield (
+                f"{count_of(other.count, done, 'row', *asks)}, by which they are graded; {other.first.error()}. "
+                "Leave out ids that are not those of the golden set."
+            )
         copies = self.table.copied_rows()
         if copies:
-            copied = count_of(copies, self.running.done, "row", "is an exact copy", "are exact copies")
-            yield (f"{copied} of another row; all are counted. Remove them if the log was joined twice.")
+            read = done + sum(len(rows) for _, rows in self._bad)
+            copied = count_of(copies, read, "row", "is an exact copy", "are exact copies")
+            yield f"{copied} of another row; all are counted. Remove them if the log was joined twice."
         for column in self._how.keep:
             if column not in self._columns:
                 yield f"no row has the column {column!r} (--keep)"
