@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 UV := $(or $(shell command -v uv),$(BIN)/uv)
 # Precompile the packages that every command loads, so that read-only installs start fast. The shell looks for them, since make would
 # look before they are installed.
-LOADED := click jinja2 markupsafe msgspec numpy re2 rich starlette uvicorn
+LOADED := click jinja2 markupsafe msgspec numpy re2 rich starlette typing_extensions.py uvicorn
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '/(tests|f2py|typing)/' src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
 .PHONY: setup demo test crash lint lock bench interop docs screenshots release-check clean

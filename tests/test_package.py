@@ -44,6 +44,43 @@ def test_nothing_heavy_is_loaded(code: str) -> None:
     assert loaded & HEAVY == set()
 
 
+# Each takes as long to load as several of our own modules.
+SLOW = {"asyncio", "rich", "_hashlib", "dataclasses", "Stemmer"}
+ROW = {"question": "What is the rent?", "answer": "It is 12.", "expected_keywords": ["12"], "tools_used": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["score", "row.jsonl"], SLOW | {"numpy", "answerkey.report.sheets"}),
+        (["compare", "first", "second", "--store", "runs.db"], SLOW | {"numpy.random", "re2"}),
+    ],
+    ids=["score", "compare"],
+)
+def test_short_commands_load_what_they_need(tmp_path: Path, arguments: list[str], unwanted: set[str]) -> None:
+    (tmp_path / "row.jsonl").write_text(json.dumps(ROW))
+    script = (
+        "import sys, json\n"
+        "from answerkey.cli.main import run_command\n"
+        "code = run_command(sys.argv[1:])\n"
+        "print(json.dumps([code, sorted(sys.modules)]))"
+    )
+
+    def run(*words: str) -> tuple[int, set[str]]:
+        done = subprocess.run(
+            [sys.executable, "-c", script, *words], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        code, modules = json.loads(done.stdout.splitlines()[-1])
+        return code, set(modules)
+
+    if arguments[0] == "compare":
+        for name in ("first", "second"):
+            assert run("score", "row.jsonl", "--name", name, "--store", "runs.db")[0] == 0
+    code, loaded = run(*arguments)
+    assert code == 0
+    assert loaded & unwanted == set()
+
+
 def test_the_version_is_one() -> None:
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]

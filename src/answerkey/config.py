@@ -3,7 +3,6 @@
 `${ENV}` in settings becomes its value when a target opens, and its value becomes `${ENV}` in all that is stored.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -36,7 +35,7 @@ from answerkey.model.question import RowFunction, TruthSettings, WorldCondition
 from answerkey.model.reply import Failure, Reply, Source, ToolCall
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import RegistryLayer, scorers
-from answerkey.text.patterns import lazy
+from answerkey.text.patterns import blake2b, lazy
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
 
@@ -462,4 +461,4 @@ def _safe_parameter(part: str) -> str:
 def settings_hash(kind: str, settings: object) -> str:
     """Hash of a target's settings as the user wrote them, with `${ENV}` unexpanded."""
     content = msgspec.json.encode([kind, settings], order="deterministic")
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return blake2b(content, digest_size=16).hexdigest()

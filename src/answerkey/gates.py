@@ -17,8 +17,8 @@ import math
 import operator as operators
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from functools import cache, partial
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -84,7 +84,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.partition(".")[0] in (*COMPARISON_NAMES, "regression")
 
 
-class _Token(NamedTuple):
+class _Token(msgspec.Struct, frozen=True):
     kind: str
     text: str
     # Position of its first character in the gate, from 1.
@@ -226,18 +226,22 @@ def _number_names(struct: type[msgspec.Struct]) -> Iterator[str]:
                 yield from (f"{field.name}.{name}" for name in _number_names(kind))
 
 
-# The names that every run has, whichever scorers it uses. A value that was not observed is None.
-RUN_NAMES = frozenset(
-    (
-        "grade",
-        *_number_names(Summary),
-        *_ALIASES,
-        *Usage.__struct_fields__,
-        *(f"usage.{name}" for name in Usage.__struct_fields__),
-        *(f"errors.{kind}" for kind in ERROR_KINDS),
-        *(f"grades.{letter}" for letter in GRADES),
+@cache
+def _run_names() -> frozenset[str]:
+    """The names that every run has, whichever scorers it uses. A value that was not observed is None."""
+    return frozenset(
+        (
+            "grade",
+            *_number_names(Summary),
+            *_ALIASES,
+            *Usage.__struct_fields__,
+            *(f"usage.{name}" for name in Usage.__struct_fields__),
+            *(f"errors.{kind}" for kind in ERROR_KINDS),
+            *(f"grades.{letter}" for letter in GRADES),
+        )
     )
-)
+
+
 # Of the verdicts of real users in the store, as in `feedback stats`.
 FEEDBACK_NAMES = ("satisfaction", "satisfaction.low", "satisfaction.high")
 # Of a judge: `judge.reliable`, `judge.cost`, `judge.agreement.accuracy`.
@@ -284,7 +288,7 @@ def check_gates(gates: Iterable[str], scores: Iterable[str], *, baseline: str | 
     parsed = [parse_gate(gate) for gate in gates]
     named = set(scores)
     known = {
-        *RUN_NAMES,
+        *_run_names(),
         *FEEDBACK_NAMES,
         *named,
         *(f"{part}.{name}" for part in ("components", "metrics") for name in named),
@@ -297,7 +301,7 @@ def check_gates(gates: Iterable[str], scores: Iterable[str], *, baseline: str | 
             remedy = _REMEDIES.get(gate.name.rpartition(".")[2])
             if remedy is not None:
                 raise UsageError(f"gate {gate.text!r}: {remedy}")
-            raise _unknown_name(gate, gate.name, {*RUN_NAMES, *FEEDBACK_NAMES, *named})
+            raise _unknown_name(gate, gate.name, {*_run_names(), *FEEDBACK_NAMES, *named})
     if baseline is not None and not any(gate.needs_comparison for gate in parsed):
         parsed.append(parse_gate("no regression"))
     return parsed
@@ -608,7 +612,7 @@ def _comparison_value(gate: Gate, comparison: Comparison | None) -> Any:
 def _number(gate: Gate, numbers: Numbers) -> float | None:
     """Return the number that a gate asks for; None: it has no value in this run."""
     if gate.name not in numbers:
-        if gate.name not in {*RUN_NAMES, *FEEDBACK_NAMES} and not _is_judge_name(gate.name):
+        if gate.name not in {*_run_names(), *FEEDBACK_NAMES} and not _is_judge_name(gate.name):
             raise _unknown_name(gate, gate.name, {*numbers, *_ALIASES})
         # Only errors that occurred are counted: "errors.timeout == 0" passes without any timeout.
         return 0 if gate.name.startswith("errors.") else None

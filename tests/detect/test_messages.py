@@ -1,8 +1,12 @@
 """Replies that are error messages through and through, and answers that resemble them."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
-from answerkey.detect.detector import detect_failure, read_message
+from answerkey.detect import detector
+from answerkey.detect.detector import FAILURE_WORD, detect_failure, read_message, scan
 
 # One message a language; no list has any of them as a phrase.
 MESSAGES = {
@@ -101,3 +105,20 @@ def test_the_sentence_that_reports_the_failure_is_shown() -> None:
     message = read_message(text)
     assert message is not None
     assert text[message.start : message.end].strip() == "An unexpected error occurred."
+
+
+def test_each_word_of_a_failure_is_found_in_ascii_and_in_other_replies() -> None:
+    sections = tomllib.loads(Path(detector.__file__).with_name("words.toml").read_text("utf-8"))
+    failing = [sections[heading] for heading in ("fault", "cannot", "down", "late", "limit")]
+    words = {
+        word.rstrip("*").replace("_", " ")
+        for lines in failing
+        for line in lines.values()
+        for word in line.split()
+    }
+    assert len(words) > 1400
+    for word in words:
+        for reply in (f"1 {word} 2", f"é {word} 2"):
+            assert FAILURE_WORD in scan(reply), reply
+    assert not scan("Rent is 12 a month.")
+    assert not scan("Rent is 12 € a month.")

@@ -19,23 +19,25 @@ OPEN = {"RAY_AUTH_MODE": "disabled"}
 
 class Cluster(NamedTuple):
     address: str
-    # The process of its second node.
+    # The processes of its nodes.
+    first: int
     second: int
 
 
 @contextmanager
-def cluster_of_two(folder: Path) -> Iterator[Cluster]:
+def cluster_of_two(folder: Path, *, cpus: int = 2) -> Iterator[Cluster]:
+    """A cluster of two nodes, each of which claims to have `cpus` CPUs."""
     port = free_port()
     address = f"127.0.0.1:{port}"
     # Sockets are found by their paths, which may not be long.
-    common = ["--num-cpus=2", "--disable-usage-stats", "--block"]
+    common = [f"--num-cpus={cpus}", "--disable-usage-stats", "--block"]
     head = _start(folder, "--head", f"--port={port}", "--include-dashboard=false", *common)
     nodes = [head]
     try:
         _wait_for_nodes(address, 1, head)
         nodes.append(_start(folder, f"--address={address}", *common))
         _wait_for_nodes(address, 2, head)
-        yield Cluster(address, nodes[1].pid)
+        yield Cluster(address, nodes[0].pid, nodes[1].pid)
     finally:
         for node in reversed(nodes):
             end_node(node.pid)

@@ -102,3 +102,10 @@ def test_numbers_and_plain_text_stay_as_they_are(text: str) -> None:
 
 def test_lone_surrogates_inside_documents() -> None:
     assert without_surrogates({"a\ud800": ["b\udfff", 1, None]}) == {"a�": ["b�", 1, None]}
+
+
+def test_a_terminal_gets_every_printable_character_as_it_is() -> None:
+    printable = "".join(filter(str.isprintable, map(chr, range(0x11_0000))))
+    assert for_terminal(printable) == printable
+    # Also where the text has something else.
+    assert for_terminal(f"{printable}\x1b\ud800\u202e") == f"{printable}␛�\\u202e"

@@ -9,12 +9,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import click
 import msgspec
@@ -148,27 +147,26 @@ def scoring_for(settings: Settings, match: str | None) -> Scoring:
 
 
 def option(declared: str, text: str, name: str | None = None, **more: Any) -> Any:
-    """A field of a dataclass that holds an option's value; see `grouped`."""
+    """A field of a struct that holds an option's value; its default is the declaration of the option, see `grouped`."""
     return shared(flag(declared, text, name, **more))
 
 
 def shared(declared: Decorator) -> Any:
     """The same for an option that several commands have."""
-    return field(default=None, metadata={"flag": declared})
+    return declared
 
 
-def grouped(kind: type, name: str, *, prefix: str = "") -> Decorator:
-    """Add the options of a dataclass to a command, and pass their values to it as one parameter called `name`.
+def grouped(kind: type[msgspec.Struct], name: str, *, prefix: str = "") -> Decorator:
+    """Add the options of a struct to a command, and pass their values to it as one parameter called `name`.
 
     The options' own parameters are called like the fields, with `prefix` before them.
     """
-    declared = fields(kind)
-    flags = [one.metadata["flag"] for one in declared]
+    fields, flags = kind.__struct_fields__, kind.__struct_defaults__
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def collected(*args: Any, **values: Any) -> Any:
-            chosen = {one.name: values.pop(prefix + one.name) for one in declared}
+            chosen = {field: values.pop(prefix + field) for field in fields}
             return command(*args, **{name: kind(**chosen)}, **values)
 
         return _with_flags(collected, flags)
@@ -221,8 +219,7 @@ def _read_rubric(name: str) -> str:
     return str(Path(name).absolute()) if Path(name).suffix in (".toml", ".json") else name
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgeFlags:
+class JudgeFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's options, under the names of `[judge]`; None: not given."""
 
     # Empty: judging is disabled.
@@ -254,7 +251,7 @@ class JudgeFlags:
 
     def settings(self, base: JudgeSettings) -> JudgeSettings:
         """The settings of the configuration (or of a run), overridden by the options given."""
-        changes = {name: value for name, value in vars(self).items() if value is not None}
+        changes = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
         try:
             return msgspec.structs.replace(base, **changes) if changes else base
         except ConfigError as error:
@@ -340,7 +337,7 @@ def _with_flags(command: Callable[..., Any], flags: Sequence[Decorator]) -> Call
     return command
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """The result of a command."""
 
     # What `--json` prints.

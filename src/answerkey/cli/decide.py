@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,8 +51,7 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareFlags:
+class CompareFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `compare`, except those of the judge."""
 
     fail_on: str | None = shared(fail_on_flag)
@@ -274,8 +272,7 @@ def why(runs: tuple[str, ...], outputs: tuple[Path, ...], store: str | None) -> 
     return Answer(document, lambda: print_sheet(sheet_by(score_text)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class BisectFlags:
+class BisectFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `bisect` that are not those of a run."""
 
     target: str | None = option("--target T", "The chatbot (default: the configured one).")
@@ -342,8 +339,7 @@ def bisect(
     return Answer(result.to_dict(), lambda: print_bisection(result), code)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AbFlags:
+class AbFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `ab` that are not those of a run."""
 
     first: str | None = option("--a T", "Baseline target.", "first")
@@ -432,7 +428,7 @@ def _with_shared_budget(judge: JudgeFlags, configured: float | None) -> JudgeFla
     """Divide the judge's budget among the two runs and, with --judge, the pairs."""
     budget = configured if judge.budget is None else judge.budget
     parts = 3 if judge.model else 2
-    return replace(judge, budget=None if budget is None else budget / parts)
+    return msgspec.structs.replace(judge, budget=None if budget is None else budget / parts)
 
 
 _GOLDEN_SET_ENDINGS = (".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet")

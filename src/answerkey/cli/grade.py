@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -156,8 +155,7 @@ def resume(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreFlags:
+class ScoreFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `score`, except those of the judge and of the output."""
 
     questions: Path | None = option("--questions", "Golden set, if the rows have no expectations.", type=FILE)
@@ -376,8 +374,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
-@dataclass(frozen=True, kw_only=True)
-class FaultFlags:
+class FaultFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `faults` that are not those of a run."""
 
     target: str | None = option("--target T", "The chatbot.")

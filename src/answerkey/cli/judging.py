@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -291,8 +290,7 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
     os._exit(0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CalibrateFlags:
+class CalibrateFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `judge calibrate`, except those of the judge."""
 
     labels: Path | None = option(

@@ -4,7 +4,6 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from difflib import unified_diff
 from functools import partial
 from importlib.util import find_spec
@@ -64,8 +63,7 @@ def _read_pairs(
     return read
 
 
-@dataclass(frozen=True, kw_only=True)
-class InitFlags:
+class InitFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `init`."""
 
     target: str | None = option(

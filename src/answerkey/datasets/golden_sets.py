@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -51,7 +51,7 @@ RowFunctions = Mapping[str, RowFunction]
 FieldReader = Callable[[Any, str], Any]
 
 
-class LoadedQuestions(NamedTuple):
+class LoadedQuestions(msgspec.Struct, frozen=True):
     """What could be read of a golden set, and everything that could not."""
 
     questions: QuestionSet
@@ -181,7 +181,7 @@ def _unnamed_question(error: "RowError", row: Mapping[str, Any]) -> str:
     return f"{error}; it has {names}: say which is the question with --map question=FIELD"
 
 
-class FieldProblem(NamedTuple):
+class FieldProblem(msgspec.Struct, frozen=True):
     """What is wrong with a field of a row."""
 
     message: str

@@ -1,12 +1,13 @@
 """Question, its Checks, and QuestionSet: golden cases, what a good reply to each must do, and truth that it is computed from."""
 
 import datetime
-import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
+
+from answerkey.text.patterns import blake2b
 
 # A computed value. None: the data has none.
 TruthValue: TypeAlias = int | float | str | datetime.date | None
@@ -493,4 +494,4 @@ def question_id(question: str, turns: Sequence[str] = ()) -> str:
 
 
 def _hash(value: Any) -> str:
-    return hashlib.blake2b(msgspec.json.encode(value, order="deterministic"), digest_size=16).hexdigest()
+    return blake2b(msgspec.json.encode(value, order="deterministic"), digest_size=16).hexdigest()

@@ -6,12 +6,11 @@ A fault is something done to a tool result on purpose, what it makes of the resu
 import ast
 from collections.abc import Callable
 from copy import deepcopy
-from hashlib import blake2b
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from answerkey.text.patterns import lazy
+from answerkey.text.patterns import blake2b, lazy
 
 FaultKind = Literal[
     "error",

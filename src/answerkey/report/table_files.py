@@ -156,6 +156,9 @@ def _score_format(score: float) -> str:
 def _cell_text(text: str) -> str:
     """Text without control characters, which XML forbids, cut to Excel's limit with a note."""
     safe = for_terminal(text)
+    # A character has one or two units.
+    if 2 * len(safe) <= _LONGEST_TEXT:
+        return safe
     units = safe.encode("utf-16-le")
     if len(units) <= 2 * _LONGEST_TEXT:
         return safe

@@ -13,7 +13,6 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import Trial
 from answerkey.report.layout import Console, Indented, Table, Text, cell_len, make_console
-from answerkey.report.sheets import SheetTable, ranking_sheet
 from answerkey.report.terminal import add_row, emit, failed_gate_lines, plain_table, print_trial
 from answerkey.report.wording import (
     change_counts,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from answerkey.comparison.run_ranking import Plan, Ranking
     from answerkey.golden.lint import Finding
     from answerkey.judge.calibration import Calibration, Disagreement, Rate
+    from answerkey.report.sheets import SheetTable
     from answerkey.runs.bisect import Bisection
     from answerkey.runs.judging import PairBias, Pairwise, Preference
     from answerkey.runs.run_variants import Experiment
@@ -160,6 +160,8 @@ def print_experiment(experiment: "Experiment") -> None:
 def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int | None = None) -> None:
     """Print runs best first, a column for each."""
     console = make_console(file, width=width)
+    from answerkey.report.sheets import ranking_sheet  # rankings are few
+
     sheet = ranking_sheet(ranking)
     [matrix] = sheet.tables
     emit(console, "", Text(sheet.title, style="bold"), "")
@@ -169,7 +171,7 @@ def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int 
     emit(console, *(Text(f"! {one_line(note, 400)}", style="yellow") for note in sheet.warnings), "")
 
 
-def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
+def _fitting_tables(matrix: "SheetTable", width: int) -> Iterator[Table]:
     """Split a matrix into tables that fit the width; names may be cut, figures never."""
     columns = list(zip(matrix.heads, *matrix.rows, strict=True))
     names, runs = columns[0], columns[1:]

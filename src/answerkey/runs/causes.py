@@ -8,7 +8,7 @@ a cause. Where the evidence for that is missing, the stage is `unobserved`.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -49,7 +49,7 @@ _NO_TOOLS = ToolFacts(expects_tools=False)
 _NO_KEYWORDS = KeywordFacts()
 
 
-class Exchange(NamedTuple):
+class Exchange(msgspec.Struct, frozen=True):
     """One turn of a trial: what was asked, replied, and scored, and the calls and sources up to it."""
 
     question: Question

@@ -7,7 +7,6 @@ standard, and once for a golden set under a scoring.
 
 import gc
 import os
-import random
 import threading
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -384,7 +383,9 @@ def select_questions(questions: QuestionSet, options: Options) -> QuestionSet:
         categories = ", ".join(sorted({question.category for question in questions})[:8])
         raise UsageError(f"no question matches {' and '.join(where)}; categories: {categories}")
     if sample is not None and sample < len(chosen):
-        chosen_indexes = set(random.Random(options.seed).sample(range(len(chosen)), sample))
+        from random import Random  # few runs draw a sample
+
+        chosen_indexes = set(Random(options.seed).sample(range(len(chosen)), sample))
         chosen = [question for index, question in enumerate(chosen) if index in chosen_indexes]
     return questions.subset(chosen)
 

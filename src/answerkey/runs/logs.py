@@ -12,7 +12,6 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from hashlib import blake2b
 from heapq import nsmallest
 from itertools import chain, count, islice, pairwise
 from pathlib import Path
@@ -51,6 +50,7 @@ from answerkey.runs.stored import new_run_id, run_warnings
 from answerkey.scorers.grader import Grader
 from answerkey.text.normalise import count as counted
 from answerkey.text.normalise import count_of
+from answerkey.text.patterns import blake2b
 from answerkey.transcripts.files import database_url, shown_url
 from answerkey.transcripts.recorded_rows import propose_mapping, question_in_row
 from answerkey.transcripts.row_files import open_rows

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from itertools import repeat
 from math import fsum
 from typing import Any, NamedTuple, Protocol, cast
@@ -39,6 +38,7 @@ from answerkey.scorers.components import Abstention, ResponseQuality
 from answerkey.scorers.evidence import CHUNK_PATTERN, Ranker
 from answerkey.scorers.user_scorers import Checks, make_scorer
 from answerkey.text.normalise import one_line
+from answerkey.text.patterns import blake2b
 
 # Cards that are kept for further replies with the same scores.
 _MOST_SHARED = 2000

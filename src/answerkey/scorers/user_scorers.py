@@ -7,7 +7,6 @@ A check is decided by itself or by a scorer; the mean of a case's checks is the 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import update_wrapper
-from hashlib import blake2b
 from math import fsum, isfinite
 from numbers import Real
 from pathlib import Path
@@ -24,6 +23,7 @@ from answerkey.plugins import ScorerRegistry, load_python, scorers
 from answerkey.protocols import BaseScorer, Direction, Need
 from answerkey.scorers.evidence import has_evidence
 from answerkey.text.normalise import compile_pattern, detect_language, misfit, one_line
+from answerkey.text.patterns import blake2b
 
 # What a function may also take by these names, and what it then needs.
 _GIVEN: dict[str, Need] = {"earlier": "earlier", "judged": "judge"}

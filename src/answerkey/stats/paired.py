@@ -30,7 +30,7 @@ the judge's rate by its sensitivity and specificity, which may come from an earl
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -372,7 +372,7 @@ def _log_mean(logs: Sequence[float]) -> float:
     return top + math.log(math.fsum(math.exp(value - top) for value in logs) / len(logs))
 
 
-class Correlation(NamedTuple):
+class Correlation(msgspec.Struct, frozen=True):
     """Pearson's r; with thumbs up and down as one series, the point-biserial correlation."""
 
     r: float

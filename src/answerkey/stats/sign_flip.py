@@ -18,6 +18,7 @@ with few changes does not rule out large ones, and one without a change, for a p
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -108,7 +109,8 @@ def set_mean_quantile(sums: Floats, sizes: Floats, tail: float) -> float:
         sizes = np.full(len(sums), sizes[0])
     else:
         counts = np.ones(len(sums))
-    return _quantile(sums, sizes, counts, tail)
+    # 0.0 makes -0.0 equal to 0.0.
+    return _quantile((sums + 0.0).tobytes(), sizes.tobytes(), counts.tobytes(), tail)
 
 
 def _set_totals(values: Floats) -> Floats:
@@ -124,8 +126,11 @@ def _counted(values: Floats) -> tuple[Floats, Floats]:
     return distinct, counts.astype(np.float64)
 
 
-def _quantile(sums: Floats, sizes: Floats, counts: Floats, tail: float) -> float:
+# Most measures of two versions do not change at all, and then all have the same interval.
+@lru_cache(maxsize=8)
+def _quantile(packed_sums: bytes, packed_sizes: bytes, packed_counts: bytes, tail: float) -> float:
     """Return the `tail` quantile of the sets' means, by regula falsi on the normal score of the share."""
+    sums, sizes, counts = map(np.frombuffer, (packed_sums, packed_sizes, packed_counts))
     total = float((counts * sizes).sum())
     high = float((counts * sums).sum()) / total
     spread = math.sqrt(float((counts * (sums - sizes * high) ** 2).sum())) / total
@@ -243,7 +248,7 @@ class Pilot:
         # The last difference, and the probabilities of the units under its tilt.
         self._tilted: tuple[float, Floats] = (math.nan, np.zeros(0))
 
-    def _source(self, *of: float) -> np.random.Generator:
+    def _source(self, *of: float) -> "np.random.Generator":
         """Random numbers of one figure: the same, whatever else was computed before."""
         return np.random.default_rng([self._seed, *(round(1e9 * abs(number)) for number in of)])
 
@@ -339,7 +344,7 @@ class Pilot:
     def _excess(self, difference: float) -> Floats:
         return self._units - difference * np.append(self.sizes, (self.questions, self.questions))
 
-    def _draw(self, source: np.random.Generator, trials: int, units: int, difference: float) -> Floats:
+    def _draw(self, source: "np.random.Generator", trials: int, units: int, difference: float) -> Floats:
         """Draw the sums of `units` units in `trials` experiments."""
         if self._both_ways:
             return self._draw_both_ways(source, trials, units, difference * self.questions)
@@ -351,7 +356,7 @@ class Pilot:
         picks = np.searchsorted(chances, source.random((trials, units)))
         return np.round(self._units[np.minimum(picks, len(excess) - 1)], 9)
 
-    def _draw_both_ways(self, source: np.random.Generator, trials: int, units: int, mean: float) -> Floats:
+    def _draw_both_ways(self, source: "np.random.Generator", trials: int, units: int, mean: float) -> Floats:
         """Draw changes of the pilot's sizes; larger ones if all in one direction would not have this mean."""
         sizes = abs(self._units)
         share = mean / float(sizes.mean())

@@ -5,8 +5,7 @@ instead: a random id that ends when it is not used, at sign-out, or with the use
 may add feedback and production replies and do nothing else. Of every secret only the digest is stored.
 """
 
-import hashlib
-import secrets
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -68,7 +67,7 @@ class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 def new_id() -> str:
     """An id for a verdict or a reply that has none."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class FeedbackStore:
@@ -648,9 +647,13 @@ class SavedViews:
 
 def _new_secret(prefix: str = "") -> str:
     """A secret of 256 random bits."""
+    import secrets  # as hashlib
+
     return prefix + secrets.token_urlsafe(32)
 
 
 def _digest(secret: str) -> str:
     """What is stored of a secret. It has 256 random bits, so a plain digest cannot be reversed."""
+    import hashlib  # loads OpenSSL, and most runs have no users
+
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -4,7 +4,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Sequence, Set
-from hashlib import blake2b
+from functools import lru_cache
 from itertools import islice
 from math import inf, isnan, nan
 from types import UnionType
@@ -18,6 +18,7 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo, Summary
 from answerkey.model.scorecard import Facts, Score, Scorecard, Trial, total_latency
 from answerkey.store.database import Connection, Database, Sql, in_list, insert, sql
+from answerkey.text.patterns import blake2b
 
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.
@@ -154,7 +155,8 @@ class _Details(msgspec.Struct, array_like=True):
 
 
 _decode_details = msgspec.json.Decoder(_Details).decode
-read_measures = msgspec.json.Decoder(Measures).decode
+# The replies of a run mostly have the same.
+read_measures = lru_cache(maxsize=64)(msgspec.json.Decoder(Measures).decode)
 
 
 class PackedCard(NamedTuple):

@@ -6,7 +6,6 @@ What is sent for a question: templates that are filled for each one, and values 
 `replay:FILE` gives recorded replies, looked up by question and trial.
 """
 
-import hashlib
 import inspect
 import os
 import re
@@ -586,6 +585,8 @@ class ReplayTarget(BaseTarget):
             raise InputError("there is no such file", path=self._path)
         self._settings = settings
         self.name = name or f"replay:{settings.replay}"
+        import hashlib  # loads OpenSSL, and most chatbots answer themselves
+
         with self._path.open("rb") as file:
             content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         self.fingerprint = settings_hash("replay", [content, settings.reply])

@@ -9,12 +9,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
-import re2
-import Stemmer
 
 from answerkey.text.numbers import NUMBER_PATTERN, NUMBER_VALUES, canonical_number
 from answerkey.text.patterns import lazy as lazy
@@ -164,9 +162,16 @@ def _fold_chunk(chunk: str) -> str:
     return folded + " " if folded else ""
 
 
-_stem_word: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import Stemmer  # most commands read no words
+
+    stem_word: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+    return stem_word
+
+
 stem = Remembered(
-    lambda word: _stem_word(word) if len(word) <= _MAX_CACHED_LENGTH and word.isascii() else word
+    lambda word: _stemmer()(word) if len(word) <= _MAX_CACHED_LENGTH and word.isascii() else word
 ).__getitem__
 # The folded words of a chunk between white space, each followed by a space, so that the words of a text can be joined.
 folded_chunk = Remembered(_fold_chunk).__getitem__
@@ -228,6 +233,8 @@ class CompiledPattern:
     def __init__(self, regex: str) -> None:
         # Why the pattern cannot be used, or None.
         self.problem: str | None = None
+        import re2  # few golden sets have patterns
+
         options = re2.Options()
         options.case_sensitive = False
         options.log_errors = False
@@ -360,6 +367,9 @@ _PLAIN_NUMBER_SANITISE = r"^[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?$"
 
 def for_terminal(text: str) -> str:
     """Text that cannot command a terminal: escapes, controls and direction overrides become visible signs."""
+    # Nothing that would be replaced is printable.
+    if text.isprintable():
+        return text
     return _SURROGATES.sub("�", text.replace("\r\n", "\n").translate(_VISIBLE))
 
 

@@ -8,7 +8,8 @@ Articles ("ein", "une") are none at all.
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from answerkey.text.patterns import lazy
 
@@ -28,7 +29,7 @@ def _western(number: re.Match[str]) -> str:
     return "".join(mark if mark in ".," else str(unicodedata.digit(mark)) for mark in marked)
 
 
-class _Language(NamedTuple):
+class _Language(msgspec.Struct, frozen=True):
     # From 0 on; "-" for an article.
     units: str
     # From 20 on.

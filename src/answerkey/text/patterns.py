@@ -1,9 +1,12 @@
-"""What recognises texts: regular expressions that are compiled when they are first used, and boosted decision trees.
+"""What recognises texts: regular expressions that are compiled when they are first used, digests, and boosted decision trees.
 
 Most commands meet few of the texts that the expressions are for. `tools/fit` fits the trees.
 """
 
 import re
+
+# Where hashlib has it from. Importing hashlib also starts OpenSSL, which takes as long as forty other modules.
+from _blake2 import blake2b as blake2b
 from collections.abc import Sequence
 from typing import Any, cast
 

@@ -22,8 +22,10 @@ from functools import lru_cache
 from glob import has_magic
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
 
 from answerkey.errors import InputError, MissingExtraError, nearest_name
 from answerkey.model.reply import Json, JsonObject
@@ -352,7 +354,7 @@ class DatabaseError(ValueError):
     """A database cannot be opened, or a query fails; the message is one line."""
 
 
-class Selected(NamedTuple):
+class Selected(msgspec.Struct, frozen=True):
     """The columns of a query, and its rows."""
 
     names: Sequence[str]

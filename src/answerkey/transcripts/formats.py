@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import reduce
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -64,7 +64,7 @@ from answerkey.transcripts.streams import SEVERAL_RESPONSES
 Mark: TypeAlias = type | str | Callable[[Json], bool]
 
 
-class Format(NamedTuple):
+class Format(msgspec.Struct, frozen=True):
     """One shape that a payload may have."""
 
     name: str

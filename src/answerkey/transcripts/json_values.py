@@ -1,11 +1,10 @@
 """Untrusted JSON by the shape it should have: a part of another shape, or a number that makes no sense, reads as absent."""
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -286,7 +285,9 @@ def _fields(value: Any) -> Mapping[str, object] | None:
             return made_of(value)
     if isinstance(value, msgspec.Struct):
         return {name: getattr(value, name) for name in value.__struct_fields__}
-    if dataclasses.is_dataclass(value):
+    if hasattr(type(value), "__dataclass_fields__"):
+        import dataclasses  # slow to load
+
         # Haystack's fields are private, and its properties are called like them.
         return {
             field.name.lstrip("_"): getattr(value, field.name, None) for field in dataclasses.fields(value)
@@ -498,7 +499,7 @@ def _is_deep(reply: Reply) -> bool:
 _MARK = lazy(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]|\n')
 
 
-class RepeatedKey(NamedTuple):
+class RepeatedKey(msgspec.Struct, frozen=True):
     """A key that an object has twice; parsers keep the last value without a word."""
 
     key: str
@@ -506,7 +507,7 @@ class RepeatedKey(NamedTuple):
     line: int
 
 
-class ItemPlace(NamedTuple):
+class ItemPlace(msgspec.Struct, frozen=True):
     """Where an object is in its text."""
 
     line: int
@@ -514,14 +515,14 @@ class ItemPlace(NamedTuple):
     end: int
 
 
-class JsonOutline(NamedTuple):
+class JsonOutline(msgspec.Struct, frozen=True):
     """Where a document's rows are, and its repeated keys."""
 
     items: list[ItemPlace]
     repeated: list[RepeatedKey]
 
 
-class _Container(NamedTuple):
+class _Container(msgspec.Struct, frozen=True):
     """An object or a list that is open."""
 
     # The keys that lead to it; "" for a list inside a list.
@@ -559,7 +560,7 @@ def outline_json(text: str, keys: Sequence[str] = ()) -> JsonOutline:
         elif mark in ("}", "]"):
             item = opened.pop().item
             if item is not None:
-                outline.items.append(item._replace(end=found.end()))
+                outline.items.append(msgspec.structs.replace(item, end=found.end()))
         else:
             last_text = mark
     return outline

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -315,7 +315,7 @@ def split_sheet(path: Path) -> tuple[Path, str | None]:
     return path.with_name(name), sheet
 
 
-class _FileReader(NamedTuple):
+class _FileReader(msgspec.Struct, frozen=True):
     """Reads one file by what it holds."""
 
     path: Path

@@ -4,7 +4,9 @@ import codecs
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise, zip_longest
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from answerkey.model.reply import Json, JsonObject
 from answerkey.transcripts.fields import CALL_NAMES, RESULT_NAMES
@@ -222,7 +224,7 @@ class EventReader:
 # The protocol of a stream, recognised by the shape of its events, and the assembled document.
 
 
-class _Protocol(NamedTuple):
+class _Protocol(msgspec.Struct, frozen=True):
     """One protocol: how its events are recognised, and put together into a document."""
 
     assemble: Callable[[list[JsonObject]], tuple[JsonObject, bool | None]]

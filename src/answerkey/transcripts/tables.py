@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.question import Question, ReadNote
@@ -366,7 +368,7 @@ _HEADER_ROWS = 20
 Row = tuple[int | None, JsonObject]
 
 
-class HeaderNames(NamedTuple):
+class HeaderNames(msgspec.Struct, frozen=True):
     """The names of columns by which a header row is recognised; without any, the first row is the header."""
 
     # Without case, spaces and punctuation: one of these must be there.
