@@ -167,9 +167,7 @@ def test_a_reader_that_closes_the_pipe_is_no_failed_gate(folder: Path, command: 
 
 @pytest.mark.parametrize("wanted", ["", "--json"])
 def test_a_failed_gate_fails_although_the_reader_closes_the_pipe(folder: Path, wanted: str) -> None:
-    gated = (
-        f'"{sys.executable}" -m answerkey run fine.jsonl --target bot.py:answer --gate "questions >= 99" {wanted}'
-    )
+    gated = f'"{sys.executable}" -m answerkey run fine.jsonl --target bot.py:answer --gate "questions >= 99" {wanted}'
     line = f"{{ {gated}; echo $? >&2; }} | true"
     done = subprocess.run(["sh", "-c", line], cwd=folder, check=True, capture_output=True, text=True)
     assert done.stderr.splitlines()[-1] == "1"

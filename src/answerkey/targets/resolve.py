@@ -629,9 +629,12 @@ class ReplayTarget(BaseTarget):
         text = ask.question
         keys = (("id", ask.question_id), ("question", text), ("alike", typed_alike(text)))
         self._asked.update(keys)
-        for key in keys:
+        # The ids of a log may be its own, such as row numbers: a row that asks the same comes first.
+        for key, must_ask_the_same in ((keys[0], True), *((key, False) for key in (*keys[1:], keys[0]))):
             turns = self._rows.get(key, {}).get(ask.trial)
-            found = None if turns is None else self._find(turns, ask)
+            if turns is None or (must_ask_the_same and not ask.turn and not _ask_the_same(turns, text)):
+                continue
+            found = self._find(turns, ask)
             if found is not None:
                 return found
         # Without the question, so that a report counts such replies on one line.
@@ -663,6 +666,14 @@ class ReplayTarget(BaseTarget):
         # One row for each turn, numbered from 0 or from 1.
         row_of_turn = turns.get(ask.turn + (0 if 0 in turns else 1))
         return None if row_of_turn is None else reply_in_row(row_of_turn, ask.question, 0, mapping)
+
+
+def _ask_the_same(turns: dict[int, _Row], text: str) -> bool:
+    """Whether no row asks something else first, as far as it says what it asks."""
+    from answerkey.transcripts.recorded_rows import question_in_row
+
+    asked = question_in_row(turns[min(turns)])
+    return asked is None or typed_alike(asked) == typed_alike(text)
 
 
 def _keys(row: _Row) -> list[tuple[str, str]]:
