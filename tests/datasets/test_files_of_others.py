@@ -260,9 +260,11 @@ def test_columns_are_mapped_by_flag_or_configuration(command: Callable[..., Any]
         ('{"date": "09:00"}; {"date": "13:00"}', ["09:00", "13:00"]),
         ('Krone; {"number": 5}; must: {"number": 11}', ["Krone", "5", "11"]),
         ("2.5..3.5", ["2.5 to 3.5"]),
+        ('{"number": 24.5, "must": true}', ["24.5"]),
+        ('[{"number": 24.5, "must": true}]', ["24.5"]),
     ],
 )
-def test_a_cell_may_hold_several_objects(tmp_path: Path, cell: str, keywords: list[str]) -> None:
+def test_a_cell_may_hold_objects(tmp_path: Path, cell: str, keywords: list[str]) -> None:
     table = tmp_path / "golden.csv"
     with table.open("w", newline="") as file:
         csv.writer(file, delimiter=";").writerows([["question", "expected_keywords"], ["What?", cell]])

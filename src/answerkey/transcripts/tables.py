@@ -223,7 +223,7 @@ def _ambiguous(row: JsonObject, field: str, separator: str, line: int | None) ->
             message=f"the cell “{cell.strip()}” was read as a keyword",
             remedy="leave the cell empty if nothing is expected",
         )
-    if not isinstance(cell, str) or "," not in cell:
+    if not isinstance(cell, str) or "," not in cell or cell.lstrip()[:1] in ("[", "{"):
         return
     cell = cell.strip()
     name = _LIKE_ONE_VALUE.fullmatch(cell)
@@ -312,7 +312,8 @@ def _read_cell(field: str, cell: str, separator: str) -> Json:
     parts = _parts(cell, field, separator)
     if cell.lstrip()[:1] in ("[", "{"):
         try:
-            return decode_cell(cell)
+            value = decode_cell(cell)
+            return [value] if field in _EXPECTATION_LISTS and isinstance(value, dict) else value
         except ValueError:
             # Several objects may follow each other.
             if field not in _EXPECTATION_LISTS or len(parts) < 2:
