@@ -175,6 +175,10 @@ class Clauses:
                 words[first:position] + words[end:stop], stems[first:position] + stems[end:stop], strict=True
             )
         )
+        # "| below £75 | £4.90 |": the limit is that of the other cell.
+        parted_at = bisect_right(self._reply.breaks, position)
+        broken = self._reply.breaks[parted_at - 1] if parted_at else 0
+        compared_from = max(sentence[0], broken, position - _COMPARED)
         denies = WORDS["denies"]
         denied = 0.0 if denies.isdisjoint(words[end:stop]) else 1.0
         unit = 0.0
@@ -190,7 +194,7 @@ class Clauses:
             denied if denies.isdisjoint(words[first:position]) else 2.0,
             float(not WORDS["past"].isdisjoint(words[first:stop])),
             float(not WORDS["conditions"].isdisjoint(words[slice(*sentence)])),
-            float(not WORDS["compares"].isdisjoint(words[max(sentence[0], position - _COMPARED) : position])),
+            float(not WORDS["compares"].isdisjoint(words[compared_from:position])),
             unit,
         )
 
