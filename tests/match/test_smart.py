@@ -453,3 +453,44 @@ EVERYDAY = r"""
 def test_everyday_replies(row: str) -> None:
     expected, question, keyword, reply = row.split(" | ")
     assert says(keyword, reply.replace("\\n", "\n"), question) is (expected == "+")
+
+
+DENIALS = """
+- | Is parking free? | free / no charge | No, it costs £2 per hour.
+- | Is parking free? | free / no charge | No, you have to pay.
+- | Is parking free? | free / no charge | No.
+- | Is parking free? | free / no charge | Parking costs £2.
+- | Is parking free? | free / no charge | No, parking is not free: it costs £2 per hour.
++ | Is parking free? | free / no charge | Yes.
++ | Is parking free? | free / no charge | There is no charge.
+- | Is there a delivery charge? | no charge / free of charge | Yes, £4.90.
+- | Is there a delivery charge? | no charge / free of charge | Yes.
++ | Is there a delivery charge? | no charge / free of charge | No.
++ | Is there a delivery charge? | no charge / free of charge | No, delivery is free of charge.
+- | Do I have to pay for parking? | no charge | Yes, £2 an hour.
++ | Do I have to pay for parking? | no charge | No.
+- | How much is parking? | no charge | No, you pay £2.
+- | How much is parking? | no charge | There is no free parking; it costs £2.
+- | Are dogs allowed? | not allowed / no dogs | No problem, bring him in!
+- | Can I bring my dog? | not allowed / no dogs | No problem, bring him in!
++ | Are dogs allowed? | not allowed / no dogs | No, sorry.
++ | Can I bring my dog? | not allowed / no dogs | No.
++ | Were there any problems? | no | No problem.
+- | Do you accept cheques? | no cheques | No problem, we take cheques.
+- | How can I pay? | no cheques | By card, cash or cheque. No extra fee.
++ | Do you accept cheques? | no cheques | Sorry, we don't take cheques.
+- | Can I get a refund? | no refund | No problem, we refund you in full.
++ | Can I get a refund? | no refund | No.
+"""
+
+
+@pytest.mark.parametrize("row", DENIALS.strip().splitlines())
+def test_a_no_denies_only_what_the_keyword_denies(row: str) -> None:
+    expected, question, options, reply = row.split(" | ")
+    keyword = Alternatives(tuple(options.split(" / ")))
+    assert find_keywords([keyword], reply, "smart", question=question)[0].found is (expected == "+")
+
+
+def test_a_limit_in_one_cell_of_a_table_is_not_that_of_the_next() -> None:
+    reply = "| Order | Delivery |\n|---|---|\n| below £75 | £4.90 |\n| £75 and more | free |"
+    assert says("£4.90", reply, "How much is delivery for an order of £50?")

@@ -248,6 +248,35 @@ class Reply:
         return float(not WORDS[cue].isdisjoint(self.words[first:last]))
 
     @cached_property
+    def courtesies(self) -> frozenset[int]:
+        """The places of a "no" that denies nothing: "No problem, bring him in"."""
+        words, stems = self.words, self.question_words.stems
+        return frozenset(
+            at
+            for at in self.starts[:-1]
+            if at + 2 in self._parted_at
+            and words[at] in WORDS["denies"]
+            and words[at + 1] in WORDS["courtesies"]
+            and stem(words[at + 1]) not in stems
+        )
+
+    def denial_counts(self, at: int, denied: frozenset[str], answers: bool) -> bool:
+        """Whether a word that denies is about something, by its stems; "no" as the answer is if the question asks for that."""
+        if at in self.courtesies:
+            return False
+        if not denied:
+            return True
+        if at == 0 and self.words[0] in WORDS["no"] and (len(self.words) == 1 or 1 in self._parted_at):
+            return answers
+        first, stop = self.starts[(sentence := self.sentence_of(at)) : sentence + 2]
+        return not denied.isdisjoint(self.stems[first:stop])
+
+    @cached_property
+    def _parted_at(self) -> frozenset[int]:
+        """The words before which a sentence is parted or begins."""
+        return frozenset((*self.breaks, *self.starts))
+
+    @cached_property
     def _better_elsewhere(self) -> list[float]:
         """How much less of the question each sentence repeats than the best one does.
 
