@@ -167,6 +167,7 @@ class Clauses:
     def _in_clause(self, position: int, end: int, sentence: tuple[int, int]) -> tuple[float, ...]:
         """From `clause_length` to `unit_asked`."""
         words, stems = self._reply.words, self._reply.stems
+        beside_ranges = self._reply.words_beside_ranges
         at = bisect_right(self._cuts, position) - 1
         first, stop = self._cuts[at], self._cuts[at + 1] if at + 1 < len(self._cuts) else len(words)
         foreign = sum(
@@ -192,8 +193,8 @@ class Clauses:
             min(_LONGEST, float(stop - first)),
             float(min(5, foreign)),
             denied if denies.isdisjoint(words[first:position]) else 2.0,
-            float(not WORDS["past"].isdisjoint(words[first:stop])),
-            float(not WORDS["conditions"].isdisjoint(words[slice(*sentence)])),
+            float(not WORDS["past"].isdisjoint(beside_ranges[first:stop])),
+            float(not WORDS["conditions"].isdisjoint(beside_ranges[slice(*sentence)])),
             float(not WORDS["compares"].isdisjoint(words[compared_from:position])),
             unit,
         )

@@ -221,12 +221,18 @@ class SmartKeyword:
                 # A number that is part of something else does not count, as for a typed number.
                 is_other = reply.source.values.is_other
                 positions = [at for at in positions if not is_other(reply.span(at, at), self._question)]
-            if way != "phrase" and polarity(phrasing.phrase.split(), reply.question_words) < 0 and _only_unsure(reply.text):
+            if (
+                way != "phrase"
+                and polarity(phrasing.phrase.split(), reply.question_words) < 0
+                and _only_unsure(reply.text)
+            ):
                 continue
             size = phrasing.size if way == "phrase" else 1
             for position in positions:
-                around = reply.around(position, size)
-                others = slots.features(phrasing, position, size)
+                is_value = phrasing.has_value and way in ("phrase", "number")
+                place = reply.extent(position, size) if is_value else (position, size)
+                around = reply.around(*place)
+                others = slots.features(phrasing, *place)
                 yield (*values, reply.length, self._choices, *around, *others), phrasing, position, way
             if way != "undenied" and not positions and _answers(phrasing, reply):
                 nothing = (0.0, 0.0, 0.0, 0.0, reply.length, self._choices, *reply.nowhere)
@@ -243,13 +249,14 @@ class SmartKeyword:
                     is_date = isinstance(written.terms[0].value, Date)
                     size = written.size if is_date or is_named else 1
                     position = reply.word_at(start)
-                    around = reply.around(position, size)
-                    others = slots.features(written, position, size)
+                    place = reply.extent(position, size)
+                    around = reply.around(*place)
+                    others = slots.features(written, *place)
                     yield (*there, *around, *others), written, position, "value"
 
 
 def _answers(phrasing: Phrasing, reply: Reply) -> bool:
-    """Whether the reply as a whole may say a keyword that says yes or no: one that states a price does not say that it is free."""
+    """Whether the reply as a whole may say a keyword that says yes or no; one that states a price says nothing of "free"."""
     words = phrasing.phrase.split()
     if not polarity(words, reply.question_words):
         return False
