@@ -11,7 +11,7 @@ from answerkey.match.keywords import ReplyText, find_keywords
 from answerkey.match.phrasing import prepare_question
 from answerkey.match.reading import Reply
 from answerkey.match.smart import SmartKeyword
-from answerkey.model.question import Alternatives, NumberExpectation
+from answerkey.model.question import Alternatives, DateExpectation, Expectation, NumberExpectation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -453,3 +453,80 @@ EVERYDAY = r"""
 def test_everyday_replies(row: str) -> None:
     expected, question, keyword, reply = row.split(" | ")
     assert says(keyword, reply.replace("\\n", "\n"), question) is (expected == "+")
+
+
+DENIALS = """
+- | Is parking free? | free / no charge | No, it costs £2 per hour.
+- | Is parking free? | free / no charge | No, you have to pay.
+- | Is parking free? | free / no charge | No.
+- | Is parking free? | free / no charge | Parking costs £2.
+- | Is parking free? | free / no charge | No, parking is not free: it costs £2 per hour.
++ | Is parking free? | free / no charge | Yes.
++ | Is parking free? | free / no charge | There is no charge.
+- | Is there a delivery charge? | no charge / free of charge | Yes, £4.90.
+- | Is there a delivery charge? | no charge / free of charge | Yes.
++ | Is there a delivery charge? | no charge / free of charge | No.
++ | Is there a delivery charge? | no charge / free of charge | No, delivery is free of charge.
+- | Do I have to pay for parking? | no charge | Yes, £2 an hour.
++ | Do I have to pay for parking? | no charge | No.
+- | How much is parking? | no charge | No, you pay £2.
+- | How much is parking? | no charge | There is no free parking; it costs £2.
+- | Are dogs allowed? | not allowed / no dogs | No problem, bring him in!
+- | Can I bring my dog? | not allowed / no dogs | No problem, bring him in!
++ | Are dogs allowed? | not allowed / no dogs | No, sorry.
++ | Can I bring my dog? | not allowed / no dogs | No.
++ | Were there any problems? | no | No problem.
+- | Do you accept cheques? | no cheques | No problem, we take cheques.
+- | How can I pay? | no cheques | By card, cash or cheque. No extra fee.
++ | Do you accept cheques? | no cheques | Sorry, we don't take cheques.
+- | Can I get a refund? | no refund | No problem, we refund you in full.
++ | Can I get a refund? | no refund | No.
+"""
+
+
+@pytest.mark.parametrize("row", DENIALS.strip().splitlines())
+def test_a_no_denies_only_what_the_keyword_denies(row: str) -> None:
+    expected, question, options, reply = row.split(" | ")
+    keyword = Alternatives(tuple(options.split(" / ")))
+    assert find_keywords([keyword], reply, "smart", question=question)[0].found is (expected == "+")
+
+
+def test_a_limit_in_one_cell_of_a_table_is_not_that_of_the_next() -> None:
+    reply = "| Order | Delivery |\n|---|---|\n| below £75 | £4.90 |\n| £75 and more | free |"
+    assert says("£4.90", reply, "How much is delivery for an order of £50?")
+
+
+RANGES = """
++ | When are you open? | 09:00 | We are open from 9 am to 6 pm.
++ | When are you open? | 18:00 | We are open from 9 am to 6 pm.
++ | When are you open? | 09:00 | On Saturdays we're open from 9 am to 6 pm.
++ | When are you open? | 09:00 | 9 am to 6 pm
++ | Are you open on Sundays? | 11:00 | Yes, from 11am until 4pm.
++ | Are you open on Sundays? | 16:00 | Yes, from 11am until 4pm.
++ | When are you open? | 09:00 | 9 bis 18 Uhr
++ | When are you open? | 18:00 | 9 bis 18 Uhr
++ | When is the festival? | 2026-05-03 | From 3 May to 7 May
++ | When is the festival? | 2026-05-07 | From 3 May to 7 May
+- | When is the festival? | 2026-05-03 | The festival was moved from 3 May to 10 May.
+- | When is the festival? | 2026-05-03 | It has been postponed from 3 May to 10 May.
+- | When do you open? | 09:00 | The opening time changed from 9 am to 10 am.
+"""
+
+
+@pytest.mark.parametrize("row", RANGES.strip().splitlines())
+def test_both_ends_of_a_range_are_said(row: str) -> None:
+    expected, question, date, reply = row.split(" | ")
+    match = find_keywords([DateExpectation(date)], reply, "smart", question=question)[0]
+    assert match.found is (expected == "+")
+
+
+@pytest.mark.parametrize("keyword", [NumberExpectation(10), NumberExpectation(15), "10", "15"])
+def test_both_ends_of_a_range_of_amounts_are_said(keyword: Expectation) -> None:
+    question = "How deep should I plant the bulbs?"
+    assert find_keywords([keyword], "From 10 to 15 cm", "smart", question=question)[0].found
+
+
+def test_the_dash_behind_a_label_makes_no_range() -> None:
+    reply = "Shrinkage by store: Store 3 \u2013 2.1%, Store 5 \u2013 1.2%, Store 8 \u2013 1.7%."
+    assert not says("2.1%", reply, "What was the shrinkage of Store 5?")
+    assert says("1.2%", reply, "What was the shrinkage of Store 5?")

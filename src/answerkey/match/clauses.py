@@ -167,6 +167,7 @@ class Clauses:
     def _in_clause(self, position: int, end: int, sentence: tuple[int, int]) -> tuple[float, ...]:
         """From `clause_length` to `unit_asked`."""
         words, stems = self._reply.words, self._reply.stems
+        beside_ranges = self._reply.words_beside_ranges
         at = bisect_right(self._cuts, position) - 1
         first, stop = self._cuts[at], self._cuts[at + 1] if at + 1 < len(self._cuts) else len(words)
         foreign = sum(
@@ -175,6 +176,10 @@ class Clauses:
                 words[first:position] + words[end:stop], stems[first:position] + stems[end:stop], strict=True
             )
         )
+        # "| below £75 | £4.90 |": the limit is that of the other cell.
+        parted_at = bisect_right(self._reply.breaks, position)
+        broken = self._reply.breaks[parted_at - 1] if parted_at else 0
+        compared_from = max(sentence[0], broken, position - _COMPARED)
         denies = WORDS["denies"]
         denied = 0.0 if denies.isdisjoint(words[end:stop]) else 1.0
         unit = 0.0
@@ -188,9 +193,9 @@ class Clauses:
             min(_LONGEST, float(stop - first)),
             float(min(5, foreign)),
             denied if denies.isdisjoint(words[first:position]) else 2.0,
-            float(not WORDS["past"].isdisjoint(words[first:stop])),
-            float(not WORDS["conditions"].isdisjoint(words[slice(*sentence)])),
-            float(not WORDS["compares"].isdisjoint(words[max(sentence[0], position - _COMPARED) : position])),
+            float(not WORDS["past"].isdisjoint(beside_ranges[first:stop])),
+            float(not WORDS["conditions"].isdisjoint(beside_ranges[slice(*sentence)])),
+            float(not WORDS["compares"].isdisjoint(words[compared_from:position])),
             unit,
         )
 

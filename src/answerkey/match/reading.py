@@ -10,15 +10,17 @@ import gzip
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import accumulate, repeat
+from typing import NamedTuple
 
 import msgspec
 
 from answerkey.match.keywords import ReplyText
 from answerkey.match.phrasing import FOLDER, WORDS, QuestionWords
 from answerkey.text.normalise import FUNCTION_WORDS, Remembered, folded_chunk, stem
+from answerkey.text.patterns import lazy
 
 # How many words on each side of the keyword count, and how many on each side of its sentence.
 _NEAR, _BESIDE = 6, 8
@@ -135,6 +137,65 @@ def _mark(chunk: str) -> str:
 _marked = Remembered(_mark).__getitem__
 
 
+# Ranges, whose two ends are said together: "from 9 am to 6 pm" says both 9 am and 6 pm.
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_LINKS = r"to|until|till?|through|thru|bis|à|au|al?|as|às|hasta|tot|and|und|et|y|e|en"
+_UNIT = rf"(?!(?:{_LINKS})\b)[^\W\d_]{{1,12}}\b\.?"
+_VALUE = (
+    rf"(?:{_MONTH} )?[$€£]? ?[0-9]+(?:[.,:/][0-9]+)*(?:st|nd|rd|th)?\.?"
+    rf"(?: ?(?:[ap]\.?m\b\.?|%|€|°C?|{_UNIT})(?: (?:19|20)[0-9]{{2}}\b)?)?"
+)
+_BETWEEN = (
+    r"(?: ?[-\u2010-\u2015] ?"
+    r"| (?:to|until|till?|through|thru|bis(?: zum)?|à|au|jusqu['’]à|al?|as|às|hasta(?: las)?|tot) (?:the )?)"
+)
+# The word before a range is part of it.
+_RANGE = lazy(
+    rf"(?:\b(?:from|von|vom|de|du|des|desde|dal|van)(?: the| las)? )?"
+    rf"(?<![\w.,-])(?P<first>{_VALUE})(?P<link>{_BETWEEN})(?P<last>{_VALUE})(?![\w-])"
+    rf"|\b(?:between|zwischen|entre|tra|tussen) (?P<low>{_VALUE}) (?:and|und|et|y|e|en) (?P<high>{_VALUE})(?![\w-])",
+    re.IGNORECASE,
+)
+_SIGNS = (lazy(r"[$€£]"), lazy("%"), lazy(r"[0-9][:.][0-9]"), lazy(r"[ap]\.?m\b", re.IGNORECASE))
+_YEAR = lazy(r"(?:19|20)[0-9]{2}")
+# Which end a question asks for.
+_ASKS_FOR_BEGIN = lazy(r"\b(?:begins?|starts?|earliest|minimum|from when|ab wann)\b", re.IGNORECASE)
+_ASKS_FOR_END = lazy(
+    r"\b(?:clos(?:e|es|ing)|ends?|finish(?:es)?|latest|last|until|till|how late|maximum|most|bis wann|schließt)\b",
+    re.IGNORECASE,
+)
+
+
+class _ValueRange(NamedTuple):
+    """Where a range, its second end and the range's end are in a text."""
+
+    start: int
+    second: int
+    end: int
+
+
+def _find_ranges(text: str) -> Iterator[_ValueRange]:
+    """The ranges of a text; the dash of "2019 – £618,300" and "Store 3 – 2.1%" makes none."""
+    for found in _RANGE.finditer(text):
+        second = "high" if found["last"] is None else "last"
+        if second == "last" and len(found["link"].strip()) == 1 and not found["link"].strip().isalpha():
+            first, last = found["first"], found["last"]
+            signs = all((one.search(first) is None) == (one.search(last) is None) for one in _SIGNS)
+            years = (_YEAR.fullmatch(first) is None) == (_YEAR.fullmatch(last) is None)
+            if " " in found["link"] and not (signs and years):
+                continue
+        yield _ValueRange(found.start(), found.start(second), found.end())
+
+
+def _asks_for_other_end(question: str, is_second: bool) -> bool:
+    """Whether a question asks for the end of a range that is not this one."""
+    return (_ASKS_FOR_BEGIN if is_second else _ASKS_FOR_END).search(question) is not None
+
+
+# Cues of a sentence by which two values are not the ends of a range that is said as a whole.
+_SEPARATING = ("changes", "varies", "past", "contrasts", "conditions")
+
+
 class Reply:
     """Places are numbers of words. What not every keyword needs is worked out when first asked for, and kept."""
 
@@ -179,6 +240,45 @@ class Reply:
         chunks, passed = self._chunks
         chunk = bisect_right(chunks, offset, key=re.Match.start) - 1
         return min(passed[chunk - 1] if chunk else 0, len(self.words) - 1)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int, int]]:
+        """The first word of each range, that of its second end, and the one behind it."""
+        chunks, passed = self._chunks
+        return [
+            (
+                self.word_at(start),
+                self.word_at(second),
+                passed[bisect_left(chunks, end, key=re.Match.start) - 1],
+            )
+            for start, second, end in _find_ranges(self.text)
+        ]
+
+    @cached_property
+    def words_beside_ranges(self) -> list[str]:
+        """All words, those in a range as "": its "until" says neither that something was so before nor on what condition."""
+        words = self.words
+        if not any(one[0].isdigit() for one in words):
+            return words
+        words = words.copy()
+        for first, _, stop in self._ranges:
+            words[first:stop] = [""] * (stop - first)
+        return words
+
+    def extent(self, position: int, size: int) -> tuple[int, int]:
+        """The first word and the number of words of the range that a value is an end of, or of the value itself.
+
+        "Moved from 3 May to 7 May" is no range, and the end of one does not say when something begins.
+        """
+        for first, second, stop in self._ranges:
+            if not first <= position < stop:
+                continue
+            sentence = self.sentence_of(position)
+            is_other = _asks_for_other_end(self.question_words.folded, second > first and position >= second)
+            if is_other or any(self.has(cue, sentence) for cue in _SEPARATING):
+                break
+            return first, stop - first
+        return position, size
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """The span in the text of the words from `first` to `last` as they are written."""
@@ -245,7 +345,36 @@ class Reply:
     def has(self, cue: str, sentence: int) -> float:
         """1 if a sentence has a word of a list, else 0."""
         first, last = self.starts[sentence : sentence + 2]
-        return float(not WORDS[cue].isdisjoint(self.words[first:last]))
+        return float(not WORDS[cue].isdisjoint(self.words_beside_ranges[first:last]))
+
+    @cached_property
+    def courtesies(self) -> frozenset[int]:
+        """The places of a "no" that denies nothing: "No problem, bring him in"."""
+        words, stems = self.words, self.question_words.stems
+        return frozenset(
+            at
+            for at in self.starts[:-1]
+            if at + 2 in self._parted_at
+            and words[at] in WORDS["denies"]
+            and words[at + 1] in WORDS["courtesies"]
+            and stem(words[at + 1]) not in stems
+        )
+
+    def denial_counts(self, at: int, denied: frozenset[str], answers: bool) -> bool:
+        """Whether a word that denies is about something, by its stems; "no" as the answer is if the question asks for that."""
+        if at in self.courtesies:
+            return False
+        if not denied:
+            return True
+        if at == 0 and self.words[0] in WORDS["no"] and (len(self.words) == 1 or 1 in self._parted_at):
+            return answers
+        first, stop = self.starts[(sentence := self.sentence_of(at)) : sentence + 2]
+        return not denied.isdisjoint(self.stems[first:stop])
+
+    @cached_property
+    def _parted_at(self) -> frozenset[int]:
+        """The words before which a sentence is parted or begins."""
+        return frozenset((*self.breaks, *self.starts))
 
     @cached_property
     def _better_elsewhere(self) -> list[float]:

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate, pairwise
 
 from answerkey.match.clauses import MARKS, SPECIFIC, Clauses
-from answerkey.match.phrasing import WORDS, Phrasing
+from answerkey.match.phrasing import WORDS, Phrasing, QuestionWords
 from answerkey.match.reading import Reply
 from answerkey.text.normalise import FUNCTION_WORDS, folded_chunk, stem
 
@@ -25,14 +25,31 @@ VALUE, NAME, WORD = 0.0, 1.0, 2.0
 _NOWHERE = -1.0
 
 
-def polarity(words: list[str]) -> float:
-    """1 for a keyword that says yes, -1 for one that says no, else 0."""
+def polarity(words: list[str], question_words: QuestionWords) -> float:
+    """1 for a keyword that a yes to the question says, -1 for one that a no says, else 0."""
     if len(words) > 1 and all(word.isdigit() for word in words):
         # The 0 of 11:00 says nothing.
         return 0.0
-    if any(word in WORDS["negates"] or word in WORDS["denies"] for word in words):
-        return -1.0
-    return float(any(word in WORDS["affirms"] for word in words))
+    negated = any(word in WORDS["negates"] or word in WORDS["denies"] for word in words)
+    sign = -1.0 if negated else float(any(word in WORDS["affirms"] for word in words))
+    says_costless = costless(words)
+    if says_costless is None:
+        return sign
+    # "Is it free?" and "is there a charge?" ask for opposites.
+    if not WORDS["costless"].isdisjoint(question_words.named):
+        return 1.0 if says_costless else -1.0
+    if not WORDS["costs"].isdisjoint(question_words.named):
+        return -1.0 if says_costless else 1.0
+    return sign
+
+
+def costless(words: list[str]) -> bool | None:
+    """Whether a keyword says that something costs nothing, or that it is not free; None if it says neither."""
+    negated = any(word in WORDS["negates"] or word in WORDS["denies"] for word in words)
+    has_costless = not WORDS["costless"].isdisjoint(words)
+    if has_costless or (negated and not WORDS["costs"].isdisjoint(words)):
+        return negated != has_costless
+    return None
 
 
 class Slots:
@@ -60,7 +77,9 @@ class Slots:
             if capital and self._is_new(word) and not word[0].isdigit()
         ]
         self._all_names = frozenset(self._names)
-        self._denials = [at for at, word in enumerate(words) if word in WORDS["denies"]]
+        self._denials = [
+            at for at, word in enumerate(words) if word in WORDS["denies"] and at not in reply.courtesies
+        ]
         self._contrasts = [at for at, word in enumerate(words) if word in WORDS["contrasts"]]
         specific = frozenset(map(stem, self._question.specific))
         # The first positions of each telling word of the question, and what each of them weighs.
@@ -81,7 +100,7 @@ class Slots:
         first = words[0] if words else ""
         self._tone = 0.5 if not self._denials else -0.5
         if first in WORDS["yes"] or first in WORDS["no"]:
-            self._tone = 1.0 if first in WORDS["yes"] else -1.0
+            self._tone = 1.0 if first in WORDS["yes"] or 0 in reply.courtesies else -1.0
 
     def _is_new(self, word: str) -> bool:
         return word not in self._question.named and word not in FUNCTION_WORDS
@@ -89,7 +108,7 @@ class Slots:
     def features(self, phrasing: Phrasing, position: int | None, size: int) -> tuple[float, ...]:
         """From `question_kind` to `topic`, of a hit of `size` words, or of what is nowhere."""
         keyword_words, question = phrasing.phrase.split(), self._question
-        tone = polarity(keyword_words)
+        tone = polarity(keyword_words, question)
         kind = VALUE if phrasing.has_value else NAME if phrasing.text[:1].isupper() else WORD
         known = round(
             sum(stem(word) in question.stems for word in keyword_words) / max(1, len(keyword_words)), 2

@@ -31,7 +31,7 @@ from answerkey.match.phrasing import (
     prepare_question,
 )
 from answerkey.match.reading import Reply
-from answerkey.match.slots import Slots, polarity
+from answerkey.match.slots import Slots, costless, polarity
 from answerkey.match.values import ValueExpectation, asks_for_amount
 from answerkey.model.question import (
     DateExpectation,
@@ -221,14 +221,20 @@ class SmartKeyword:
                 # A number that is part of something else does not count, as for a typed number.
                 is_other = reply.source.values.is_other
                 positions = [at for at in positions if not is_other(reply.span(at, at), self._question)]
-            if way != "phrase" and polarity(phrasing.phrase.split()) < 0 and _only_unsure(reply.text):
+            if (
+                way != "phrase"
+                and polarity(phrasing.phrase.split(), reply.question_words) < 0
+                and _only_unsure(reply.text)
+            ):
                 continue
             size = phrasing.size if way == "phrase" else 1
             for position in positions:
-                around = reply.around(position, size)
-                others = slots.features(phrasing, position, size)
+                is_value = phrasing.has_value and way in ("phrase", "number")
+                place = reply.extent(position, size) if is_value else (position, size)
+                around = reply.around(*place)
+                others = slots.features(phrasing, *place)
                 yield (*values, reply.length, self._choices, *around, *others), phrasing, position, way
-            if not positions and polarity(phrasing.phrase.split()):
+            if way != "undenied" and not positions and _answers(phrasing, reply):
                 nothing = (0.0, 0.0, 0.0, 0.0, reply.length, self._choices, *reply.nowhere)
                 yield (*nothing, *slots.features(phrasing, None, 0)), phrasing, 0, "tone"
         for value in self._values:
@@ -243,9 +249,21 @@ class SmartKeyword:
                     is_date = isinstance(written.terms[0].value, Date)
                     size = written.size if is_date or is_named else 1
                     position = reply.word_at(start)
-                    around = reply.around(position, size)
-                    others = slots.features(written, position, size)
+                    place = reply.extent(position, size)
+                    around = reply.around(*place)
+                    others = slots.features(written, *place)
                     yield (*there, *around, *others), written, position, "value"
+
+
+def _answers(phrasing: Phrasing, reply: Reply) -> bool:
+    """Whether the reply as a whole may say a keyword that says yes or no; one that states a price says nothing of "free"."""
+    words = phrasing.phrase.split()
+    if not polarity(words, reply.question_words):
+        return False
+    if not costless(words) or not WORDS["costless"].isdisjoint(reply.words):
+        return True
+    prices = [one for one in _quantities(reply.text) if one.is_money]
+    return not prices or any(0.0 in one.numbers for one in prices)
 
 
 def _only_unsure(text: str) -> bool:
@@ -351,6 +369,12 @@ def _align(phrasing: Phrasing, reply: Reply) -> tuple[list[int], str, tuple[floa
     if in_a_row and not phrasing.signed:
         return in_a_row, "phrase", (1.0, times, 0.0, 0.0)
     present = [_present(term, reply) for term in phrasing.terms]
+    for at, (term, one) in enumerate(zip(phrasing.terms, present, strict=True)):
+        if term.word in WORDS["denies"] and one.positions:
+            denials = _relevant_denials(term, one, phrasing, reply)
+            if not denials:
+                return [], "undenied", ()
+            present[at] = one._replace(positions=denials)
     if min(present)[0] < 1 and (short := _short(phrasing, reply)):
         return short, "abbreviation", (0.95, times, 0.0, 0.0)
     there = [(term.weight, one) for term, one in zip(phrasing.terms, present, strict=True) if one.strength]
@@ -361,6 +385,19 @@ def _align(phrasing: Phrasing, reply: Reply) -> tuple[list[int], str, tuple[floa
     other_name = float(phrasing.other_name != "" and re.search(phrasing.other_name, reply.text) is not None)
     values = (round(recall, 2), times, other_value, other_name)
     return max(there)[1].positions, min(one for _, one in there).way, values
+
+
+def _relevant_denials(term: Term, presence: _Presence, phrasing: Phrasing, reply: Reply) -> list[int]:
+    """The places of a denial of what the keyword denies: the "No" of "No, you have to pay" is not that of "no charge"."""
+    # "Not allowed" may be said of what the question asks for in other words; "no charge" is said of a charge.
+    denied = frozenset(
+        stem(one.word)
+        for one in phrasing.terms
+        if one.word and one.word not in WORDS["denies"] and term.word in WORDS["determiners"]
+    )
+    question = reply.question_words
+    answers = question.yes_or_no > 0 and polarity(phrasing.phrase.split(), question) < 0
+    return [at for at in presence.positions if reply.denial_counts(at, denied, answers)]
 
 
 def _short(phrasing: Phrasing, reply: Reply) -> list[int]:
