@@ -30,13 +30,21 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_rows: Callable[..
 
 def test_rows_have_their_line_and_the_columns_that_were_asked_for(log: Path, command: Any) -> None:
     keep = ("--keep", "chat_id", "--keep", "user")
-    assert command("score", "log.jsonl", *keep, "-o", "x.csv", "-o", "x.jsonl", "-o", "x.xlsx").code == 0
+    outputs = [f"-ox.{ending}" for ending in ("csv", "jsonl", "xlsx", "parquet")]
+    assert command("score", "log.jsonl", *keep, *outputs).code == 0
+    assert command("score", "log.jsonl", *keep, "-o", "alone.parquet").code == 0
     with Path("x.csv").open(encoding="utf-8-sig", newline="") as file:
         table = [(row["id"], row["line"], row["chat_id"], row["user"]) for row in csv.DictReader(file)]
     assert table == [("a", "1", "7", '{"n":1}'), ("b", "2", "x y", ""), ("a", "3", "", "")]
     rows = [json.loads(line) for line in Path("x.jsonl").read_text().splitlines()]
     assert [row["line"] for row in rows] == [1, 2, 3]
     assert rows[0]["columns"] == {"chat_id": 7, "user": {"n": 1}}
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the parquet extra is not installed")
+    for name in ("x", "alone"):
+        rows = parquet.read_table(f"{name}.parquet", columns=["line", "columns"]).to_pylist()
+        assert [row["line"] for row in rows] == [1, 2, 3]
+        assert [row["columns"] and row["columns"]["chat_id"] for row in rows] == ["7", "x y", None]
+        assert rows[0]["columns"]["user"] == '{"n":1}'
     document = command("score", "log.jsonl", "--json").document
     assert [row["line"] for row in document["results"]] == [1, 2, 3]
     assert "columns" not in document["results"][0]

@@ -327,7 +327,11 @@ def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | N
 @match_flag
 @flag("--questions", "Use the expectations of this golden set.", type=FILE)
 @flag("--recompute-truth", "Compute expectations from the data as it is now.", is_flag=True)
-@flag("--change-baseline", "Rescore the run even if it is a baseline that `answerkey baseline set` named.", is_flag=True)
+@flag(
+    "--change-baseline",
+    "Rescore the run even if it is a baseline that `answerkey baseline set` named.",
+    is_flag=True,
+)
 @judge_flags
 @store_flag
 @ends_with_run("scoring")

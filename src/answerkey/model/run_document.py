@@ -275,7 +275,7 @@ _NOT_IN_TABLES = (
 )
 # What a tool was given and gave back may have any shape, and fills a column as JSON; lines with one of these marks are looked at.
 _ANY_SHAPE = ("arguments", "result")
-_MARKS = (b'"arguments":', b'"result":', b'"checks":')
+_MARKS = (b'"arguments":', b'"result":', b'"checks":', b'"columns":')
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 _decode = msgspec.json.Decoder().decode
 
@@ -323,6 +323,11 @@ def for_table(document: dict[str, Any]) -> dict[str, Any]:
     document["reply"] = reply
     for component in document["components"].values():
         component.pop("matches", None)
+    if "columns" in document:
+        columns = document["columns"].items()
+        document["columns"] = {
+            name: value if isinstance(value, str) else encode(value).decode() for name, value in columns
+        }
     checked = document["components"].get("checks") or document.get("findings", {}).get("checks")
     if checked:
         document["checks"] = checked.get("checks")

@@ -379,8 +379,7 @@ def write_parquet(run: Run, file: BinaryIO) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    metrics = tuple(run.summary.metrics)
-    schema = _schema(tuple(run.info.weights), metrics)
+    schema = _schema(run)
     with pyarrow.parquet.ParquetWriter(
         file, schema, compression="zstd", memory_pool=pyarrow.system_memory_pool()
     ) as writer:
@@ -417,9 +416,10 @@ def _table(lines: bytes, schema: Any) -> Any:
     return table.select(schema.names).cast(schema)
 
 
-def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
+def _schema(run: Run) -> Any:
     import pyarrow
 
+    components, metrics = tuple(run.info.weights), tuple(run.summary.metrics)
     text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
     error = _struct(kind=text, message=text)
     component = _struct(score=number, weight=number, reason=text, found=texts, missing=texts, extra=texts)
@@ -448,6 +448,10 @@ def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
     if "checks" in (*components, *metrics):
         check = _struct(name=text, kind=text, score=number, weight=number, reason=text)
         fields["checks"] = pyarrow.list_(check)
+    if run.info.is_log:
+        fields["line"] = pyarrow.int64()
+    if run.info.kept_columns:
+        fields["columns"] = pyarrow.struct([(name, text) for name in run.info.kept_columns])
     if metrics:
         # A struct without fields cannot be written.
         fields["metrics"] = pyarrow.struct([(name, number) for name in metrics])
