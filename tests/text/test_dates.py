@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.text.dates import find_dates
+from answerkey.text.dates import find_dates, parse_date
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,52 @@ def test_dates_agree_in_the_parts_that_are_wanted() -> None:
 
 def test_months_with_turkish_letters_are_read() -> None:
     assert [next(iter(find_dates(text))).month for text in ("15 Aprıl 2024", "3 JULİ 2024")] == [4, 7]
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        ("11:00", "11.00–16.00"),
+        ("16:00", "11.00 - 16.00"),
+        ("16:00", "Open 11.00–16.00."),
+        ("09:30", "9.30 – 17.00"),
+        ("17:00", "9.30 – 17.00"),
+        ("17:00", "9.30 to 17.00"),
+        ("09:00", "9-18"),
+        ("18:00", "9-18"),
+        ("18:00", "Mon-Fri 9-18, Sat closed"),
+        ("18:00", "9–18 Uhr"),
+        ("2026-05-03", "3–7 May"),
+        ("2026-05-07", "3–7 May"),
+        ("2026-05-03", "From 3 to 7 May 2026"),
+        ("2026-05-03", "3 and 4 May"),
+        ("2026-05-03", "3.–7. Mai"),
+        ("2026-05-03", "vom 3. bis 7. Mai"),
+        ("2026-05-07", "May 3–7, 2026"),
+        ("2026-05-04", "May 3rd and 4th"),
+    ],
+)
+def test_both_ends_of_a_range_are_stated(expected: str, text: str) -> None:
+    wanted = parse_date(expected)
+    assert wanted is not None
+    assert wanted.find_all(text)
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        ("16:00", "It costs £11.00–16.00"),
+        ("16:00", "from 11.00 to 16.00 €"),
+        ("16:00", "11.00–16.00 m"),
+        ("18:00", "For ages 9-18"),
+        ("2026-05-04", "From May 3 and 4 seats"),
+        ("2026-05-05", "May 3 to 5 pm"),
+        ("2026-05-03", "3–7 June"),
+        ("2026-05-03", "3–7 May 2025"),
+        ("2026-05-03", "Room 12.3 and 4 May"),
+    ],
+)
+def test_what_is_written_like_a_range_is_not_stated(expected: str, text: str) -> None:
+    wanted = parse_date(expected)
+    assert wanted is not None
+    assert not wanted.find_all(text)

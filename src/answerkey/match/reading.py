@@ -268,7 +268,7 @@ class Reply:
     def extent(self, position: int, size: int) -> tuple[int, int]:
         """The first word and the number of words of the range that a value is an end of, or of the value itself.
 
-        "Moved from 3 May to 7 May" is no range, and the end of one does not say when something begins.
+        "Moved from 3 May to 7 May" does not count, and the end of one does not say when something begins.
         """
         for first, second, stop in self._ranges:
             if not first <= position < stop:

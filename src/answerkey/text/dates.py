@@ -165,7 +165,13 @@ class WantedDate(msgspec.Struct, frozen=True):
             if not found:
                 return []
         if self.time is not None:
-            finders = (find_times, find_dotted_times, find_bare_hours, find_worded_hours)
+            finders = (
+                find_times,
+                find_dotted_times,
+                find_bare_hours,
+                find_worded_hours,
+                find_time_ranges,
+            )
             times = chain.from_iterable(find(text) for find in finders)
             found = [(one.start, one.end) for one in times if self.time.equals(one)]
         return found
@@ -216,7 +222,41 @@ def find_spelled_dates(text: str) -> Iterator[Date]:
 
 def stated_dates(text: str) -> Iterator[Date]:
     """Every date of a text in which one is expected."""
-    return chain(find_dates(text), find_short_dates(text), find_spelled_dates(text))
+    return chain(
+        find_dates(text), find_short_dates(text), find_spelled_dates(text), find_days_sharing_a_month(text)
+    )
+
+
+_TO = r"to|and|until|till?|through|bis(?: zum)?|und|à|au|et|al?|y|e|en|tot"
+_DASH = r"\s?[-\u2010-\u2015]\s?"
+# "3–7 May", "From 3 to 7 May", "3. bis 7. Mai": the day before one that has its month.
+_DAY_BEFORE = lazy(
+    rf"(?<![\w.,:/-])(?P<d>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th|\.)?(?:{_DASH}|\s(?:{_TO})\s(?:the\s)?)$",
+    re.IGNORECASE,
+)
+# "May 3–7, 2026", "May 3 and 4": the day behind it; a word behind that is what is counted, as in "May 3 and 4 seats".
+_DAY_BEHIND = lazy(
+    rf"(?:{_DASH}|\s(?:{_TO})\s(?:the\s)?)(?P<d>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?(?![\w:%]|[.,][0-9])"
+    rf"(?!\s?(?:[ap]\.?m\b|[%$€£]))(?:,?\s*{_YEAR.format('y')})?"
+    r"(?=\s*(?:$|[,;.!?)]|(?:and|we|from|in|at|on|for|is|are|the|each|every)\b))",
+    re.IGNORECASE,
+)
+_LONGEST_BETWEEN_DAYS = 24
+
+
+def find_days_sharing_a_month(text: str) -> Iterator[Date]:
+    """The days of ranges and pairs that leave the month to the other day."""
+    for found in _NAMED.finditer(text) if _MONTH_SIGN.search(text) else ():
+        month = month_number((found["m1"] or found["m2"] or found["m3"]).upper().replace("İ", "I"))
+        if found["d1"]:
+            other = _DAY_BEFORE.search(text[max(0, found.start() - _LONGEST_BETWEEN_DAYS) : found.start()])
+            if other is not None and int(other["d"]) < int(found["d1"]):
+                start = found.start() - len(other[0])
+                yield Date(_full_year(found["y1"]), month, int(other["d"]), start, start + len(other["d"]))
+        elif found["d2"] and not found["y2"]:
+            other = _DAY_BEHIND.match(text, found.end())
+            if other is not None and int(found["d2"]) < int(other["d"]):
+                yield Date(_full_year(other["y"]), month, int(other["d"]), *other.span("d"))
 
 
 # 18.30 after a word such as "at", which may also be a number: looked for only where a time is expected.
@@ -236,6 +276,40 @@ def find_dotted_times(text: str) -> Iterator[Quantity]:
         hours = (hour, (hour + 12) % 24) if 1 <= hour <= 12 and match["h"][0] != "0" else (hour,)
         minutes = tuple(float(60 * one + int(match["m"])) for one in hours)
         yield Quantity(minutes, minutes, "clock", *match.span("time"))
+
+
+# What follows a price or a measure; "9-18" and "11.00–16.00" may be those.
+_NO_MEASURE = (
+    r"(?![0-9]|[.,][0-9]|\s?(?:[%°$€£¥₹]"
+    r"|(?:eur|usd|gbp|chf|[kcm]?m|[km]?g|[mh]?l|percent|per cent|euros?|dollars?|pounds?)\b))"
+)
+_TIME_RANGES = (
+    lazy(
+        rf"(?<![\w.,:$€£-])(?<![$€£] )(?P<h1>[01]?[0-9]|2[0-3])\.(?P<m1>[0-5][0-9])(?:{_DASH}|\s(?:{_TO})\s)"
+        rf"(?P<h2>[01]?[0-9]|2[0-4])\.(?P<m2>[0-5][0-9])" + _NO_MEASURE,
+        re.IGNORECASE,
+    ),
+    # Hours alone on a line, or behind what hours are said of: "ages 9-18" are none.
+    lazy(
+        r"(?:^[^\w$€£]*|\b(?:open|opening|hours|daily|weekdays|geöffnet|ouvert|abierto"
+        r"|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}|(?:mo|di|mi|do|fr|sa|so)|[a-z]+tags?)[:.,]?\s)"
+        rf"(?P<h1>[01]?[0-9])(?P<m1>){_DASH}(?P<h2>[01]?[0-9]|2[0-4])(?P<m2>)(?=\W*$|[,;.!?)]+\s(?![0-9]))"
+        + _NO_MEASURE,
+        re.IGNORECASE | re.MULTILINE,
+    ),
+)
+
+
+def find_time_ranges(text: str) -> Iterator[Quantity]:
+    """Both ends of hours without a word: "9.30 – 17.00", "9-18"; one from 1.00 to 12.59 may be in the evening."""
+    for match in chain.from_iterable(pattern.finditer(text) for pattern in _TIME_RANGES):
+        for number in ("1", "2"):
+            name = match["h" + number]
+            hour, minute = int(name), int(match["m" + number] or 0)
+            is_open = 1 <= hour <= 12 and name[0] != "0"
+            hours = (hour, (hour + 12) % 24) if is_open else (hour % 24,)
+            minutes = tuple(float(60 * each + minute) for each in hours)
+            yield Quantity(minutes, minutes, "clock", match.start("h" + number), match.end("m" + number))
 
 
 _HOUR_NAMES = [
