@@ -371,8 +371,8 @@ def _unknown(spec: str, kind: str, tables: Mapping[str, object]) -> UnknownNameE
         close = f"http://{spec}"
     added = "".join(f", {name}:…" for name in targets.added())
     configured = f"; the configuration has {', '.join(sorted(tables))}" if tables else ""
-    hint = f"did you mean {close!r}?" if close else f"write one of {TARGET_FORMS}{added}{configured}"
-    return UnknownNameError(f"unknown target {safe_url(spec)!r}; {hint}")
+    hint = f"did you mean {close!r}?" if close else f"write one of {TARGET_FORMS}{added}"
+    return UnknownNameError(f"unknown target {safe_url(spec)!r}; {hint}{configured}")
 
 
 # Settings of every `[targets.NAME]` table: labels of the version.
