@@ -56,15 +56,17 @@ def test_hard_answers_of_no_author_are_charged_often(found: HeldOut) -> None:
         assert figures(hard.chosen([row.author == author for row in hard.rows])).false_rate <= 0.02, author
 
 
-def test_everyday_replies_of_an_author_that_nothing_was_fitted_to() -> None:
-    rows = [
-        json.loads(line) for line in (NOT_FITTED / "everyday_replies_v.jsonl").read_text("utf-8").splitlines()
-    ]
+@pytest.mark.parametrize(("author", "answers", "errors", "accused"), [("v", 195, 65, 0), ("y", 225, 75, 1)])
+def test_everyday_replies_of_authors_that_nothing_was_fitted_to(
+    author: str, answers: int, errors: int, accused: int
+) -> None:
+    path = NOT_FITTED / f"everyday_replies_{author}.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     failures = [(row["is_error"], detect_failure(row["reply"])) for row in rows]
     charged = [is_error for is_error, failure in failures if failure is not None and failure.charged]
-    assert len(rows) == 260
-    assert charged.count(False) == 0
-    assert charged.count(True) >= 0.88 * 65
+    assert len(rows) == answers + errors
+    assert charged.count(False) <= accused
+    assert charged.count(True) >= 0.9 * errors
 
 
 def test_the_shipped_weights_agree_with_the_labels() -> None:
