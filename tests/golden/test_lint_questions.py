@@ -245,6 +245,8 @@ ADDRESS = {"question": "Where?", "expected_keywords": ["Montrose", "81401"], "ex
         ({"question": "What does it cost?", "expected_keywords": ["1200"]}, "number-inside-number"),
         ({"question": "How many seats?", "expected_keywords": ["1200"]}, "number-inside-number"),
         ({"question": "When?", "expected_keywords": ["5:45"]}, "number-inside-number"),
+        ({"question": "How long?", "expected_keywords": ["3 working days"]}, "count-inside-number"),
+        ({"question": "How far?", "expected_keywords": ["60 cm"]}, "count-inside-number"),
         ({"question": "When?", "expected_dates": ["03/04/2025"]}, "ambiguous-date"),
         ({"question": "When?", "expected_keywords": ["03/04"]}, "ambiguous-date"),
         ({"question": "When?", "expected_keywords": ["“Ann”"]}, "smart-quotes"),
@@ -343,3 +345,12 @@ def test_a_date_as_a_text_is_named_with_the_form_that_meets_every_way_to_write_i
 )
 def test_other_keywords_are_not_dates_as_texts(keyword: object) -> None:
     assert "date-as-text" not in codes({"question": "When?", "expected_keywords": [keyword]})
+
+
+def test_the_remedy_for_a_count_ends_the_finding() -> None:
+    question = {"question": "How long can I return it?", "expected_keywords": ["14 days"]}
+    [finding] = [one for one in lint(question) if one.code == "count-inside-number"]
+    assert "“114 days”" in finding.message
+    assert '{"regex": "\\\\b14 days\\\\b"}' in finding.remedy
+    for keyword in ({"regex": r"\b14 days\b"}, {"date": "14 March"}, "14 March", "1400"):
+        assert "count-inside-number" not in codes_of({**question, "expected_keywords": [keyword]})

@@ -11,6 +11,7 @@ import msgspec
 
 from answerkey.errors import InputError
 from answerkey.evidence.records import answer_shape
+from answerkey.golden.wrong_replies import COUNT_WITH_UNIT
 from answerkey.match.keywords import find_keywords
 from answerkey.match.values import asks_how_many
 from answerkey.model.question import (
@@ -417,6 +418,11 @@ def _inside_number(text: str, turn: Question, vocabulary: Vocabulary) -> _Values
     return {"longer": longer, "typed": typed} if longer else None
 
 
+def _inside_count(text: str, turn: Question, vocabulary: Vocabulary) -> _Values | None:
+    text = text.strip()
+    return {"longer": f"“1{text}”"} if COUNT_WITH_UNIT.fullmatch(text) and parse_date(text) is None else None
+
+
 def _longer_amount(text: str, question: str) -> str:
     """An amount that a wrong reply may state and that contains a number keyword: $14.90, or $1200.50 where money is asked,
     or 12000 where a count is."""
@@ -682,7 +688,7 @@ TURN_RULES = (
         "use what is specific to the answer, for example a name or an amount"),
     TurnRule("short-number", "warning", _weak_keywords("short-number"),
         "the number {keyword} is also found inside longer numbers, such as {text}0 or 20{text}",
-        "write {{\"number\": {text}}}, set whole_numbers = true under [scoring], or add what it counts: “{text} units”"),
+        "write {{\"number\": {text}}}, or set whole_numbers = true under [scoring]"),
     TurnRule("inside-words", "warning", _weak_keywords("inside-words"),
         "the keyword {keyword} is also found inside other words, such as {words}",
         f"{_WHOLE_WORD} or use --match smart, which respects words"),
@@ -722,6 +728,9 @@ TURN_RULES = (
     TurnRule("number-inside-number", "warning", _each_text(_inside_number),
         "the keyword {keyword} is also found inside other numbers, such as {longer}",
         "write {typed}, or set whole_numbers = true under [scoring]"),
+    TurnRule("count-inside-number", "warning", _each_text(_inside_count),
+        "the keyword {keyword} is also found inside longer numbers, such as {longer}",
+        f"{_WHOLE_WORD} or use --match smart"),
     TurnRule("ambiguous-date", "info", _ambiguous_dates,
         "the date {keyword} is met with either number as the month",
         "write it as 2025-04-03 if only one of them is right"),

@@ -401,6 +401,10 @@ def _distinct(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
             yield mutant
 
 
+# A number of up to three digits with what it counts, and nothing else.
+COUNT_WITH_UNIT = lazy(r"[1-9]\d{0,2} [^\W\d_](?:[\w -]*\w)?")
+
+
 class _Subject:
     """One turn with its good reply, and what of it is asked for."""
 
@@ -503,6 +507,8 @@ class _Subject:
         if alone is not None:
             yield from self._changed("asked figure", [alone], self._other)
             yield from self._another_row(alone)
+        counted = [fact for fact in facts_of(self._text) if self._is_counted(fact)]
+        yield from self._changed("digit in front", counted, lambda _, text: f"1{text}")
         if len({fact.key for fact in self._facts}) > (alone is not None):
             kinds = {_KIND_NAMES[fact.kind] for fact in self._facts}
             yield from self._changed(
@@ -522,6 +528,13 @@ class _Subject:
         if _CONCLUDES.search(self._text[first.end :]) or next(reference, first.key) != first.key:
             return None
         return first if not in_key or first is in_key[0] else None
+
+    def _is_counted(self, fact: Fact) -> bool:
+        """Whether the key has a figure with its unit as a text: "14 days" is also in "114 days"."""
+        figure = self._text[fact.start : fact.end].casefold()
+        return fact.key not in self._in_question and any(
+            word.startswith(f"{figure} ") and COUNT_WITH_UNIT.fullmatch(word) for word in self._key_words
+        )
 
     def _changed(
         self, operator: str, facts: Sequence[Fact], change: Callable[[Fact, str], str | None]
