@@ -194,8 +194,11 @@ class Summary(Slice, frozen=True, kw_only=True):
     @property
     def unmeasured(self) -> tuple[str, ...]:
         """Components of which no question expects anything, so that their 1.0 says nothing."""
-        counts = {"tool_usage": self.expecting_no_tools, "response_quality": self.expecting_nothing}
-        return tuple(name for name, number in counts.items() if self.questions and number == self.questions)
+        if not self.questions:
+            return ()
+        tools = ("tool_usage",) if self.expecting_no_tools == self.questions else ()
+        text = ("response_quality",) if self.expecting_nothing == self.questions else ()
+        return (*tools, *text)
 
     @property
     def is_silent_key(self) -> bool:

@@ -314,7 +314,7 @@ class UnitMoments:
         for size, (low, high) in self.extremes.items():
             farthest = max(farthest, abs(n * low - total * size), abs(n * high - total * size))
         return interval_of_moments(
-            self.mean,
+            total / (n << _SHIFT),
             n,
             units=self.units,
             squares=squares / ((n * n) << (2 * _SHIFT)),

@@ -380,6 +380,9 @@ def for_xml(text: str) -> str:
 
 def one_line(text: str, width: int) -> str:
     """Harmless text on one line of at most `width` terminal cells, cut with an ellipsis."""
+    if len(text) <= width and text.isascii() and text.isprintable() and "  " not in text:
+        # Most texts are harmless and fit.
+        return text.strip()
     # A long text is cut before any work is done on it: no more than this can survive.
     head = text[: width * 4 + 64]
     flat = _SPACE.sub(" ", for_terminal(head)).strip()
