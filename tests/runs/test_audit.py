@@ -249,6 +249,20 @@ def test_a_question_with_one_specific_keyword_is_strong() -> None:
     assert families["nothing"].mutants == families["nothing"].refused > 0
 
 
+@pytest.mark.parametrize(("keyword", "strong"), [("14 days", False), ({"regex": r"\b14 days\b"}, True)])
+def test_a_digit_before_a_number_with_its_unit_is_tried(keyword: object, strong: bool) -> None:
+    reference = "You can return it within 14 days."
+    row = {
+        "id": "a",
+        "question": "How long can I return it?",
+        "expected_keywords": [keyword],
+        "reference_answer": reference,
+    }
+    key = key_test(row)
+    assert key.questions[0].strong is strong
+    assert any("114 days" in one.reply for one in key.questions[0].survivors) is not strong
+
+
 def test_more_keywords_weaken_the_pass_rule() -> None:
     key = key_test(AUGUST)
     assert key.strength is not None
