@@ -47,6 +47,11 @@ def test_one_question_uses_no_more_files_than_the_page_says(
     assert len(touched) <= int(limit), sorted(touched)
 
 
+def test_what_decides_about_errors_stays_small() -> None:
+    modules = [SOURCE / "detect" / name for name in ("detector.py", "model.py")]
+    assert sum(len(module.read_text().splitlines()) for module in modules) <= 500
+
+
 def test_modules_are_few_and_can_be_read_at_once() -> None:
     lines = {path: len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")}
     assert len(lines) <= MOST_FILES

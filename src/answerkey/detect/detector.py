@@ -25,7 +25,7 @@ from answerkey.text.numbers import CURRENCY_SIGNS
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.json_values import decode_json
 
-__all__ = ["SUSPECTED_FROM", "DetectedFailure", "detect_failure", "detect_failures", "plain_text"]
+__all__ = ["SUSPECTED_FROM", "DetectedFailure", "detect_failure", "plain_text"]
 
 SUSPECTED_FROM = 0.5
 # An error message below these probabilities is none: one through and through for sure, and one with unknown words.
@@ -49,11 +49,6 @@ class DetectedFailure(msgspec.Struct, frozen=True):
     probability: float = 1.0
     # False: suspected only, which costs nothing.
     charged: bool = True
-
-
-def detect_failures(texts: Sequence[str | None]) -> list[DetectedFailure | None]:
-    """The failure that each reply's text shows or suggests; None for an answer."""
-    return [detect_failure(text) for text in texts]
 
 
 def detect_failure(text: str | None, model: Model | None = None) -> DetectedFailure | None:

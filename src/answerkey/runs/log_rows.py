@@ -515,7 +515,7 @@ class BlockCollector:
         # Rows that are not in `_lines` yet, and the place of each in the log.
         self._rows, self._indices = list[bytes](), array("q")
         self._columns: set[str] = set()
-        self._without_text = self._asked_otherwise = NotedRows(block=block.number)
+        self._without_text, self._asked_otherwise = NotedRows(block=block.number), NotedRows()
 
     def add_many(self, rows: Sequence[LoggedTrial], cards: Sequence[Scorecard]) -> None:
         """Count rows with their scorecards; plain replies that are alike are added up together when the block ends."""
