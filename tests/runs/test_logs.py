@@ -506,6 +506,7 @@ def test_the_text_of_another_question_counts_more_than_an_id(
     assert not any("asks something else" in warning for warning in run["warnings"])
     replayed = command("run", golden, "--target", f"replay:{log}", "--json").document
     assert replayed["summary"]["score"] == 1.0
+    assert not any("asks something else" in warning for warning in replayed["warnings"])
     write_rows(
         "log.jsonl", *rows, {"id": 2, "question": "Who are you?", "answer": "Ava.", "tools_used": [], **extra}
     )

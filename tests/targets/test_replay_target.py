@@ -49,6 +49,25 @@ def test_by_id_by_question_and_by_trial(tmp_path: Path) -> None:
     assert target.replays
 
 
+def test_a_row_that_asks_the_same_comes_before_one_with_the_id(tmp_path: Path) -> None:
+    target = replay(
+        tmp_path,
+        {"id": 1, "question": "Where?", "answer": "Rome"},
+        {"id": 2, "question": "who", "answer": "Ann"},
+        {"id": 3, "question": "When exactly?", "answer": "May"},
+    )
+    replies = ask_all(
+        target,
+        asked("Who?", question_id="1"),
+        asked("Where?", question_id="2"),
+        asked("When?", question_id="3"),
+    )
+    assert [reply.text for reply in replies] == ["Ann", "Rome", "May"]
+    (warning,) = target.warnings()
+    assert warning.startswith("1 question got a row of replies.jsonl that has the id but asks something else")
+    assert "(id '3': 'When exactly?')" in warning
+
+
 def test_trials_that_count_from_0(tmp_path: Path) -> None:
     rows = [{"id": "q1", "trial": trial, "answer": str(trial)} for trial in range(3)]
     target = replay(tmp_path, *rows, {"id": "q2", "trial": 1, "answer": "from 1"})

@@ -31,7 +31,7 @@ from answerkey.model.options import Price, TargetVersion, check_label, priced
 from answerkey.model.reply import Failure, Fault, Json, Reply, Timings
 from answerkey.plugins import load_object, targets
 from answerkey.protocols import Ask, BaseTarget, RetryableError, Target, TargetContext, TargetWrapper
-from answerkey.text.normalise import typed_alike
+from answerkey.text.normalise import count, one_line, typed_alike
 from answerkey.text.patterns import lazy
 from answerkey.transcripts.fields import failure_message
 from answerkey.transcripts.json_values import admit_reply, json_text
@@ -595,6 +595,8 @@ class ReplayTarget(BaseTarget):
         # The keys of each row, by which rows of other questions are counted.
         self._keys_of_rows: list[list[tuple[str, str]]] = []
         self._asked: set[tuple[str, str]] = set()
+        # Questions that got a row with their id which asks something else, each with what it asks.
+        self._asked_otherwise: dict[str, str] = {}
 
     async def __aenter__(self) -> "ReplayTarget":
         from answerkey.transcripts.row_files import open_rows  # other targets read no rows
@@ -632,10 +634,13 @@ class ReplayTarget(BaseTarget):
         # The ids of a log may be its own, such as row numbers: a row that asks the same comes first.
         for key, must_ask_the_same in ((keys[0], True), *((key, False) for key in (*keys[1:], keys[0]))):
             turns = self._rows.get(key, {}).get(ask.trial)
-            if turns is None or (must_ask_the_same and not ask.turn and not _ask_the_same(turns, text)):
+            if turns is None:
                 continue
-            found = self._find(turns, ask)
+            other = "" if ask.turn else _asked_otherwise(turns, text)
+            found = None if other and must_ask_the_same else self._find(turns, ask)
             if found is not None:
+                if other:
+                    self._asked_otherwise[ask.question_id] = other
                 return found
         # Without the question, so that a report counts such replies on one line.
         parts = [f"turn {ask.turn + 1}"] if ask.turn else []
@@ -645,16 +650,22 @@ class ReplayTarget(BaseTarget):
         return Reply(failure=Failure("not_recorded", failure_message(message)))
 
     def warnings(self) -> list[str]:
-        """Rows that answer none of the questions: most likely their ids or questions differ."""
+        """Rows that answer none of the questions, and rows that ask something else than the question with their id."""
+        warnings, name = [], self._path.name
         others = [keys[0] for keys in self._keys_of_rows if self._asked.isdisjoint(keys)]
-        if not others:
-            return []
-        rows = "1 row" if len(others) == 1 else f"{len(others):,} rows"
-        kind, value = others[0]
-        return [
-            f"{rows} of {self._path.name} not used: the golden set has no question with "
-            f"{'id ' if kind == 'id' else ''}{value!r}; check the golden set"
-        ]
+        if others:
+            kind, value = others[0]
+            warnings.append(
+                f"{count(len(others), 'row')} of {name} not used: the golden set has no question with "
+                f"{'id ' if kind == 'id' else ''}{value!r}; check the golden set"
+            )
+        if self._asked_otherwise:
+            [(identity, asked), *_] = self._asked_otherwise.items()
+            warnings.append(
+                f"{count(len(self._asked_otherwise), 'question')} got a row of {name} that has the id but asks something else "
+                f"(id {identity!r}: {one_line(asked, 60)!r}); leave out ids that are not those of the golden set"
+            )
+        return warnings
 
     def _find(self, turns: dict[int, _Row], ask: Ask) -> Reply | None:
         from answerkey.transcripts.recorded_rows import reply_in_row
@@ -668,12 +679,12 @@ class ReplayTarget(BaseTarget):
         return None if row_of_turn is None else reply_in_row(row_of_turn, ask.question, 0, mapping)
 
 
-def _ask_the_same(turns: dict[int, _Row], text: str) -> bool:
-    """Whether no row asks something else first, as far as it says what it asks."""
+def _asked_otherwise(turns: dict[int, _Row], text: str) -> str:
+    """What the first row asks, if it is something else; empty if it is the same, or not in the row."""
     from answerkey.transcripts.recorded_rows import question_in_row
 
     asked = question_in_row(turns[min(turns)])
-    return asked is None or typed_alike(asked) == typed_alike(text)
+    return "" if asked is None or typed_alike(asked) == typed_alike(text) else asked
 
 
 def _keys(row: _Row) -> list[tuple[str, str]]:
